@@ -1,0 +1,38 @@
+"""The command line's trunk: groups, console, and how errors are shown."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+from rich.console import Console
+
+from sysid_core.errors import SysIdError
+
+app = typer.Typer(
+    name="sysid",
+    help="Find out what robots, and what they hold, really weigh and resist.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+)
+plan = typer.Typer(help="Plan motions that excite what is to be identified.", no_args_is_help=True)
+reproduce = typer.Typer(
+    help="The papers' tables, next to the papers' numbers.", no_args_is_help=True
+)
+app.add_typer(plan, name="plan")
+app.add_typer(reproduce, name="reproduce")
+
+console = Console()
+errors = Console(stderr=True)
+
+
+def run() -> None:
+    """Run the command line; an error of ours is one red message and exit status 2."""
+    try:
+        app()
+    except SysIdError as err:
+        errors.print(f"[bold red]error:[/] {err.message}", highlight=False, soft_wrap=True)
+        if err.remedy:
+            errors.print(f"[bold]what to do:[/] {err.remedy}", highlight=False, soft_wrap=True)
+        sys.exit(2)

@@ -1,0 +1,5 @@
+"""Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
+
+from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
+
+__all__ = ["Estimate", "Verdict", "residual_statistics"]

@@ -1,0 +1,219 @@
+"""The result of every estimator: values, their uncertainty, and whether they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array
+
+SCHEMA = "robot_sysid/estimate/1"
+
+
+class Verdict(str, Enum):
+    """What can be said of one parameter."""
+
+    IDENTIFIABLE = "identifiable"  # alone, from these data
+    COMBINATION = "in combination"  # only together with others
+    UNIDENTIFIABLE = "not identifiable"  # no motion of this robot shows it
+    PRIOR_DOMINATED = "prior-dominated"  # identifiable, but these data say less than the prior
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Identified parameters. `certify` says in words whether they can be trusted.
+
+    Attributes:
+        method: Name of the estimator.
+        names: Parameter names such as `link3.mx` or `joint2.F_c`, p of them.
+        values: Shape (p,), SI units.
+        units: Unit of each.
+        covariance: Shape (p, p).
+        verdicts: One per parameter.
+        consistent: Physical consistency (pseudo-inertia positive definite) per body.
+            Empty where only base parameters were estimated: then consistency can't be claimed.
+        residual_rms: Per joint or wrench axis, in the unit of the measurement.
+        condition_number: Of the column-scaled regressor that was solved.
+        rank: Numerical rank of the data, with tolerance `rank_tolerance`.
+        structural_rank: What an ideal motion would reach.
+        n_samples: Used in the fit.
+        robot: Robot's name.
+        urdf_hash: Of the model that it belongs to.
+        source: The data.
+        notes: Remarks, one sentence each.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    values: Array
+    units: tuple[str, ...]
+    covariance: Array
+    verdicts: tuple[Verdict, ...]
+    consistent: Mapping[str, bool] = field(default_factory=dict)
+    residual_rms: Mapping[str, float] = field(default_factory=dict)
+    condition_number: float = float("nan")
+    rank: int = 0
+    structural_rank: int = 0
+    rank_tolerance: float = float("nan")
+    n_samples: int = 0
+    robot: str = ""
+    urdf_hash: str = ""
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        p = len(self.names)
+        for key, shape in (("values", (p,)), ("covariance", (p, p))):
+            array = np.array(getattr(self, key), dtype=float)
+            if array.shape != shape:
+                raise EstimationError(f"'{key}' has shape {array.shape}, expected {shape}.")
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+        for key in ("units", "verdicts"):
+            if len(getattr(self, key)) != p:
+                raise EstimationError(
+                    f"'{key}' has {len(getattr(self, key))} entries, expected {p}."
+                )
+
+    @property
+    def standard_deviations(self) -> Array:
+        """Shape (p,)."""
+        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
+
+    @property
+    def physically_consistent(self) -> bool | None:
+        """Whether every body is; None where full inertial parameters were not estimated."""
+        return all(self.consistent.values()) if self.consistent else None
+
+    @property
+    def maximally_exciting(self) -> bool:
+        """Whether the data reach the structural rank."""
+        return self.rank == self.structural_rank > 0
+
+    def __getitem__(self, name: str) -> float:
+        try:
+            return float(self.values[self.names.index(name)])
+        except ValueError:
+            raise EstimationError(
+                f"No parameter '{name}' in this estimate.",
+                remedy=f"It has: {', '.join(self.names)}.",
+            ) from None
+
+    def certify(self) -> tuple[str, ...]:
+        """Reasons not to trust the numbers; empty when there are none."""
+        reasons = []
+        if not np.all(np.isfinite(self.values)):
+            reasons.append("Some values are not finite.")
+        if self.structural_rank and not self.maximally_exciting:
+            reasons.append(
+                f"The data have rank {self.rank} of {self.structural_rank}: the motion doesn't"
+                " excite everything that could be identified."
+            )
+        bad = [body for body, ok in self.consistent.items() if not ok]
+        if bad:
+            reasons.append(f"Not physically consistent: {', '.join(bad)}.")
+        return tuple(reasons)
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for YAML and JSON."""
+        return {
+            "schema": SCHEMA,
+            "method": self.method,
+            "robot": self.robot,
+            "urdf_hash": self.urdf_hash,
+            "source": self.source,
+            "parameters": [
+                {"name": n, "value": float(x), "sd": float(s), "unit": u, "verdict": v.value}
+                for n, x, s, u, v in zip(
+                    self.names,
+                    self.values,
+                    self.standard_deviations,
+                    self.units,
+                    self.verdicts,
+                    strict=True,
+                )
+            ],
+            "covariance": self.covariance.tolist(),
+            "consistent": dict(self.consistent),
+            "physically_consistent": self.physically_consistent,
+            "residual_rms": {k: float(x) for k, x in self.residual_rms.items()},
+            "condition_number": float(self.condition_number),
+            "rank": int(self.rank),
+            "structural_rank": int(self.structural_rank),
+            "rank_tolerance": float(self.rank_tolerance),
+            "n_samples": int(self.n_samples),
+            "notes": list(self.notes),
+        }
+
+    def save(self, path: str | Path) -> None:
+        """Write `estimate.yaml`."""
+        Path(path).write_text(
+            yaml.safe_dump(self.to_dict(), sort_keys=False, width=100), encoding="utf-8"
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Estimate:
+        """Read what `save` wrote.
+
+        Raises:
+            EstimationError: It is another kind of file.
+        """
+        try:
+            raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as err:
+            raise EstimationError(f"Can't read the estimate '{path}': {err}.") from err
+        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+            raise EstimationError(
+                f"'{path}' is not an estimate of schema {SCHEMA}.",
+                remedy="Give the estimate.yaml that `sysid identify` or `sysid payload` wrote.",
+            )
+        rows = raw["parameters"]
+        return cls(
+            method=raw["method"],
+            names=tuple(r["name"] for r in rows),
+            values=np.array([r["value"] for r in rows]),
+            units=tuple(r["unit"] for r in rows),
+            covariance=np.array(raw["covariance"]).reshape(len(rows), len(rows)),
+            verdicts=tuple(Verdict(r["verdict"]) for r in rows),
+            consistent=raw["consistent"],
+            residual_rms=raw["residual_rms"],
+            condition_number=raw["condition_number"],
+            rank=raw["rank"],
+            structural_rank=raw["structural_rank"],
+            rank_tolerance=raw["rank_tolerance"],
+            n_samples=raw["n_samples"],
+            robot=raw["robot"],
+            urdf_hash=raw["urdf_hash"],
+            source=raw["source"],
+            notes=tuple(raw["notes"]),
+        )
+
+
+def residual_statistics(
+    names: tuple[str, ...], measured: NDArray, predicted: NDArray
+) -> dict[str, dict[str, float]]:
+    """RMS and R^2 per column.
+
+    Args:
+        names: One per column.
+        measured: Shape (K, n).
+        predicted: Shape (K, n).
+    """
+    error = measured - predicted
+    spread = np.sum((measured - measured.mean(axis=0)) ** 2, axis=0)
+    return {
+        name: {
+            "rms": float(np.sqrt(np.mean(error[:, j] ** 2))),
+            "r2": float(1.0 - np.sum(error[:, j] ** 2) / spread[j])
+            if spread[j] > 0
+            else float("nan"),
+        }
+        for j, name in enumerate(names)
+    }

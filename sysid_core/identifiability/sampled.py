@@ -1,0 +1,101 @@
+"""Numerical rank and base parameters of sampled regressors: always with a tolerance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.robot import Array, RobotModel, inertial_parameter_names, joint_torque_regressor
+
+
+@dataclass(frozen=True, eq=False)
+class NumericalRank:
+    """A floating-point rank. `gap` is the ratio of the last kept to the first dropped value."""
+
+    rank: int
+    tolerance: float
+    gap: float
+    singular_values: Array
+
+
+def _column_scale(Y: Array) -> Array:
+    scale = np.linalg.norm(Y, axis=0)
+    return np.where(scale > 1e-12 * max(scale.max(initial=0.0), 1e-300), scale, np.inf)
+
+
+def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
+    """Rank of the column-scaled matrix, relative to its largest singular value; Y is (rows, p)."""
+    Y = np.asarray(Y, dtype=float)
+    s = np.linalg.svd(np.linalg.qr(Y / _column_scale(Y), mode="r"), compute_uv=False)
+    rank = int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0 else 0
+    below = s[rank] if rank < len(s) else 0.0
+    gap = float(s[rank - 1] / below) if rank and below > 0 else float("inf")
+    return NumericalRank(rank, tolerance, gap, s)
+
+
+def sampled_base_parameters(
+    Y: ArrayLike, names: tuple[str, ...], tolerance: float = 1e-9
+) -> BaseParameters:
+    r"""Base parameters of a regressor by a rank-revealing QR; earlier columns are preferred.
+
+    Args:
+        Y: Stacked regressor, shape (rows, p).
+        names: Names of its columns.
+        tolerance: Relative to the largest column after scaling.
+    """
+    Y = np.asarray(Y, dtype=float)
+    scale = _column_scale(Y)
+    R_all: Array = np.asarray(np.linalg.qr(Y / scale, mode="r"))
+    rank = numerical_rank(R_all, tolerance).rank
+    # Greedy from the left: a column is independent when it leaves the span of those before it.
+    Q = np.empty((R_all.shape[0], 0))
+    independent: list[int] = []
+    for j in range(Y.shape[1]):
+        column = R_all[:, j]
+        rest = column - Q @ (Q.T @ column)
+        rest -= Q @ (Q.T @ rest)
+        norm = np.linalg.norm(rest)
+        if norm > max(tolerance, 1e-8) and len(independent) < rank:
+            independent.append(j)
+            Q = np.column_stack([Q, rest / norm])
+    if len(independent) < rank:  # nearly dependent columns: let pivoting decide
+        _, _, pivots = scipy.linalg.qr(R_all, mode="economic", pivoting=True)
+        independent = sorted(int(j) for j in pivots[:rank])
+    regrouping, *_ = np.linalg.lstsq(R_all[:, independent], R_all, rcond=None)
+    # Undo the column scaling: Y = Y_b R with R in the parameters' own units.
+    with np.errstate(invalid="ignore"):
+        finite = np.where(np.isfinite(scale), scale, 0.0)
+    regrouping = regrouping * finite[None, :] / finite[independent][:, None]
+    regrouping[:, independent] = np.eye(len(independent))
+    regrouping[np.abs(regrouping) < 1e-10] = 0.0
+    return BaseParameters(tuple(names), tuple(independent), regrouping, False, tolerance)
+
+
+def random_states(
+    model: RobotModel, n_samples: int, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
+    """Random q (K, nq), v and a (K, nv), not minding limits: for rank questions."""
+    q = np.array(
+        [
+            pin.integrate(
+                model.pin_model, pin.neutral(model.pin_model), rng.uniform(-np.pi, np.pi, model.nv)
+            )
+            for _ in range(n_samples)
+        ]
+    )
+    v, a = rng.normal(size=(2, n_samples, model.nv)) * np.array([2.0, 5.0])[:, None, None]
+    return q, v, a
+
+
+def base_parameters_of_robot(
+    model: RobotModel, rng: np.random.Generator, n_samples: int | None = None
+) -> BaseParameters:
+    """Sampled base parameters of a robot's rigid-body dynamics."""
+    q, v, a = random_states(model, n_samples or 10 * model.n_bodies + 20, rng)
+    Y = joint_torque_regressor(model, q, v, a)
+    return sampled_base_parameters(Y.reshape(-1, Y.shape[-1]), inertial_parameter_names(model))

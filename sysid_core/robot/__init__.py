@@ -1,0 +1,49 @@
+"""Robots: URDFs, rigid-body parameters, regressors."""
+
+from sysid_core.robot.inertia import (
+    INERTIAL_NAMES,
+    INERTIAL_UNITS,
+    Array,
+    consistency_margin,
+    inertia_matrix_from_pi,
+    is_physically_consistent,
+    log_cholesky_from_pi,
+    mass_com_inertia_from_pi,
+    parameter_transform,
+    pi_from_log_cholesky,
+    pi_from_mass_com_inertia,
+    pi_from_pseudo_inertia,
+    pseudo_inertia_from_pi,
+    skew,
+    transform_pi,
+    wrench_regressor,
+)
+from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
+from sysid_core.robot.urdf import example_robots, urdf_text
+
+__all__ = [
+    "INERTIAL_NAMES",
+    "INERTIAL_UNITS",
+    "STANDARD_GRAVITY",
+    "Array",
+    "FrameMotion",
+    "RobotModel",
+    "consistency_margin",
+    "example_robots",
+    "inertia_matrix_from_pi",
+    "inertial_parameter_names",
+    "is_physically_consistent",
+    "joint_torque_regressor",
+    "log_cholesky_from_pi",
+    "mass_com_inertia_from_pi",
+    "parameter_transform",
+    "pi_from_log_cholesky",
+    "pi_from_mass_com_inertia",
+    "pi_from_pseudo_inertia",
+    "pseudo_inertia_from_pi",
+    "skew",
+    "transform_pi",
+    "urdf_text",
+    "wrench_regressor",
+]

@@ -1,0 +1,250 @@
+r"""Inertial parameters of a rigid body.
+
+The parameter vector, everywhere in this project (pinocchio's order):
+
+    pi = [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz]
+
+with the rotational inertia about the origin of the body frame. Units: kg, kg m, kg m^2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[Any]  # of float64
+
+INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
+INERTIAL_UNITS = ("kg",) + ("kg m",) * 3 + ("kg m^2",) * 6
+
+# Rows of the symmetric 3x3 inertia, in the order of pi[4:].
+_I_ROWS = np.array([0, 0, 1, 0, 1, 2])
+_I_COLS = np.array([0, 1, 1, 2, 2, 2])
+
+
+def skew(u: ArrayLike) -> Array:
+    r"""Cross-product matrix, `skew(u) @ w == np.cross(u, w)`.
+
+    Args:
+        u: Vectors, shape (..., 3).
+
+    Returns:
+        Matrices, shape (..., 3, 3).
+    """
+    u = np.asarray(u, dtype=float)
+    out = np.zeros((*u.shape[:-1], 3, 3))
+    out[..., 0, 1], out[..., 0, 2] = -u[..., 2], u[..., 1]
+    out[..., 1, 0], out[..., 1, 2] = u[..., 2], -u[..., 0]
+    out[..., 2, 0], out[..., 2, 1] = -u[..., 1], u[..., 0]
+    return out
+
+
+def inertia_matrix_from_pi(pi: ArrayLike) -> Array:
+    """Rotational inertia about the frame origin, shape (..., 3, 3) [kg m^2]."""
+    pi = np.asarray(pi, dtype=float)
+    out = np.empty((*pi.shape[:-1], 3, 3))
+    out[..., _I_ROWS, _I_COLS] = pi[..., 4:]
+    out[..., _I_COLS, _I_ROWS] = pi[..., 4:]
+    return out
+
+
+def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
+    r"""Pseudo-inertia `P = [[tr(I)/2 1 - I, h], [h^T, m]]` (Wensing, Kim, Slotine 2018, eq. 13).
+
+    A rigid body with a positive mass density has `P > 0`.
+
+    Args:
+        pi: Inertial parameters, shape (..., 10).
+
+    Returns:
+        Shape (..., 4, 4).
+    """
+    pi = np.asarray(pi, dtype=float)
+    inertia = inertia_matrix_from_pi(pi)
+    half_trace = 0.5 * np.trace(inertia, axis1=-2, axis2=-1)[..., None, None]
+    out = np.empty((*pi.shape[:-1], 4, 4))
+    out[..., :3, :3] = half_trace * np.eye(3) - inertia
+    out[..., :3, 3] = out[..., 3, :3] = pi[..., 1:4]
+    out[..., 3, 3] = pi[..., 0]
+    return out
+
+
+def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
+    """Inverse of `pseudo_inertia_from_pi`: (..., 4, 4) to (..., 10)."""
+    P = np.asarray(P, dtype=float)
+    sigma = P[..., :3, :3]
+    inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
+    return np.concatenate([P[..., 3:, 3], P[..., :3, 3], inertia[..., _I_ROWS, _I_COLS]], axis=-1)
+
+
+def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -> Array:
+    r"""Parameters from mass, centre of mass and the inertia about the centre of mass.
+
+    Args:
+        mass: Shape (...) [kg].
+        p_BC: Centre of mass in the body frame, shape (..., 3) [m].
+        I_C: Inertia about the centre of mass in the body axes, shape (..., 3, 3) [kg m^2].
+
+    Returns:
+        Shape (..., 10).
+    """
+    mass = np.asarray(mass, dtype=float)
+    p_BC = np.asarray(p_BC, dtype=float)
+    S = skew(p_BC)
+    inertia = np.asarray(I_C, dtype=float) + mass[..., None, None] * S @ np.swapaxes(S, -1, -2)
+    return np.concatenate(
+        [mass[..., None], mass[..., None] * p_BC, inertia[..., _I_ROWS, _I_COLS]], axis=-1
+    )
+
+
+def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
+    r"""Mass, centre of mass, inertia about the centre of mass.
+
+    Args:
+        pi: Shape (..., 10), mass not zero.
+
+    Returns:
+        mass (...), p_BC (..., 3), I_C (..., 3, 3).
+    """
+    pi = np.asarray(pi, dtype=float)
+    mass = pi[..., 0]
+    p_BC = pi[..., 1:4] / mass[..., None]
+    S = skew(p_BC)
+    I_C = inertia_matrix_from_pi(pi) - mass[..., None, None] * S @ np.swapaxes(S, -1, -2)
+    return mass, p_BC, I_C
+
+
+def consistency_margin(pi: ArrayLike) -> Array:
+    r"""Smallest eigenvalue of the pseudo-inertia, scaled by the body's own size; shape (...).
+
+    Lengths are scaled by the radius of gyration, so that the sign and the relative size do not
+    depend on units. Positive: physically consistent.
+    """
+    P = pseudo_inertia_from_pi(pi)
+    mass = np.abs(P[..., 3, 3])
+    radius = np.sqrt(
+        np.abs(np.trace(P[..., :3, :3], axis1=-2, axis2=-1)) / np.where(mass > 0, mass, 1.0)
+    )
+    radius = np.where(radius > 0, radius, 1.0)
+    scale = np.ones((*mass.shape, 4))
+    scale[..., :3] = 1.0 / radius[..., None]
+    P = (
+        P
+        * scale[..., :, None]
+        * scale[..., None, :]
+        / np.where(mass > 0, mass, 1.0)[..., None, None]
+    )
+    return np.linalg.eigvalsh(P)[..., 0]
+
+
+def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[np.bool_]:
+    """Whether the pseudo-inertia is positive (semi-)definite, within a relative tolerance.
+
+    A massless body (all ten parameters zero) is consistent; a limit case such as a rod without
+    thickness is too.
+
+    Args:
+        pi: Shape (..., 10).
+        tolerance: Of the scaled smallest eigenvalue, see `consistency_margin`.
+
+    Returns:
+        Shape (...).
+    """
+    pi = np.asarray(pi, dtype=float)
+    return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -tolerance, True) & (
+        pi[..., 0] >= 0.0
+    )
+
+
+def parameter_transform(X_AB: ArrayLike) -> Array:
+    r"""Matrix `B` with `pi_A = B @ pi_B` for the same body seen from frame A.
+
+    The pseudo-inertia transforms by congruence, `P_A = X_AB P_B X_AB^T`.
+
+    Args:
+        X_AB: Homogeneous pose of frame B in frame A, shape (4, 4).
+
+    Returns:
+        Shape (10, 10).
+    """
+    X_AB = np.asarray(X_AB, dtype=float)
+    P_unit = pseudo_inertia_from_pi(np.eye(10))
+    return pi_from_pseudo_inertia(X_AB @ P_unit @ X_AB.T).T
+
+
+def transform_pi(X_AB: ArrayLike, pi_B: ArrayLike) -> Array:
+    """`pi` of a body, re-expressed from frame B to frame A; (4, 4), (..., 10) to (..., 10)."""
+    return np.asarray(pi_B, dtype=float) @ parameter_transform(X_AB).T
+
+
+def pi_from_log_cholesky(theta: ArrayLike) -> Array:
+    r"""Unconstrained, always consistent coordinates (Rucker and Wensing 2022, eq. 22).
+
+    `P = U U^T`, `U = e^alpha [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0,0,0,1]]`,
+    `theta = [alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3]`.
+
+    Args:
+        theta: Shape (10,).
+
+    Returns:
+        pi, shape (10,).
+    """
+    alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3 = np.asarray(theta, dtype=float)
+    U = np.exp(alpha) * np.array(
+        [
+            [np.exp(d1), s12, s13, t1],
+            [0.0, np.exp(d2), s23, t2],
+            [0.0, 0.0, np.exp(d3), t3],
+            [0.0, 0.0, 0.0, 1.0],
+        ]
+    )
+    return pi_from_pseudo_inertia(U @ U.T)
+
+
+def log_cholesky_from_pi(pi: ArrayLike) -> Array:
+    """Inverse of `pi_from_log_cholesky`; (10,) to (10,). `numpy.linalg.LinAlgError` if not P > 0."""
+    flip = np.eye(4)[::-1]
+    # An upper factor: the Cholesky factor of the matrix with rows and columns reversed.
+    U = flip @ np.linalg.cholesky(flip @ pseudo_inertia_from_pi(pi) @ flip) @ flip
+    V = U / U[3, 3]
+    return np.array(
+        [np.log(U[3, 3]), *np.log(np.diag(V)[:3]), V[0, 1], V[1, 2], V[0, 2], *V[:3, 3]]
+    )
+
+
+def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
+    r"""Newton-Euler wrench of a rigid body, linear in its parameters: `[f; tau] = A @ pi`.
+
+    The wrench that must act on the body, at the origin of the body frame and in its axes
+    (Atkeson, An, Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2):
+    `f = m a + alpha x h + omega x (omega x h)`, `tau = h x a + I alpha + omega x I omega`.
+
+    Args:
+        a: Proper acceleration of the frame origin (acceleration minus gravity), in the body axes,
+            shape (..., 3) [m/s^2].
+        omega: Angular velocity in the body axes, shape (..., 3) [rad/s].
+        alpha: Angular acceleration in the body axes, shape (..., 3) [rad/s^2].
+
+    Returns:
+        Shape (..., 6, 10), force rows first.
+    """
+    a, omega, alpha = (np.asarray(x, dtype=float) for x in (a, omega, alpha))
+    W = skew(omega)
+    A = np.zeros((*a.shape[:-1], 6, 10))
+    A[..., :3, 0] = a
+    A[..., :3, 1:4] = skew(alpha) + W @ W
+    A[..., 3:, 1:4] = -skew(a)
+    A[..., 3:, 4:] = _inertia_product(alpha) + W @ _inertia_product(omega)
+    return A
+
+
+def _inertia_product(u: Array) -> Array:
+    """`L(u)` with `I @ u == L(u) @ pi[4:]`, shape (..., 3, 6)."""
+    L = np.zeros((*u.shape[:-1], 3, 6))
+    x, y, z = u[..., 0], u[..., 1], u[..., 2]
+    L[..., 0, 0], L[..., 0, 1], L[..., 0, 3] = x, y, z
+    L[..., 1, 1], L[..., 1, 2], L[..., 1, 4] = x, y, z
+    L[..., 2, 3], L[..., 2, 4], L[..., 2, 5] = x, y, z
+    return L

@@ -1,0 +1,294 @@
+"""A robot: what a URDF says, with pinocchio inside."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array, is_physically_consistent
+from sysid_core.robot.urdf import urdf_text
+
+STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
+
+
+@dataclass(frozen=True)
+class FrameMotion:
+    """Motion of a frame F fixed to the robot, all vectors in the axes of F; K samples.
+
+    Attributes:
+        R_WF: Orientations, shape (K, 3, 3).
+        omega: Angular velocity, shape (K, 3) [rad/s].
+        alpha: Angular acceleration, shape (K, 3) [rad/s^2].
+        a: Proper acceleration (acceleration minus gravity) of the origin, shape (K, 3) [m/s^2].
+        gravity: Gravity in the frame, shape (K, 3) [m/s^2].
+    """
+
+    R_WF: Array
+    omega: Array
+    alpha: Array
+    a: Array
+    gravity: Array
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A tree of rigid bodies. Joint arrays follow `joint_names`; bodies are the moving ones.
+
+    Attributes:
+        name: The robot's name.
+        pin_model: The pinocchio model. Not to be changed: use `with_pi` for other parameters.
+        urdf_hash: SHA-256 of the URDF's text (first 16 hex digits), "" when not from a URDF.
+        urdf_xml: The text itself.
+    """
+
+    name: str
+    pin_model: pin.Model
+    urdf_hash: str = ""
+    urdf_xml: str = ""
+
+    @classmethod
+    def from_urdf(
+        cls,
+        source: str | Path,
+        *,
+        floating_base: bool = False,
+        gravity: ArrayLike = STANDARD_GRAVITY,
+    ) -> RobotModel:
+        """Build from a URDF file, its text, or an `example-robot-data` name. Meshes aren't read.
+
+        Args:
+            source: Path, XML text, or name such as "xarm7".
+            floating_base: Whether the root link moves freely (adds a 6-DoF joint).
+            gravity: In the base frame, shape (3,) [m/s^2].
+
+        Raises:
+            ModelError: The description can't be parsed.
+        """
+        text = urdf_text(source)
+        try:
+            if floating_base:
+                model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
+            else:
+                model = pin.buildModelFromXML(text)
+        except Exception as err:
+            raise ModelError(
+                f"The URDF can't be parsed: {err}.", remedy="Check it with `check_urdf`."
+            ) from err
+        if model.njoints < 2:
+            raise ModelError(
+                f"The URDF '{model.name}' has no moving joint.",
+                remedy="Give the robot's whole description.",
+            )
+        model.gravity.linear = np.asarray(gravity, dtype=float)
+        # Drive inertia is a parameter of the estimator (I_a), never hidden in the dynamics.
+        model.armature = np.zeros(model.nv)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return cls(name=model.name, pin_model=model, urdf_hash=digest, urdf_xml=text)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the joints, parents before children (pinocchio's order)."""
+        return tuple(self.pin_model.names)[1:]
+
+    @property
+    def n_bodies(self) -> int:
+        """Number of moving bodies (one per joint; links behind fixed joints are merged)."""
+        return self.pin_model.njoints - 1
+
+    @property
+    def nv(self) -> int:
+        """Number of degrees of freedom."""
+        return int(self.pin_model.nv)
+
+    @cached_property
+    def body_names(self) -> tuple[str, ...]:
+        """Name of the link that each joint moves, in joint order."""
+        first: dict[int, str] = {}
+        for frame in self.pin_model.frames:
+            if frame.type == pin.FrameType.BODY:
+                first.setdefault(int(frame.parentJoint), frame.name)
+        return tuple(
+            first.get(j, self.pin_model.names[j]) for j in range(1, self.pin_model.njoints)
+        )
+
+    @property
+    def gravity(self) -> Array:
+        """Gravity in the base frame, shape (3,) [m/s^2]."""
+        return np.array(self.pin_model.gravity.linear)
+
+    @property
+    def pi(self) -> Array:
+        """Inertial parameters of the URDF, shape (n_bodies, 10)."""
+        return np.array([inertia.toDynamicParameters() for inertia in self.pin_model.inertias][1:])
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper joint position limits, each (nv,); infinite where there are none."""
+        lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
+        for joint in self.pin_model.joints:
+            if joint.nq == joint.nv and joint.nv > 0:
+                lower[joint.idx_v : joint.idx_v + joint.nv] = self.pin_model.lowerPositionLimit[
+                    joint.idx_q : joint.idx_q + joint.nq
+                ]
+                upper[joint.idx_v : joint.idx_v + joint.nv] = self.pin_model.upperPositionLimit[
+                    joint.idx_q : joint.idx_q + joint.nq
+                ]
+        return lower, upper
+
+    @property
+    def velocity_limits(self) -> Array:
+        """Shape (nv,) [rad/s or m/s]."""
+        return np.array(self.pin_model.velocityLimit)
+
+    @property
+    def effort_limits(self) -> Array:
+        """Shape (nv,) [N m or N]."""
+        return np.array(self.pin_model.effortLimit)
+
+    @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What is suspicious in the description; it is used all the same."""
+        consistent = is_physically_consistent(self.pi)
+        return tuple(
+            f"The inertia of link '{name}' in the URDF is not physically consistent"
+            f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as is."
+            for name, pi, ok in zip(self.body_names, self.pi, consistent, strict=True)
+            if not ok
+        )
+
+    def columns_from(self, names: Sequence[str]) -> NDArray[np.intp]:
+        """Where each joint of the model stands in a message or table with columns `names`.
+
+        Args:
+            names: Joint names in the order of the data; others than the robot's are allowed.
+
+        Returns:
+            Index array `k` with `data[:, k]` in the order of `joint_names`.
+
+        Raises:
+            ModelError: A joint of the robot is missing.
+        """
+        position = {name: i for i, name in enumerate(names)}
+        missing = [name for name in self.joint_names if name not in position]
+        if missing:
+            raise ModelError(
+                f"Joints {missing} of '{self.name}' are not among the data's {list(names)}.",
+                remedy="Rename them in the column map or use the URDF that belongs to the recording.",
+                missing=missing,
+            )
+        return np.array([position[name] for name in self.joint_names], dtype=np.intp)
+
+    def frame_id(self, frame: str) -> int:
+        """Pinocchio's index of a link or frame. Links win over joints of the same name.
+
+        Raises:
+            ModelError: There is no such frame.
+        """
+        for kind in (pin.FrameType.BODY, pin.FrameType.FIXED_JOINT, pin.FrameType.JOINT):
+            if self.pin_model.existFrame(frame, kind):
+                return int(self.pin_model.getFrameId(frame, kind))
+        raise ModelError(
+            f"The robot '{self.name}' has no frame '{frame}'.",
+            remedy=f"Choose one of: {', '.join(f.name for f in self.pin_model.frames)}.",
+            frame=frame,
+        )
+
+    def configuration(self, q: ArrayLike) -> Array:
+        """Pinocchio's configuration from joint positions.
+
+        They differ for continuous joints only, which pinocchio keeps as (cos, sin).
+
+        Args:
+            q: Joint positions, shape (..., nv); or already (..., nq).
+
+        Returns:
+            Shape (..., nq).
+        """
+        q = np.asarray(q, dtype=float)
+        if q.shape[-1] == self.pin_model.nq:
+            return q
+        if q.shape[-1] != self.nv:
+            raise ModelError(
+                f"Joint positions have {q.shape[-1]} columns, the robot has {self.nv} joints.",
+                remedy="Map them by name with `columns_from`.",
+            )
+        out = np.empty((*q.shape[:-1], self.pin_model.nq))
+        for joint in self.pin_model.joints:
+            iq, iv = joint.idx_q, joint.idx_v
+            if joint.nv == 0:
+                continue
+            if joint.nq == joint.nv:
+                out[..., iq : iq + joint.nq] = q[..., iv : iv + joint.nv]
+            elif joint.nv == 1:
+                out[..., iq], out[..., iq + 1] = np.cos(q[..., iv]), np.sin(q[..., iv])
+            else:
+                raise ModelError(
+                    f"A joint with {joint.nv} degrees of freedom needs a full configuration.",
+                    remedy="Give q with nq columns.",
+                )
+        return out
+
+    def with_pi(self, pi: ArrayLike) -> RobotModel:
+        """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,)."""
+        model = self.pin_model.copy()
+        for i, row in enumerate(np.asarray(pi, dtype=float).reshape(-1, 10)):
+            model.inertias[i + 1] = pin.Inertia.FromDynamicParameters(row)
+        return RobotModel(self.name, model, self.urdf_hash, self.urdf_xml)
+
+    def with_locked(self, joints: Sequence[str], q: ArrayLike | None = None) -> RobotModel:
+        """The robot with some joints locked at a configuration (default: neutral).
+
+        Args:
+            joints: Names of the joints to lock.
+            q: Configuration of the whole robot, shape (nq,).
+        """
+        unknown = [name for name in joints if name not in self.joint_names]
+        if unknown:
+            raise ModelError(
+                f"Can't lock {unknown}: not joints of '{self.name}'.",
+                remedy=f"Joints: {', '.join(self.joint_names)}.",
+            )
+        reference = pin.neutral(self.pin_model) if q is None else np.asarray(q, dtype=float)
+        ids = [self.pin_model.getJointId(name) for name in joints]
+        return RobotModel(
+            self.name,
+            pin.buildReducedModel(self.pin_model, ids, reference),
+            self.urdf_hash,
+            self.urdf_xml,
+        )
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Joint torques of the rigid bodies (recursive Newton-Euler), shapes (K, nv) to (K, nv)."""
+        q_pin = self.configuration(q)
+        data = self.pin_model.createData()
+        v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+        return np.array(
+            [pin.rnea(self.pin_model, data, *sample) for sample in zip(q_pin, v, a, strict=True)]
+        ).reshape(len(q_pin), self.nv)
+
+    def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
+        """Motion of a frame along a trajectory; q, v, a of shape (K, nv)."""
+        frame_id = self.frame_id(frame)
+        data = self.pin_model.createData()
+        q_pin = self.configuration(q)
+        v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+        K = len(q_pin)
+        R_WF = np.empty((K, 3, 3))
+        omega, alpha, accel = np.empty((K, 3)), np.empty((K, 3)), np.empty((K, 3))
+        for k in range(K):
+            pin.forwardKinematics(self.pin_model, data, q_pin[k], v[k], a[k])
+            pin.updateFramePlacement(self.pin_model, data, frame_id)
+            R_WF[k] = data.oMf[frame_id].rotation
+            omega[k] = pin.getFrameVelocity(self.pin_model, data, frame_id).angular
+            motion = pin.getFrameClassicalAcceleration(self.pin_model, data, frame_id)
+            alpha[k], accel[k] = motion.angular, motion.linear
+        gravity = np.einsum("kji,j->ki", R_WF, self.gravity)
+        return FrameMotion(R_WF=R_WF, omega=omega, alpha=alpha, a=accel - gravity, gravity=gravity)

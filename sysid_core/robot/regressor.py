@@ -1,0 +1,36 @@
+"""Joint torques as linear functions of the parameters: `tau = Y @ pi`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.robot.inertia import INERTIAL_NAMES, Array
+from sysid_core.robot.model import RobotModel
+
+
+def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
+    """Names such as `link3.mx` of the 10 parameters of every body, in regressor order."""
+    return tuple(f"{body}.{name}" for body in model.body_names for name in INERTIAL_NAMES)
+
+
+def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+    r"""Regressor of the rigid-body torques, `rnea(q, v, a) = Y @ pi`.
+
+    Args:
+        model: The robot, with n = nv degrees of freedom and N bodies.
+        q: Joint positions, shape (K, nv) or (K, nq).
+        v: Joint velocities, shape (K, nv).
+        a: Joint accelerations, shape (K, nv).
+
+    Returns:
+        Shape (K, n, 10 N).
+    """
+    q_pin = model.configuration(q)
+    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+    data = model.pin_model.createData()
+    Y = np.empty((len(q_pin), model.nv, 10 * model.n_bodies))
+    for k in range(len(q_pin)):
+        Y[k] = pin.computeJointTorqueRegressor(model.pin_model, data, q_pin[k], v[k], a[k])
+    return Y

@@ -1,0 +1,213 @@
+"""What was recorded: named, stamped, read-only arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+
+Array = NDArray[Any]  # of float64
+Stamps = NDArray[np.int64]
+
+
+class EffortKind(str, Enum):
+    """What the `effort` of a robot's joint states means. Vendors differ: it is declared."""
+
+    LINK_TORQUE = "link_torque"  # measured behind the gear [N m] (Franka tau_J)
+    ACTUATOR_TORQUE = "actuator_torque"  # of the drive, reflected to the joint [N m] (Kinova)
+    MOTOR_CURRENT = "motor_current"  # [A] (UR); drive gains [N m/A] make it a torque
+    GRAVITY_COMPENSATED = "gravity_compensated"  # something has been subtracted: not usable
+    UNKNOWN = "unknown"  # refused for identification
+
+    @property
+    def unit(self) -> str:
+        """Unit of the values."""
+        return {"motor_current": "A", "unknown": "?"}.get(self.value, "N m")
+
+
+def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
+    """A read-only copy."""
+    out: NDArray[Any] = np.array(values, dtype=dtype)
+    out.setflags(write=False)
+    return out
+
+
+@dataclass(frozen=True, eq=False)
+class JointStream:
+    """Joint states over time; K samples of n joints. Irregular stamps are normal.
+
+    Attributes:
+        names: Joint names, the columns of all arrays.
+        stamps_ns: Shape (K,), int64, not necessarily increasing (see `timing`).
+        q: Positions, shape (K, n) [rad or m].
+        v: Velocities, shape (K, n), or None where not measured.
+        a: Accelerations, shape (K, n), or None.
+        effort: Shape (K, n) in the unit of `effort_kind`, or None.
+        effort_kind: What `effort` means.
+    """
+
+    names: tuple[str, ...]
+    stamps_ns: Stamps
+    q: Array
+    v: Array | None = None
+    a: Array | None = None
+    effort: Array | None = None
+    effort_kind: EffortKind = EffortKind.UNKNOWN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "stamps_ns", frozen_array(self.stamps_ns, dtype=np.int64))
+        expected = (len(self.stamps_ns), len(self.names))
+        for key in ("q", "v", "a", "effort"):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            value = frozen_array(value)
+            if value.shape != expected:
+                raise SignalError(
+                    f"'{key}' has shape {value.shape}, expected {expected} (samples, joints).",
+                    remedy="Check the columns of the recording.",
+                )
+            object.__setattr__(self, key, value)
+
+    def __len__(self) -> int:
+        return len(self.stamps_ns)
+
+    @property
+    def time(self) -> Array:
+        """Seconds since the first sample, shape (K,)."""
+        return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
+
+    def ordered(self, names: Sequence[str]) -> JointStream:
+        """The same stream with the columns of `names`, in that order.
+
+        Raises:
+            SignalError: A joint is missing.
+        """
+        missing = [name for name in names if name not in self.names]
+        if missing:
+            raise SignalError(
+                f"The recording has no joints {missing}; it has {list(self.names)}.",
+                remedy="Correct the joint names in the column map, or use the right URDF.",
+                missing=missing,
+            )
+        k = [self.names.index(name) for name in names]
+        columns: dict[str, Any] = {
+            key: None if getattr(self, key) is None else getattr(self, key)[:, k]
+            for key in ("q", "v", "a", "effort")
+        }
+        return dataclasses.replace(self, names=tuple(names), **columns)
+
+    def select(self, rows: slice | NDArray) -> JointStream:
+        """Some of the samples."""
+        columns: dict[str, Any] = {
+            key: None if getattr(self, key) is None else getattr(self, key)[rows]
+            for key in ("q", "v", "a", "effort")
+        }
+        return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], **columns)
+
+
+@dataclass(frozen=True, eq=False)
+class WrenchStream:
+    """Force-torque readings: the wrench that the sensor's load side receives.
+
+    Attributes:
+        frame: Frame of the sensor (axes and reference point).
+        stamps_ns: Shape (K,).
+        wrench: Shape (K, 6), force [N] then torque [N m].
+    """
+
+    frame: str
+    stamps_ns: Stamps
+    wrench: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "stamps_ns", frozen_array(self.stamps_ns, dtype=np.int64))
+        object.__setattr__(self, "wrench", frozen_array(self.wrench))
+        if self.wrench.shape != (len(self.stamps_ns), 6):
+            raise SignalError(
+                f"A wrench stream of {len(self.stamps_ns)} stamps has values of shape"
+                f" {self.wrench.shape}, expected ({len(self.stamps_ns)}, 6).",
+                remedy="Give force then torque.",
+            )
+
+    def __len__(self) -> int:
+        return len(self.stamps_ns)
+
+    @property
+    def time(self) -> Array:
+        """Seconds since the first sample, shape (K,)."""
+        return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
+
+    def select(self, rows: slice | NDArray) -> WrenchStream:
+        """Some of the samples."""
+        return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], wrench=self.wrench[rows])
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A labelled instant, such as `tare_start` or `motion_end`."""
+
+    stamp_ns: int
+    label: str
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """Everything of one run.
+
+    Attributes:
+        joints: Joint states.
+        wrench: Force-torque readings, or None.
+        marks: Labelled instants, in time order.
+        source: Where it came from (a path or a topic list).
+        urdf_xml: The robot's description if it was recorded, else "".
+        notes: What was repaired or dropped while reading, one sentence each.
+    """
+
+    joints: JointStream
+    wrench: WrenchStream | None = None
+    marks: tuple[Mark, ...] = ()
+    source: str = ""
+    urdf_xml: str = field(default="", repr=False)
+    notes: tuple[str, ...] = ()
+
+    def between(self, start: str, end: str) -> Recording:
+        """The part from the (last) mark `start` to the first mark `end` after it.
+
+        Raises:
+            SignalError: A mark is missing.
+        """
+        starts = [m.stamp_ns for m in self.marks if m.label == start]
+        t0 = starts[-1] if starts else None
+        ends = [
+            m.stamp_ns for m in self.marks if m.label == end and t0 is not None and m.stamp_ns >= t0
+        ]
+        if t0 is None or not ends:
+            raise SignalError(
+                f"'{self.source}' has no stretch from mark '{start}' to '{end}'.",
+                remedy=f"Marks in it: {[m.label for m in self.marks]}.",
+            )
+        return self.window(t0, ends[0])
+
+    def window(self, start_ns: int, end_ns: int) -> Recording:
+        """The samples with start <= stamp <= end."""
+
+        def inside(stamps: Stamps) -> NDArray[np.bool_]:
+            return (stamps >= start_ns) & (stamps <= end_ns)
+
+        return dataclasses.replace(
+            self,
+            joints=self.joints.select(inside(self.joints.stamps_ns)),
+            wrench=None
+            if self.wrench is None
+            else self.wrench.select(inside(self.wrench.stamps_ns)),
+            marks=tuple(m for m in self.marks if start_ns <= m.stamp_ns <= end_ns),
+        )

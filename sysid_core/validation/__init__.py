@@ -1,0 +1,1 @@
+"""Whether an estimate predicts what it wasn't fitted to."""
