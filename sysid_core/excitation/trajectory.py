@@ -81,7 +81,7 @@ class Trajectory:
         t = float(np.clip(t, self.time[0], self.time[-1]))
         i = int(np.clip(np.searchsorted(self.time, t) - 1, 0, len(self.time) - 2))
         s = (t - self.time[i]) / (self.time[i + 1] - self.time[i])
-        return tuple((1 - s) * x[i] + s * x[i + 1] for x in (self.q, self.v, self.a))  # type: ignore[return-value]
+        return tuple((1 - s) * x[i] + s * x[i + 1] for x in (self.q, self.v, self.a))
 
     def belongs_to(self, model: RobotModel) -> None:
         """Refuse another robot.
