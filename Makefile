@@ -1,0 +1,29 @@
+# `make demo` and `make test` are the two commands; each does all its own set-up.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-fast lint bench clean
+ENV := source scripts/env.sh
+
+help:  ## this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup:  ## virtual environment, ROS 2 (the sourced one, else wheels) and messages
+	@bash scripts/setup.sh
+
+demo: setup  ## live payload identification on a simulated xArm 7, with a report
+	@$(ENV) && exec sysid up demo --out results/demo $(ARGS)
+
+test: setup  ## the whole test suite
+	@$(ENV) && exec python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+
+test-fast: setup  ## without the slow studies and the ROS nodes
+	@$(ENV) && exec python -m pytest -q -n 2 -m 'not slow and not ros' $(ARGS)
+
+lint: setup  ## ruff and mypy
+	@$(ENV) && ruff check . && ruff format --check . && mypy
+
+bench: setup  ## all benchmarks, each a table
+	@$(ENV) && for file in benchmarks/*.py; do echo "== $$file"; python $$file || exit 1; done
+
+clean:  ## removes what setup made
+	rm -rf .venv .ros results

@@ -1,0 +1,1 @@
+"""The ROS 2 nodes: they declare, convert, call the core and publish. No linear algebra here."""
