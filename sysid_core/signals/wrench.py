@@ -1,0 +1,353 @@
+r"""What stands between a force-torque sensor and the wrench of the load: bias and tool.
+
+The sensor reads, in its own axes and about its own origin,
+
+    w = A(motion) @ (pi_tool + pi_object) + bias
+
+with `A` of `sysid_core.robot.wrench_regressor`. In a still posture only gravity g_S is left:
+`f = -m g_S + b_f` and `tau = g_S x (m c) + b_tau` (Nadeau et al. 2022, appendix A). The bias stays
+with the sensor while gravity turns with the posture, so a few tilted postures separate the two
+even while the load is held.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import yaml
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import (
+    FrameMotion,
+    is_physically_consistent,
+    pi_from_mass_com_inertia,
+    skew,
+    wrench_regressor,
+)
+from sysid_core.signals.recording import Array, frozen_array
+from sysid_core.signals.wrench_mounting import require_mounting, require_weight
+
+SCHEMA = "robot_sysid/sensor_calibration/1"
+WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
+
+# Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
+_MIN_TILT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class SensorCalibration:
+    """What a tare found, to be kept and used again.
+
+    Attributes:
+        frame: Frame of the sensor.
+        bias: Reading without any load, force then torque, shape (6,) [N, N m].
+        tare_load: `[m, m cx, m cy, m cz]` of what hung on the sensor during the tare, shape (4,).
+        covariance: Of `[tare_load, bias]`, shape (10, 10).
+        tool_pi: Known load to be subtracted (gripper, adapter), shape (10,); zero for none.
+        noise: Standard deviation of one sample per axis, shape (6,); zero where unknown.
+        residual_rms: What the tare left unexplained per axis, shape (6,).
+        misalignment: Angle between the sensor's axes as described and as seen by gravity [rad];
+            NaN where it could not be checked.
+        delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
+            (infinite when never estimated).
+        n_postures: Still postures used.
+        source: Where the data came from.
+        notes: Remarks, one sentence each.
+    """
+
+    frame: str
+    bias: Array
+    tare_load: Array
+    covariance: Array
+    tool_pi: Array = field(default_factory=lambda: np.zeros(10))
+    noise: Array = field(default_factory=lambda: np.zeros(6))
+    residual_rms: Array = field(default_factory=lambda: np.zeros(6))
+    misalignment: float = float("nan")
+    delay: tuple[float, float] = (0.0, float("inf"))
+    n_postures: int = 0
+    source: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        shapes = {
+            "bias": (6,),
+            "tare_load": (4,),
+            "covariance": (10, 10),
+            "tool_pi": (10,),
+            "noise": (6,),
+            "residual_rms": (6,),
+        }
+        for key, shape in shapes.items():
+            value = frozen_array(getattr(self, key))
+            if value.shape != shape or not np.all(np.isfinite(value)):
+                raise SignalError(
+                    f"'{key}' of a sensor calibration must be finite and of shape {shape}, not"
+                    f" {value.shape}.",
+                    remedy="Repeat the tare with `tare_static` or `tare_single`.",
+                )
+            object.__setattr__(self, key, value)
+
+    @property
+    def bias_sd(self) -> Array:
+        """Standard deviation of the bias, shape (6,)."""
+        return np.sqrt(np.diag(self.covariance)[4:])
+
+    @property
+    def tare_mass(self) -> tuple[float, float]:
+        """Mass on the sensor during the tare and its standard deviation [kg]."""
+        return float(self.tare_load[0]), float(np.sqrt(self.covariance[0, 0]))
+
+    @property
+    def tare_com(self) -> tuple[Array, Array]:
+        """Centre of mass of that load in the sensor frame and its sd, each (3,) [m]."""
+        mass = self.tare_load[0]
+        if mass <= 0:
+            return np.full(3, np.nan), np.full(3, np.inf)
+        com = self.tare_load[1:] / mass
+        jacobian = np.column_stack([-com, np.eye(3)]) / mass
+        return com, np.sqrt(np.diag(jacobian @ self.covariance[:4, :4] @ jacobian.T))
+
+    def with_tool(self, tool_pi: ArrayLike) -> SensorCalibration:
+        """The same sensor with a known load to subtract, `pi` in the sensor frame, shape (10,).
+
+        Raises:
+            SignalError: No body has these parameters.
+        """
+        tool_pi = np.asarray(tool_pi, dtype=float)
+        if tool_pi.shape != (10,) or not bool(is_physically_consistent(tool_pi)):
+            raise SignalError(
+                "The tool's parameters are not those of a body.",
+                remedy="Give [m, mx, my, mz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz] about the sensor's"
+                " origin in its axes; `pi_from_mass_com_inertia` makes them.",
+            )
+        return dataclasses.replace(self, tool_pi=tool_pi)
+
+    def with_load_as_tool(self, I_C: ArrayLike | None = None) -> SensorCalibration:
+        """What hung on the sensor during the tare (the empty gripper) becomes the known tool.
+
+        Args:
+            I_C: Its inertia about its centre of mass, shape (3, 3) [kg m^2]; a tare doesn't see
+                it. Without it the tool counts as a point, which matters only in fast motion.
+        """
+        mass = self.tare_load[0]
+        if mass <= 0:
+            raise SignalError(
+                f"The tare found a load of {mass:.4g} kg, which can't be a tool.",
+                remedy="Tare again with the tool mounted.",
+            )
+        inertia = np.zeros((3, 3)) if I_C is None else np.asarray(I_C, dtype=float)
+        return self.with_tool(pi_from_mass_com_inertia(mass, self.tare_load[1:] / mass, inertia))
+
+    def save(self, path: str | Path) -> None:
+        """Write the calibration as YAML."""
+        raw: dict[str, object] = {"schema": SCHEMA, "frame": self.frame}
+        for key in ("bias", "tare_load", "covariance", "tool_pi", "noise", "residual_rms"):
+            raw[key] = getattr(self, key).tolist()
+        raw["misalignment"] = float(self.misalignment)
+        raw["delay"] = [float(x) for x in self.delay]
+        raw["n_postures"] = int(self.n_postures)
+        raw["source"] = self.source
+        raw["notes"] = list(self.notes)
+        Path(path).write_text(yaml.safe_dump(raw, sort_keys=False, width=100), encoding="utf-8")
+
+    @classmethod
+    def load(cls, path: str | Path) -> SensorCalibration:
+        """Read what `save` wrote.
+
+        Raises:
+            SignalError: It is another kind of file, or a field is missing.
+        """
+        try:
+            raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
+            raise SignalError(f"Can't read the sensor calibration '{path}': {err}.") from err
+        if not isinstance(raw, dict) or raw.pop("schema", None) != SCHEMA:
+            raise SignalError(
+                f"'{path}' is not a sensor calibration of schema {SCHEMA}.",
+                remedy="Give the file that a tare saved, or tare again.",
+            )
+        try:
+            raw["delay"] = tuple(raw["delay"])
+            raw["notes"] = tuple(raw["notes"])
+            return cls(**raw)
+        except (KeyError, TypeError, ValueError) as err:
+            raise SignalError(
+                f"The sensor calibration '{path}' is incomplete or has unknown fields: {err}.",
+                remedy="Tare again.",
+            ) from err
+
+
+def static_regressor(gravity_S: ArrayLike) -> Array:
+    r"""Wrench of a resting load: `w = G(g_S) @ [m, m cx, m cy, m cz]`.
+
+    Args:
+        gravity_S: Gravity in the sensor's axes, shape (..., 3) [m/s^2].
+
+    Returns:
+        Shape (..., 6, 4).
+    """
+    gravity_S = np.asarray(gravity_S, dtype=float)
+    G = np.zeros((*gravity_S.shape[:-1], 6, 4))
+    G[..., :3, 0] = -gravity_S
+    G[..., 3:, 1:] = skew(gravity_S)
+    return G
+
+
+def tare_static(
+    wrench: ArrayLike,
+    gravity_S: ArrayLike,
+    *,
+    R_WS: ArrayLike | None = None,
+    frame: str = "",
+    noise: ArrayLike | None = None,
+    expected_mass: float | None = None,
+    allow_bare: bool = False,
+    max_misalignment: float = np.deg2rad(15.0),
+    source: str = "",
+) -> SensorCalibration:
+    r"""Bias, mass and first moments of the load from several still postures.
+
+    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
+    gets its own noise level. Three postures that are tilted about two axes are the least.
+
+    Args:
+        wrench: Mean reading of each posture, shape (K, 6) [N, N m].
+        gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
+        R_WS: Orientation of the sensor, shape (K, 3, 3); lets a wrong direction of gravity be
+            told from a wrongly described sensor.
+        frame: Name of the sensor's frame.
+        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
+            somebody compensates.
+        allow_bare: Accept a sensor that feels no weight at all.
+        max_misalignment: Largest accepted angle between described and seen axes [rad].
+        source: Where the data came from.
+
+    Raises:
+        SignalError: Too few directions of gravity; the wrench looks already compensated; the
+            sensor is upside down, turned or of opposite sign; gravity points elsewhere.
+    """
+    wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
+    _require_postures(wrench, gravity_S)
+    misalignment = float("nan")
+    if not allow_bare:
+        require_weight(wrench[:, :3], gravity_S, expected_mass)
+        misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
+    K = len(wrench)
+    G = static_regressor(gravity_S)
+    values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
+    for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
+        loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]
+        Y = np.concatenate([loads, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(3 * K, -1)
+        b = wrench[:, rows].reshape(-1)
+        solution = np.linalg.lstsq(Y, b, rcond=None)[0]
+        residual = b - Y @ solution
+        variance = float(residual @ residual) / (3 * K - len(columns))
+        values[columns] = solution
+        covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
+        rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
+    return SensorCalibration(
+        frame=frame,
+        bias=values[4:],
+        tare_load=values[:4],
+        covariance=covariance,
+        noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
+        residual_rms=rms,
+        misalignment=misalignment,
+        n_postures=K,
+        source=source,
+    )
+
+
+def tare_single(
+    wrench: ArrayLike,
+    gravity_S: ArrayLike,
+    *,
+    tool_pi: ArrayLike | None = None,
+    frame: str = "",
+    source: str = "",
+) -> SensorCalibration:
+    """Bias from one still posture before the grasp, the tool being known (or absent).
+
+    Args:
+        wrench: Samples of the posture, shape (N, 6) [N, N m].
+        gravity_S: Gravity in the sensor's axes, shape (3,) [m/s^2].
+        tool_pi: Parameters of the mounted tool in the sensor frame, shape (10,).
+        frame: Name of the sensor's frame.
+        source: Where the data came from.
+    """
+    samples = np.atleast_2d(np.asarray(wrench, dtype=float))
+    if len(samples) < 2 or samples.shape[1] != 6 or not np.all(np.isfinite(samples)):
+        raise SignalError(
+            f"A tare needs at least two finite wrench samples of six axes, got {samples.shape}.",
+            remedy="Record half a second at rest.",
+        )
+    tool = np.zeros(10) if tool_pi is None else np.asarray(tool_pi, dtype=float)
+    noise = samples.std(axis=0, ddof=1)
+    covariance = np.zeros((10, 10))
+    covariance[4:, 4:] = np.diag(noise**2 / len(samples))
+    calibration = SensorCalibration(
+        frame=frame,
+        bias=samples.mean(axis=0) - static_regressor(gravity_S) @ tool[:4],
+        tare_load=tool[:4],
+        covariance=covariance,
+        noise=noise,
+        residual_rms=noise,
+        n_postures=1,
+        source=source,
+        notes=(
+            "One posture: an error of the assumed tool is hidden in the bias; tare in three"
+            " tilted postures to see it.",
+        ),
+    )
+    return calibration.with_tool(tool) if tool_pi is not None else calibration
+
+
+def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
+    """Wrench of the object alone: reading minus bias minus the known tool.
+
+    Args:
+        wrench: Readings, shape (K, 6).
+        motion: Of the sensor frame at the same instants, K samples.
+        calibration: From a tare.
+
+    Returns:
+        Shape (K, 6).
+    """
+    wrench = np.asarray(wrench, dtype=float)
+    if wrench.shape != (len(motion.a), 6):
+        raise SignalError(
+            f"Wrench of shape {wrench.shape} and {len(motion.a)} samples of motion don't match.",
+            remedy="Resample both to common instants first.",
+        )
+    tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
+    return wrench - calibration.bias - tool
+
+
+def _require_postures(wrench: Array, gravity_S: Array) -> None:
+    if wrench.ndim != 2 or wrench.shape[1] != 6 or gravity_S.shape != (len(wrench), 3):
+        raise SignalError(
+            f"Postures have wrenches {wrench.shape} and gravity {gravity_S.shape}, expected"
+            " (K, 6) and (K, 3).",
+            remedy="Give the mean reading and gravity in sensor axes of each posture.",
+        )
+    if not (np.all(np.isfinite(wrench)) and np.all(np.isfinite(gravity_S))):
+        raise SignalError(
+            "The tare postures hold values that are not finite.",
+            remedy="Leave out the posture, or look at the sensor's driver.",
+        )
+    directions = gravity_S / np.maximum(np.linalg.norm(gravity_S, axis=1, keepdims=True), 1e-9)
+    spread = np.linalg.svd(directions - directions.mean(axis=0), compute_uv=False)
+    tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
+    if len(wrench) < 3 or tilt < _MIN_TILT:
+        raise SignalError(
+            f"{len(wrench)} still posture(s) show gravity from too few directions to tell bias"
+            f" from weight (tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
+            remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
+            " about two different axes; six (each axis up and down) are best.",
+            tilt=float(tilt),
+        )

@@ -1,0 +1,175 @@
+r"""Is the sensor mounted as the model says? Gravity tells, through the weight of what it holds.
+
+Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
+claims and the true ones (identity when all is right). Centring removes the bias, and R with m is
+an orthogonal Procrustes problem (Kabsch 1976; Umeyama 1991). If instead the direction of gravity
+in the base frame is wrong, `f_k = -m R_WS(k)^T g_W + b` is linear in `m g_W`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import STANDARD_GRAVITY
+from sysid_core.signals.recording import Array
+
+_MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
+_HALF_TURN_TOLERANCE = np.deg2rad(30.0)
+
+
+@dataclass(frozen=True)
+class Mounting:
+    """What the weight says about axes and gravity.
+
+    Attributes:
+        kind: "as described", "upside down", "turned", "sign reversed" or "gravity direction".
+        angle: Between the described and the seen axes (or gravity) [rad].
+        text: The finding in a sentence.
+        remedy: What to do about it; "" when nothing.
+    """
+
+    kind: str
+    angle: float
+    text: str
+    remedy: str = ""
+
+
+def _procrustes(force: Array, gravity_S: Array, sign: float) -> tuple[Array, float, float]:
+    """Rotation, mass and RMS residual of `force = -sign m R gravity + b`, sign being 1 or -1."""
+    f = force - force.mean(axis=0)
+    g = gravity_S - gravity_S.mean(axis=0)
+    U, s, Vt = np.linalg.svd(-sign * f.T @ g)
+    D = np.array([1.0, 1.0, np.sign(np.linalg.det(U @ Vt)) or 1.0])
+    R = (U * D) @ Vt
+    mass = float(s @ D) / float(np.sum(g**2))
+    return R, mass, float(np.sqrt(np.mean((f + sign * mass * g @ R.T) ** 2)))
+
+
+def _angle(R: Array) -> float:
+    return float(Rotation.from_matrix(R).magnitude())
+
+
+def _half_turn_text(R: Array) -> tuple[str, str]:
+    """Kind and words of a rotation: upside down when z points the other way."""
+    vector = Rotation.from_matrix(R).as_rotvec()
+    angle = float(np.linalg.norm(vector))
+    axis = vector / max(angle, 1e-12)
+    words = f"{np.rad2deg(angle):.0f} degrees about [{axis[0]:.2f} {axis[1]:.2f} {axis[2]:.2f}]"
+    if R[2, 2] < -np.cos(_HALF_TURN_TOLERANCE):
+        return "upside down", f"The sensor is mounted upside down: its axes are turned by {words}"
+    return "turned", f"The sensor's axes are turned by {words}"
+
+
+def check_mounting(
+    force: ArrayLike,
+    gravity_S: ArrayLike,
+    R_WS: ArrayLike | None = None,
+    max_misalignment: float = np.deg2rad(15.0),
+) -> Mounting:
+    r"""Compare the described axes and gravity with those that the weight shows.
+
+    Args:
+        force: Force readings in still postures, shape (K, 3) [N].
+        gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
+        R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
+            direction of gravity can't be told from a turned sensor.
+        max_misalignment: Angle up to which it counts as mounted as described [rad].
+    """
+    force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
+    R, mass, rms = _procrustes(force, gravity_S, 1.0)
+    R_neg, _, rms_neg = _procrustes(force, gravity_S, -1.0)
+    scale = mass * float(np.linalg.norm(gravity_S[0]))
+    # A planar set of directions fits a reversed sign and a half turn equally well.
+    tie = 1e-3 * scale
+    if _angle(R) <= max_misalignment and rms <= rms_neg + tie:
+        return Mounting("as described", _angle(R), "The sensor's axes are as described.")
+    if _angle(R_neg) <= max_misalignment and rms_neg <= rms + tie:
+        also = " (or the sensor is turned by 180 degrees)" if rms <= rms_neg + tie else ""
+        return Mounting(
+            "sign reversed",
+            np.pi,
+            f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
+            " f = -m g.",
+            "Negate the wrench (drivers differ: load on sensor, or sensor on load). If the robot"
+            " hangs from a ceiling, turn the model's gravity round instead.",
+        )
+    if R_WS is not None:
+        tilt, rms_g, g_W = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
+        if rms_g < min(rms, rms_neg) - 0.3 * min(rms, rms_neg) and tilt > max_misalignment:
+            return Mounting(
+                "gravity direction",
+                tilt,
+                f"Gravity comes from another direction than the model says: [{g_W[0]:.2f}"
+                f" {g_W[1]:.2f} {g_W[2]:.2f}] m/s^2 in the base frame,"
+                f" {np.rad2deg(tilt):.0f} degrees off.",
+                "Is the robot on a wall, a ceiling or a slope? Give the model that gravity.",
+            )
+    kind, text = _half_turn_text(R)
+    return Mounting(
+        kind,
+        _angle(R),
+        text + " against the robot model.",
+        "Correct the sensor's frame in the URDF (or name the right frame), then tare again.",
+    )
+
+
+def _gravity_in_base(force: Array, R_WS: Array, gravity_S: Array) -> tuple[float, float, Array]:
+    """Tilt against the model's gravity, RMS residual and gravity of `f = -m R_WS^T g_W + b`."""
+    R_SW = np.swapaxes(R_WS, -1, -2)
+    claimed = np.einsum("kij,kj->ki", R_WS, gravity_S).mean(axis=0)
+    Y = (-(R_SW - R_SW.mean(axis=0))).reshape(-1, 3)
+    f = (force - force.mean(axis=0)).reshape(-1)
+    weight = np.linalg.lstsq(Y, f, rcond=None)[0]
+    norm = float(np.linalg.norm(weight))
+    direction = weight / max(norm, 1e-12)
+    claimed_norm = float(np.linalg.norm(claimed)) or float(np.linalg.norm(STANDARD_GRAVITY))
+    tilt = float(np.arccos(np.clip(direction @ claimed / claimed_norm, -1.0, 1.0)))
+    return tilt, float(np.sqrt(np.mean((f - Y @ weight) ** 2))), direction * claimed_norm
+
+
+def require_weight(force: ArrayLike, gravity_S: ArrayLike, expected_mass: float | None) -> float:
+    """The mass that turns with gravity, whatever the sensor's axes are [kg].
+
+    Args:
+        force: Shape (K, 3) [N].
+        gravity_S: Shape (K, 3) [m/s^2].
+        expected_mass: What should be there [kg], or None.
+
+    Raises:
+        SignalError: (Almost) none is left: the wrench looks already compensated.
+    """
+    force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
+    fits = [_procrustes(force, gravity_S, sign) for sign in (1.0, -1.0)]
+    _, mass, rms = min(fits, key=lambda fit: fit[2])
+    spread = float(np.sqrt(np.sum((gravity_S - gravity_S.mean(axis=0)) ** 2)))
+    sd = rms * np.sqrt(3.0) / spread
+    floor = max(_MIN_MASS, 5.0 * sd, 0.5 * expected_mass if expected_mass else 0.0)
+    if mass < floor:
+        expected = f" of the expected {expected_mass:.3g} kg" if expected_mass else ""
+        raise SignalError(
+            f"Only {mass:.3g} ± {sd:.1g} kg{expected} turn with gravity: the wrench looks already"
+            " compensated for its payload.",
+            remedy="Set the payload in the robot's controller to zero, or subscribe to the raw"
+            " sensor topic. If the sensor is truly bare, tare with `allow_bare=True`.",
+            mass=mass,
+        )
+    return mass
+
+
+def require_mounting(
+    force: ArrayLike, gravity_S: ArrayLike, R_WS: ArrayLike | None, max_misalignment: float
+) -> float:
+    """The misalignment [rad], when it is small enough.
+
+    Raises:
+        SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.
+    """
+    found = check_mounting(force, gravity_S, R_WS, max_misalignment)
+    if found.kind != "as described":
+        raise SignalError(found.text, remedy=found.remedy, kind=found.kind, angle=found.angle)
+    return found.angle
