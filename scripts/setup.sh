@@ -28,7 +28,7 @@ if ! is_fresh "$venv/.robot_sysid" "$pip_stamp"; then
     { say "No virtual environment could be made. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
   say "Installing Python packages (1-2 minutes the first time)"
   pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
-  "${pip[@]}" --constraint constraints.txt --editable '.[sim,dev]'
+  "${pip[@]}" --constraint constraints.txt --editable '.[examples,dev]'
   if [ -z "${ROS_DISTRO:-}" ]; then
     "${pip[@]}" --requirement requirements-ros.txt --constraint constraints.txt
     # The wheels carry the include paths of the machine that built them.

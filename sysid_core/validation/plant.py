@@ -1,0 +1,241 @@
+"""A simulated robot in MuJoCo: another engine than the one that identifies (pinocchio)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import (
+    Array,
+    RobotModel,
+    mass_com_inertia_from_pi,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PlantSample:
+    """One consistent instant: state, the effort that acted, what it caused.
+
+    Attributes:
+        time: [s].
+        q: Joint positions, shape (n,).
+        v: Joint velocities, shape (n,).
+        a: Joint accelerations, shape (n,).
+        effort: Applied joint efforts, shape (n,) [N m].
+        wrench: That the sensor exerts on its load side, in the sensor frame, shape (6,) [N, N m].
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+    wrench: Array
+
+
+def _pose(body: mujoco.MjsBody, placement: pin.SE3) -> None:
+    body.pos = placement.translation
+    x, y, z, w = pin.Quaternion(placement.rotation).coeffs()
+    body.quat = [w, x, y, z]
+
+
+def _set_inertia(body: mujoco.MjsBody, pi: Array) -> None:
+    mass, com, I_C = mass_com_inertia_from_pi(pi)
+    body.mass, body.ipos = float(mass), com
+    body.fullinertia = [I_C[0, 0], I_C[1, 1], I_C[2, 2], I_C[0, 1], I_C[0, 2], I_C[1, 2]]
+    body.explicitinertial = True
+
+
+def build_mujoco_spec(
+    model: RobotModel,
+    *,
+    sensor_frame: str | None = None,
+    payload: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    timestep: float = 1e-3,
+) -> mujoco.MjSpec:
+    """A MuJoCo model with the tree, inertias and frames of a `RobotModel`; no contacts.
+
+    Args:
+        model: With revolute, continuous and prismatic joints.
+        sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
+        payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
+        friction: Coulomb friction per joint, shape (n,) [N m].
+        damping: Viscous friction per joint, shape (n,) [N m s/rad].
+        armature: Drive inertia per joint, shape (n,) [kg m^2].
+        timestep: [s].
+
+    Raises:
+        ModelError: A joint type or a body that MuJoCo can't have.
+    """
+    n = model.nv
+    zeros = np.zeros(n)
+    per_joint = [
+        zeros if x is None else np.asarray(x, float) for x in (friction, damping, armature)
+    ]
+    spec = mujoco.MjSpec()
+    spec.modelname = model.name
+    spec.option.timestep = timestep
+    spec.option.gravity = model.gravity
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+    spec.compiler.degree = False
+    bodies = [spec.worldbody]
+    pm = model.pin_model
+    for j in range(1, pm.njoints):
+        joint, name = pm.joints[j], pm.names[j]
+        kind = joint.shortname()
+        if joint.nv != 1 or not kind.startswith(("JointModelR", "JointModelP")):
+            raise ModelError(
+                f"Joint '{name}' is a {kind}: the simulated robot has revolute and prismatic joints.",
+                remedy="Lock it with RobotModel.with_locked.",
+            )
+        body = bodies[pm.parents[j]].add_body(name=f"body_{name}")
+        _pose(body, pm.jointPlacements[j])
+        _set_inertia(body, model.pi[j - 1])
+        joint_data = joint.createData()
+        joint.calc(joint_data, pin.neutral(pm))
+        S = np.asarray(joint_data.S).reshape(6)
+        prismatic = kind.startswith("JointModelP")
+        joint_spec = body.add_joint(
+            name=name,
+            type=mujoco.mjtJoint.mjJNT_SLIDE if prismatic else mujoco.mjtJoint.mjJNT_HINGE,
+            axis=S[:3] if prismatic else S[3:],
+        )
+        i = joint.idx_v
+        joint_spec.frictionloss = per_joint[0][i]
+        joint_spec.damping = [per_joint[1][i], 0.0, 0.0]  # linear, quadratic, cubic
+        joint_spec.armature = per_joint[2][i]
+        # Stiff friction: the default lets a joint at rest creep.
+        joint_spec.solref_friction = [2 * timestep, 1.0]
+        bodies.append(body)
+        actuator = spec.add_actuator(name=name, target=name)
+        actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
+    if sensor_frame is not None:
+        frame = pm.frames[model.frame_id(sensor_frame)]
+        load = bodies[frame.parentJoint].add_body(name="sensor_load")
+        _pose(load, frame.placement)
+        # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
+        tiny = np.array([1e-6, 0, 0, 0, 1e-9, 0, 1e-9, 0, 0, 1e-9])
+        _set_inertia(load, tiny if payload is None else np.asarray(payload, float))
+        load.add_site(name="sensor")
+        for kind_, label in (
+            (mujoco.mjtSensor.mjSENS_FORCE, "force"),
+            (mujoco.mjtSensor.mjSENS_TORQUE, "torque"),
+        ):
+            spec.add_sensor(
+                name=label, type=kind_, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="sensor"
+            )
+    return spec
+
+
+class MujocoPlant:
+    """Steps a MuJoCo robot by joint efforts, or by its built-in servo.
+
+    Args:
+        model: Its true parameters.
+        sensor_frame: Frame of a force-torque sensor.
+        payload: What the sensor carries, `pi` in the sensor frame, shape (10,).
+        friction: Coulomb, shape (n,) [N m].
+        damping: Viscous, shape (n,) [N m s/rad].
+        armature: Drive inertia, shape (n,) [kg m^2].
+        timestep: [s].
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        *,
+        sensor_frame: str | None = None,
+        payload: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        timestep: float = 1e-3,
+    ) -> None:
+        spec = build_mujoco_spec(
+            model,
+            sensor_frame=sensor_frame,
+            payload=payload,
+            friction=friction,
+            damping=damping,
+            armature=armature,
+            timestep=timestep,
+        )
+        try:
+            self.mj_model = spec.compile()
+        except ValueError as err:
+            raise ModelError(
+                f"MuJoCo refuses the model of '{model.name}': {err}.",
+                remedy="Give every moving link a positive mass and inertia.",
+            ) from err
+        self.mj_data = mujoco.MjData(self.mj_model)
+        self.joint_names = model.joint_names
+        self._has_sensor = sensor_frame is not None
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return float(self.mj_data.time)
+
+    @property
+    def q(self) -> Array:
+        """Joint positions, shape (n,)."""
+        return self.mj_data.qpos.copy()
+
+    @property
+    def v(self) -> Array:
+        """Joint velocities, shape (n,)."""
+        return self.mj_data.qvel.copy()
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Put the robot into a state; time starts at 0."""
+        mujoco.mj_resetData(self.mj_model, self.mj_data)
+        self.mj_data.qpos[:] = np.asarray(q, float)
+        if v is not None:
+            self.mj_data.qvel[:] = np.asarray(v, float)
+        mujoco.mj_forward(self.mj_model, self.mj_data)
+
+    def step(self, effort: ArrayLike) -> PlantSample:
+        """Apply efforts (n,) for one time step and return the sample at its beginning."""
+        data = self.mj_data
+        time, q, v = self.time, self.q, self.v
+        data.ctrl[:] = np.asarray(effort, float)
+        mujoco.mj_step(self.mj_model, data)
+        wrench = data.sensordata[:6].copy() if self._has_sensor else np.zeros(6)
+        return PlantSample(time, q, v, data.qacc.copy(), data.ctrl.copy(), wrench)
+
+    def servo_effort(
+        self,
+        q_d: ArrayLike,
+        v_d: ArrayLike,
+        a_d: ArrayLike,
+        *,
+        bandwidth: float = 60.0,
+    ) -> Array:
+        """Effort of an industrial arm's own position controller: computed torque with PD.
+
+        Args:
+            q_d: Desired positions, shape (n,).
+            v_d: Desired velocities, shape (n,).
+            a_d: Desired accelerations, shape (n,).
+            bandwidth: Of the critically damped error dynamics [rad/s].
+        """
+        data = self.mj_data
+        a = (
+            np.asarray(a_d)
+            + 2 * bandwidth * (np.asarray(v_d) - data.qvel)
+            + bandwidth**2 * (np.asarray(q_d) - data.qpos)
+        )
+        mujoco.mj_fwdPosition(self.mj_model, data)
+        mujoco.mj_fwdVelocity(self.mj_model, data)
+        M_a = np.zeros(self.mj_model.nv)
+        mujoco.mj_mulM(self.mj_model, data, M_a, a)
+        return M_a + data.qfrc_bias - data.qfrc_passive
