@@ -1,0 +1,223 @@
+"""The robot's collision shapes: what touches what, and where its surface is."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import coal
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+from scipy.spatial import ConvexHull, QhullError
+
+from sysid_core.robot import Array, RobotModel
+
+CLEARANCE = 0.01  # [m], closer than this counts as contact
+ALWAYS_TOUCHING = 0.95  # pairs closer than that in this share of random postures are left out
+N_POSTURES = 60  # random postures that decide about it
+
+
+@dataclass(frozen=True)
+class HeldBox:
+    """The bounding box of a tool or object that the robot holds.
+
+    Attributes:
+        size: Edge lengths [m].
+        centre: Of the box in the TCP frame, axes parallel to it [m].
+    """
+
+    size: tuple[float, float, float]
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+def mesh_directories() -> list[str]:
+    """Folders in which `package://name/…` is looked for: ROS workspaces and installed data."""
+    found = [
+        str(Path(prefix) / "share")
+        for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+        if prefix
+    ]
+    found += [p for p in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep) if p]
+    found.append(str(Path(sysconfig.get_path("purelib")) / "cmeel.prefix" / "share"))
+    return [p for p in found if Path(p).is_dir()]
+
+
+def _mesh_exists(filename: str, directories: Sequence[str]) -> bool:
+    for scheme in ("package://", "model://"):
+        if filename.startswith(scheme):
+            relative = filename.removeprefix(scheme)
+            return any((Path(d) / relative).is_file() for d in directories)
+    return Path(filename.removeprefix("file://")).is_file()
+
+
+def _without_missing_meshes(urdf: str, directories: Sequence[str]) -> tuple[str, list[str]]:
+    """The URDF without collision elements whose mesh isn't there, and the links they were on."""
+    root = ET.fromstring(urdf)
+    missing = []
+    for link in root.iter("link"):
+        for collision in link.findall("collision"):
+            mesh = collision.find("geometry/mesh")
+            if mesh is not None and not _mesh_exists(mesh.get("filename", ""), directories):
+                link.remove(collision)
+                missing.append(link.get("name", "?"))
+    return ET.tostring(root, encoding="unicode"), sorted(set(missing))
+
+
+def _surface_points(shape: coal.CollisionGeometry) -> Array:
+    """Hull vertices of a mesh; corners of the bounding box of anything else, shape (N, 3)."""
+    if isinstance(shape, coal.BVHModelBase) and shape.num_vertices > 3:
+        vertices = np.asarray(shape.vertices())
+        try:
+            return vertices[ConvexHull(vertices).vertices]
+        except QhullError:  # flat or a line
+            return vertices
+    shape.computeLocalAABB()
+    box = shape.aabb_local
+    corners = np.array(np.meshgrid(*zip(box.min_, box.max_, strict=True))).reshape(3, -1).T
+    return np.asarray(corners)
+
+
+def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
+    """Points (N, 3) from frame B to frame A."""
+    return points_B @ X_AB.rotation.T + X_AB.translation
+
+
+@dataclass(eq=False)
+class RobotGeometry:
+    """Collision shapes of a robot, built once and asked for many postures.
+
+    Adjacent bodies, and pairs that are in contact in nearly every posture (how the meshes are
+    drawn, not how the robot moves), are left out.
+
+    Args:
+        model: The robot.
+        tcp_frame: Where a held object is attached.
+        held: Bounding box of that object; it is tested against all bodies but its carrier.
+        package_dirs: Folders for `package://`, before those of the environment.
+    """
+
+    model: RobotModel
+    tcp_frame: str
+    held: HeldBox | None = None
+    package_dirs: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        pin_model = self.model.pin_model
+        directories = [*self.package_dirs, *mesh_directories()]
+        self._geometry = pin.GeometryModel()
+        if self.model.urdf_xml:
+            urdf, missing = _without_missing_meshes(self.model.urdf_xml, directories)
+            if missing:
+                self.notes.append(
+                    f"Collision meshes of {', '.join(missing)} were not found: these links are"
+                    " not checked for contact. Give their package folder."
+                )
+            # Some URDF parsers need a folder even where no mesh is left to look for.
+            self._geometry = pin.buildGeomFromUrdfString(
+                pin_model, urdf, pin.GeometryType.COLLISION, package_dirs=directories
+            )
+        if self.held is not None:
+            self._add_held_box(self.held)
+        self._points = [
+            (int(shape.parentJoint), _transformed(shape.placement, _surface_points(shape.geometry)))
+            for shape in self._geometry.geometryObjects
+        ]
+        self.has_shapes = any(joint > 0 for joint, _ in self._points)
+        if not self.has_shapes:
+            self.notes.append(
+                "The robot has no collision shapes: contact is not checked, and ground and"
+                " workspace are checked for its link frames only."
+            )
+        self._data = pin_model.createData()
+        self._choose_pairs()
+
+    def _add_held_box(self, held: HeldBox) -> None:
+        frame = self.model.pin_model.frames[self.model.frame_id(self.tcp_frame)]
+        placement = frame.placement * pin.SE3(np.eye(3), np.array(held.centre))
+        box = coal.Box(*held.size)
+        self._geometry.addGeometryObject(
+            pin.GeometryObject("held object", int(frame.parentJoint), placement, box)
+        )
+
+    def _choose_pairs(self) -> None:
+        shapes = list(self._geometry.geometryObjects)
+        parents = [int(p) for p in self.model.pin_model.parents]
+        joints = [int(shape.parentJoint) for shape in shapes]
+        self._geometry.removeAllCollisionPairs()
+        pairs = [
+            (i, j)
+            for i in range(len(shapes))
+            for j in range(i + 1, len(shapes))
+            if joints[i] != joints[j]
+            and parents[joints[i]] != joints[j]
+            and parents[joints[j]] != joints[i]
+        ]
+        self._set_pairs(pairs)
+        lower, upper = self.model.position_limits
+        lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+        rng = np.random.default_rng(0)
+        hits = np.zeros(len(pairs))
+        if pairs and self.model.pin_model.nq <= 2 * self.model.nv and self._all_joints_simple():
+            for _ in range(N_POSTURES):
+                hits += self._contacts(self.model.configuration(rng.uniform(lower, upper)))
+        kept = [p for p, n in zip(pairs, hits, strict=True) if n < ALWAYS_TOUCHING * N_POSTURES]
+        for (i, j), n in zip(pairs, hits, strict=True):
+            if n >= ALWAYS_TOUCHING * N_POSTURES:
+                self.notes.append(
+                    f"{shapes[i].name} and {shapes[j].name} touch in every posture: not checked."
+                )
+        self._set_pairs(kept)
+
+    def _all_joints_simple(self) -> bool:
+        return all(joint.nv <= 1 for joint in self.model.pin_model.joints)
+
+    def _set_pairs(self, pairs: list[tuple[int, int]]) -> None:
+        self._geometry.removeAllCollisionPairs()
+        for i, j in pairs:
+            self._geometry.addCollisionPair(pin.CollisionPair(i, j))
+        self._names = [
+            (self._geometry.geometryObjects[i].name, self._geometry.geometryObjects[j].name)
+            for i, j in pairs
+        ]
+        self._geometry_data = pin.GeometryData(self._geometry)
+        for request in self._geometry_data.collisionRequests:
+            request.security_margin = CLEARANCE
+
+    def _contacts(self, q_pin: Array) -> Array:
+        pin.computeCollisions(
+            self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin, False
+        )
+        results = self._geometry_data.collisionResults
+        return np.array([results[i].isCollision() for i in range(len(self._names))], dtype=float)
+
+    def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
+        """Pairs of shapes closer than the clearance; q of shape (nv,)."""
+        if not self._names:
+            return []
+        touching = self._contacts(self.model.configuration(np.asarray(q, dtype=float)))
+        return [names for names, hit in zip(self._names, touching, strict=True) if hit]
+
+    def extent(self, q: ArrayLike) -> tuple[Array, Array]:
+        """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
+
+        Where there are none, of the link frames.
+        """
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        pin.forwardKinematics(self.model.pin_model, self._data, q_pin)
+        if self.has_shapes:
+            clouds = [_transformed(self._data.oMi[j], p) for j, p in self._points if j > 0]
+        else:
+            pin.updateFramePlacements(self.model.pin_model, self._data)
+            clouds = [
+                pose.translation[None]
+                for frame, pose in zip(self.model.pin_model.frames, self._data.oMf, strict=True)
+                if frame.parentJoint > 0
+            ]
+        cloud = np.vstack(clouds)
+        return cloud.min(axis=0), cloud.max(axis=0)

@@ -1,0 +1,178 @@
+"""What a motion of a robot must keep to (checked in `motion_check`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation.geometry import HeldBox
+from sysid_core.robot import Array, RobotModel
+
+DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
+DEFAULT_VELOCITY = 1.0  # [rad/s or m/s], where the URDF states none
+DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """What a motion of a robot must keep to; arrays follow `joint_names`.
+
+    Attributes:
+        joint_names: Joints of the robot.
+        lower: Lowest positions, shape (n,) [rad or m].
+        upper: Highest positions, shape (n,).
+        velocity: Shape (n,) [rad/s or m/s].
+        acceleration: Shape (n,) [rad/s^2 or m/s^2].
+        effort: Shape (n,) [N m or N]; infinite where not limited.
+        jerk: Shape (n,) [rad/s^3 or m/s^3], or None.
+        tcp_frame: Link or frame whose speed is limited.
+        tcp_speed: [m/s].
+        workspace: Lower and upper corner of a box in the base frame that holds every moving
+            shape, or None [m].
+        ground_height: No moving shape goes below it, or None for no ground [m].
+        self_collision: Whether contact between bodies is checked.
+        held: Bounding box of what the robot holds, or None.
+        package_dirs: Folders for the meshes' `package://`.
+        notes: What was assumed because the description doesn't state it.
+    """
+
+    joint_names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+    jerk: Array | None
+    tcp_frame: str
+    tcp_speed: float = DEFAULT_TCP_SPEED
+    workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
+    ground_height: float | None = None
+    self_collision: bool = True
+    held: HeldBox | None = None
+    package_dirs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.joint_names)
+        for key in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
+            if getattr(self, key) is None:
+                continue
+            array = np.array(np.broadcast_to(np.asarray(getattr(self, key), dtype=float), (n,)))
+            if np.any(np.isnan(array)):
+                raise ExcitationError(f"Motion limit '{key}' holds NaN.")
+            if key not in ("lower", "upper") and np.any(array <= 0):
+                raise ExcitationError(
+                    f"Motion limit '{key}' must be positive for every joint, got {array.tolist()}."
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+        if np.any(self.lower > self.upper):
+            bad = [
+                n
+                for n, lo, up in zip(self.joint_names, self.lower, self.upper, strict=True)
+                if lo > up
+            ]
+            raise ExcitationError(f"Position limits of {bad} leave no room.")
+        if not self.tcp_speed > 0:
+            raise ExcitationError(f"The TCP speed limit must be positive, got {self.tcp_speed}.")
+
+    @classmethod
+    def from_model(
+        cls,
+        model: RobotModel,
+        *,
+        acceleration: ArrayLike = DEFAULT_ACCELERATION,
+        jerk: ArrayLike | None = None,
+        velocity_share: float = 1.0,
+        effort_share: float = 1.0,
+        position_margin: float = 0.02,
+        tcp_frame: str | None = None,
+        tcp_speed: float = DEFAULT_TCP_SPEED,
+        workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None,
+        ground_height: float | None = None,
+        self_collision: bool = True,
+        held: HeldBox | None = None,
+        package_dirs: tuple[str, ...] = (),
+    ) -> MotionLimits:
+        """Limits of a robot from its description and the cell that it stands in.
+
+        Args:
+            model: The robot.
+            acceleration: One for all joints, or shape (n,).
+            jerk: One for all joints, shape (n,), or None where there is no limit.
+            velocity_share: Share of the URDF's velocity limits that may be used.
+            effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
+                the rest is for friction and the load.
+            position_margin: Kept from the URDF's position limits [rad or m].
+            tcp_frame: Default: the last link.
+            tcp_speed: [m/s].
+            workspace: See the class.
+            ground_height: See the class.
+            self_collision: See the class.
+            held: See the class.
+            package_dirs: See the class.
+        """
+        lower, upper = model.position_limits
+        notes = []
+        velocity = model.velocity_limits * velocity_share
+        no_velocity = ~np.isfinite(velocity) | (velocity <= 0)
+        if no_velocity.any():
+            names = [n for n, bad in zip(model.joint_names, no_velocity, strict=True) if bad]
+            notes.append(f"No velocity limit in the URDF for {names}: {DEFAULT_VELOCITY} is used.")
+        effort = model.effort_limits * effort_share
+        no_effort = ~np.isfinite(effort) | (effort <= 0)
+        if no_effort.any():
+            names = [n for n, bad in zip(model.joint_names, no_effort, strict=True) if bad]
+            notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
+        if np.ndim(acceleration) == 0:
+            notes.append(f"Acceleration limit {acceleration} for every joint: the URDF has none.")
+        frame = tcp_frame or _last_link(model)
+        model.frame_id(frame)
+        return cls(
+            joint_names=model.joint_names,
+            lower=lower + position_margin,
+            upper=upper - position_margin,
+            velocity=np.where(no_velocity, DEFAULT_VELOCITY, velocity),
+            acceleration=np.asarray(acceleration, dtype=float),
+            effort=np.where(no_effort, np.inf, effort),
+            jerk=None if jerk is None else np.asarray(jerk, dtype=float),
+            tcp_frame=frame,
+            tcp_speed=tcp_speed,
+            workspace=workspace,
+            ground_height=ground_height,
+            self_collision=self_collision,
+            held=held,
+            package_dirs=package_dirs,
+            notes=tuple(notes),
+        )
+
+    def replace(self, **changes: Any) -> MotionLimits:
+        """A copy with some limits changed."""
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, as stored with a trajectory."""
+        out: dict[str, Any] = {}
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                value = [float(x) for x in value]
+            elif isinstance(value, HeldBox):
+                value = {"size": list(value.size), "centre": list(value.centre)}
+            elif item.name == "workspace" and value is not None:
+                value = [[float(x) for x in corner] for corner in value]
+            elif isinstance(value, tuple):
+                value = list(value)
+            out[item.name] = value
+        return out
+
+
+def _last_link(model: RobotModel) -> str:
+    links = [f.name for f in model.pin_model.frames if f.type == pin.FrameType.BODY]
+    return str(links[-1])

@@ -1,0 +1,314 @@
+"""The one place that says whether a motion is safe."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation.geometry import RobotGeometry
+from sysid_core.excitation.limits import MotionLimits
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.robot import Array, RobotModel
+
+GRID = 0.01  # [s], the executor interpolates linearly; finer trajectories are checked as they are
+GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked for contact
+ROUNDING = 1e-9  # relative excess that is floating-point noise
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One limit that a motion breaks, at its worst instant.
+
+    Attributes:
+        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace,
+            contact, rest (moving at an end) or consistency (v isn't what q does).
+        where: Joint, frame or pair of bodies.
+        time: Of the worst excess, of the first contact [s].
+        value: At that time, in the kind's unit.
+        limit: That it breaks.
+    """
+
+    kind: str
+    where: str
+    time: float
+    value: float
+    limit: float
+
+    def __str__(self) -> str:
+        if self.kind == "contact":
+            return f"contact of {self.where} at {self.time:.2f} s"
+        return (
+            f"{self.kind} of {self.where} at {self.time:.2f} s is {self.value:.4g},"
+            f" limit {self.limit:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class MotionCheck:
+    """Result of a check.
+
+    Attributes:
+        violations: Every limit that is broken, once per joint at its worst instant.
+        usage: The largest share of each kind of limit that the motion uses.
+        samples: Instants that were checked.
+        postures: Those among them that were checked for contact, ground and workspace.
+        notes: What was assumed or couldn't be checked.
+    """
+
+    violations: tuple[Violation, ...]
+    usage: Mapping[str, float]
+    samples: int
+    postures: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no limit is broken."""
+        return not self.violations
+
+    def raise_if_unsafe(self) -> None:
+        """Refuse the motion.
+
+        Raises:
+            ExcitationError: A limit is broken; `data["violations"]` lists all.
+        """
+        if self.violations:
+            shown = "; ".join(str(v) for v in self.violations[:5])
+            more = f"; and {len(self.violations) - 5} more" if len(self.violations) > 5 else ""
+            raise ExcitationError(
+                f"The motion is not safe: {shown}{more}.",
+                remedy="Plan it slower, smaller or about another posture, or correct the limits.",
+                violations=self.violations,
+            )
+
+
+class _Findings:
+    """Collects violations and usage while a motion is checked."""
+
+    def __init__(self) -> None:
+        self.worst: dict[tuple[str, str], tuple[float, Violation]] = {}
+        self.usage: dict[str, float] = {}
+
+    def add(self, violation: Violation, share: float = np.inf) -> None:
+        """Keep the worst of each kind and place."""
+        key = (violation.kind, violation.where)
+        if key not in self.worst or share > self.worst[key][0]:
+            self.worst[key] = (share, violation)
+
+    def compare(
+        self, kind: str, names: Sequence[str], time: Array, value: Array, limit: Array
+    ) -> None:
+        """Compare |value| (K, n) with a limit (n,)."""
+        share = np.abs(value) / limit
+        self.usage[kind] = max(self.usage.get(kind, 0.0), float(share.max()))
+        for j, k in enumerate(np.argmax(share, axis=0)):
+            if share[k, j] > 1.0 + ROUNDING:
+                found = Violation(
+                    kind, names[j], float(time[k]), float(value[k, j]), float(limit[j])
+                )
+                self.add(found, float(share[k, j]))
+
+    def between(
+        self, kind: str, name: str, time: Array, low: Array, high: Array, lower: float, upper: float
+    ) -> None:
+        """Compare the extremes (K,) of something with bounds."""
+        if np.isfinite(lower) and np.isfinite(upper) and upper > lower:
+            share = np.max(
+                np.abs([low.min() - (lower + upper) / 2, high.max() - (lower + upper) / 2])
+            )
+            self.usage[kind] = max(self.usage.get(kind, 0.0), float(2 * share / (upper - lower)))
+        for values, k, bound, sign in (
+            (low, int(np.argmin(low)), lower, 1.0),
+            (high, int(np.argmax(high)), upper, -1.0),
+        ):
+            excess = sign * (bound - values[k])
+            if excess > ROUNDING:
+                self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
+
+
+def _dense(trajectory: Trajectory, columns: ArrayLike) -> tuple[Array, Array, Array, Array]:
+    """The motion as the executor plays it, on a grid of at most `GRID` that keeps the samples."""
+    time = trajectory.time
+    pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
+    starts = np.repeat(np.arange(len(pieces)), pieces)
+    offsets = np.arange(len(starts)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    share = (offsets / pieces[starts])[:, None]
+
+    def fill(x: Array) -> Array:
+        return np.vstack([(1 - share) * x[starts] + share * x[starts + 1], x[-1:]])
+
+    q, v, a = (fill(x[:, columns]) for x in (trajectory.q, trajectory.v, trajectory.a))
+    return fill(time[:, None])[:, 0], q, v, a
+
+
+def _posture_rows(q: Array) -> Array:
+    """Rows between which joints move by about `GEOMETRY_STEP`, with the first and last."""
+    rows = [0]
+    for k in range(1, len(q)):
+        if np.max(np.abs(q[k] - q[rows[-1]])) >= GEOMETRY_STEP:
+            rows.append(k)
+    if rows[-1] != len(q) - 1:
+        rows.append(len(q) - 1)
+    return np.array(rows)
+
+
+class MotionChecker:
+    """Checks motions of one robot against one set of limits; the geometry is built once.
+
+    Args:
+        model: The robot; with the load attached when that is known.
+        limits: What to keep to.
+
+    Raises:
+        ExcitationError: The limits belong to other joints.
+    """
+
+    def __init__(self, model: RobotModel, limits: MotionLimits) -> None:
+        if limits.joint_names != model.joint_names:
+            raise ExcitationError(
+                f"The limits are for joints {list(limits.joint_names)}, the robot has"
+                f" {list(model.joint_names)}.",
+                remedy="Make them with MotionLimits.from_model(model).",
+            )
+        self.model, self.limits = model, limits
+        self.geometry: RobotGeometry | None = None
+        if limits.self_collision or limits.workspace or limits.ground_height is not None:
+            self.geometry = RobotGeometry(model, limits.tcp_frame, limits.held, limits.package_dirs)
+
+    def check(
+        self, trajectory: Trajectory, *, progress: Callable[[float], None] | None = None
+    ) -> MotionCheck:
+        """Check a trajectory on a dense grid.
+
+        Args:
+            trajectory: Of this robot.
+            progress: Called with the share that is done, 0 to 1.
+
+        Raises:
+            ExcitationError: The trajectory was made for another robot.
+        """
+        trajectory.belongs_to(self.model)
+        columns = self.model.columns_from(trajectory.joint_names)
+        findings = _Findings()
+        self._check_joints(trajectory, columns, findings)
+        time, q, v, a = _dense(trajectory, columns)
+        torque = self.model.inverse_dynamics(q, v, a)
+        findings.compare("effort", self.model.joint_names, time, torque, self.limits.effort)
+        speed = self.tcp_speed(q, v)[:, None]
+        tcp_limit = np.array([self.limits.tcp_speed])
+        findings.compare("tcp speed", (self.limits.tcp_frame,), time, speed, tcp_limit)
+        postures = self._check_postures(time, q, findings, progress)
+        violations = tuple(violation for _, violation in findings.worst.values())
+        notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
+        return MotionCheck(violations, findings.usage, len(time), postures, notes)
+
+    def _check_joints(
+        self, trajectory: Trajectory, columns: ArrayLike, findings: _Findings
+    ) -> None:
+        limits, names, time = self.limits, self.model.joint_names, trajectory.time
+        q, v, a = (x[:, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
+        for j, name in enumerate(names):
+            lower, upper = float(limits.lower[j]), float(limits.upper[j])
+            findings.between("position", name, time, q[:, j], q[:, j], lower, upper)
+        findings.compare("velocity", names, time, v, limits.velocity)
+        findings.compare("acceleration", names, time, a, limits.acceleration)
+        # The slopes between samples count too: v and a must be what q does.
+        dt = np.diff(time)[:, None]
+        findings.compare("velocity", names, time[:-1], np.diff(q, axis=0) / dt, limits.velocity)
+        slope = np.diff(v, axis=0) / dt
+        findings.compare("acceleration", names, time[:-1], slope, limits.acceleration)
+        if limits.jerk is not None:
+            findings.compare("jerk", names, time[:-1], np.diff(a, axis=0) / dt, limits.jerk)
+        mismatch = np.abs(np.diff(q, axis=0) - 0.5 * dt * (v[:-1] + v[1:]))
+        tolerance = 1e-6 + 0.5 * dt**2 * limits.acceleration  # of the trapezoid rule
+        for j in np.flatnonzero(np.any(mismatch > tolerance, axis=0)):
+            k = int(np.argmax((mismatch / tolerance)[:, j]))
+            values = (float(time[k]), float(mismatch[k, j]), float(tolerance[k, j]))
+            findings.add(Violation("consistency", names[j], *values))
+        for k in (0, -1):
+            for j in np.flatnonzero(np.abs(v[k]) > 1e-3 * limits.velocity):
+                findings.add(Violation("rest", names[j], float(time[k]), float(v[k, j]), 0.0))
+
+    def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:
+        """Speed of the TCP frame's origin, (K, n) and (K, n) to (K,) [m/s]."""
+        model = self.model.pin_model
+        data = model.createData()
+        frame = self.model.frame_id(self.limits.tcp_frame)
+        q_pin, v = self.model.configuration(q), np.asarray(v, dtype=float)
+        out = np.empty(len(q_pin))
+        for k in range(len(q_pin)):
+            pin.forwardKinematics(model, data, q_pin[k], v[k])
+            out[k] = np.linalg.norm(pin.getFrameVelocity(model, data, frame).linear)
+        return out
+
+    def _check_postures(
+        self,
+        time: Array,
+        q: Array,
+        findings: _Findings,
+        progress: Callable[[float], None] | None,
+    ) -> int:
+        if self.geometry is None:
+            return 0
+        limits, rows = self.limits, _posture_rows(q)
+        lowest, highest = np.empty((len(rows), 3)), np.empty((len(rows), 3))
+        for i, k in enumerate(rows):
+            for first, second in self.contacts(q[k]):
+                where = f"{first} and {second}"
+                if ("contact", where) not in findings.worst:
+                    findings.add(Violation("contact", where, float(time[k]), 0.0, 0.0))
+            lowest[i], highest[i] = self.geometry.extent(q[k])
+            if progress is not None and i % 50 == 0:
+                progress(i / len(rows))
+        t = time[rows]
+        if limits.ground_height is not None:
+            z = lowest[:, 2]
+            findings.between("ground", "lowest point", t, z, z, limits.ground_height, np.inf)
+        if limits.workspace is not None:
+            for i, (name, low, high) in enumerate(zip("xyz", *limits.workspace, strict=True)):
+                findings.between("workspace", name, t, lowest[:, i], highest[:, i], low, high)
+        return len(rows)
+
+    def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
+        """Bodies in contact in one posture, shape (n,); none where contact isn't checked."""
+        if self.geometry is None or not self.limits.self_collision:
+            return []
+        return self.geometry.contacts(q)
+
+
+def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits) -> MotionCheck:
+    """Whether a trajectory keeps to the limits, and where it doesn't.
+
+    Args:
+        model: The robot.
+        trajectory: Of this robot.
+        limits: What to keep to.
+
+    Raises:
+        ExcitationError: The trajectory or the limits are another robot's.
+    """
+    return MotionChecker(model, limits).check(trajectory)
+
+
+def export_trajectory(
+    model: RobotModel, trajectory: Trajectory, limits: MotionLimits, path: str | Path
+) -> Trajectory:
+    """Check a trajectory and, only if it is safe, write it with the limits it was checked against.
+
+    Returns:
+        The trajectory as written.
+
+    Raises:
+        ExcitationError: A limit is broken; nothing is written.
+    """
+    check_motion(model, trajectory, limits).raise_if_unsafe()
+    checked = dataclasses.replace(trajectory, limits=limits.as_dict())
+    checked.save(path)
+    return checked
