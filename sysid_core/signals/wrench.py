@@ -29,13 +29,9 @@ from sysid_core.robot import (
     wrench_regressor,
 )
 from sysid_core.signals.recording import Array, frozen_array
-from sysid_core.signals.wrench_mounting import require_mounting, require_weight
 
 SCHEMA = "robot_sysid/sensor_calibration/1"
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
-
-# Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
-_MIN_TILT = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,116 +193,6 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
     return G
 
 
-def tare_static(
-    wrench: ArrayLike,
-    gravity_S: ArrayLike,
-    *,
-    R_WS: ArrayLike | None = None,
-    frame: str = "",
-    noise: ArrayLike | None = None,
-    expected_mass: float | None = None,
-    allow_bare: bool = False,
-    max_misalignment: float = np.deg2rad(15.0),
-    source: str = "",
-) -> SensorCalibration:
-    r"""Bias, mass and first moments of the load from several still postures.
-
-    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
-    gets its own noise level. Three postures that are tilted about two axes are the least.
-
-    Args:
-        wrench: Mean reading of each posture, shape (K, 6) [N, N m].
-        gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
-        R_WS: Orientation of the sensor, shape (K, 3, 3); lets a wrong direction of gravity be
-            told from a wrongly described sensor.
-        frame: Name of the sensor's frame.
-        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
-        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
-            somebody compensates.
-        allow_bare: Accept a sensor that feels no weight at all.
-        max_misalignment: Largest accepted angle between described and seen axes [rad].
-        source: Where the data came from.
-
-    Raises:
-        SignalError: Too few directions of gravity; the wrench looks already compensated; the
-            sensor is upside down, turned or of opposite sign; gravity points elsewhere.
-    """
-    wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
-    _require_postures(wrench, gravity_S)
-    misalignment = float("nan")
-    if not allow_bare:
-        require_weight(wrench[:, :3], gravity_S, expected_mass)
-        misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
-    K = len(wrench)
-    G = static_regressor(gravity_S)
-    values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
-    for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
-        loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]
-        Y = np.concatenate([loads, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(3 * K, -1)
-        b = wrench[:, rows].reshape(-1)
-        solution = np.linalg.lstsq(Y, b, rcond=None)[0]
-        residual = b - Y @ solution
-        variance = float(residual @ residual) / (3 * K - len(columns))
-        values[columns] = solution
-        covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
-        rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
-    return SensorCalibration(
-        frame=frame,
-        bias=values[4:],
-        tare_load=values[:4],
-        covariance=covariance,
-        noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
-        residual_rms=rms,
-        misalignment=misalignment,
-        n_postures=K,
-        source=source,
-    )
-
-
-def tare_single(
-    wrench: ArrayLike,
-    gravity_S: ArrayLike,
-    *,
-    tool_pi: ArrayLike | None = None,
-    frame: str = "",
-    source: str = "",
-) -> SensorCalibration:
-    """Bias from one still posture before the grasp, the tool being known (or absent).
-
-    Args:
-        wrench: Samples of the posture, shape (N, 6) [N, N m].
-        gravity_S: Gravity in the sensor's axes, shape (3,) [m/s^2].
-        tool_pi: Parameters of the mounted tool in the sensor frame, shape (10,).
-        frame: Name of the sensor's frame.
-        source: Where the data came from.
-    """
-    samples = np.atleast_2d(np.asarray(wrench, dtype=float))
-    if len(samples) < 2 or samples.shape[1] != 6 or not np.all(np.isfinite(samples)):
-        raise SignalError(
-            f"A tare needs at least two finite wrench samples of six axes, got {samples.shape}.",
-            remedy="Record half a second at rest.",
-        )
-    tool = np.zeros(10) if tool_pi is None else np.asarray(tool_pi, dtype=float)
-    noise = samples.std(axis=0, ddof=1)
-    covariance = np.zeros((10, 10))
-    covariance[4:, 4:] = np.diag(noise**2 / len(samples))
-    calibration = SensorCalibration(
-        frame=frame,
-        bias=samples.mean(axis=0) - static_regressor(gravity_S) @ tool[:4],
-        tare_load=tool[:4],
-        covariance=covariance,
-        noise=noise,
-        residual_rms=noise,
-        n_postures=1,
-        source=source,
-        notes=(
-            "One posture: an error of the assumed tool is hidden in the bias; tare in three"
-            " tilted postures to see it.",
-        ),
-    )
-    return calibration.with_tool(tool) if tool_pi is not None else calibration
-
-
 def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
     """Wrench of the object alone: reading minus bias minus the known tool.
 
@@ -326,28 +212,3 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
         )
     tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
     return wrench - calibration.bias - tool
-
-
-def _require_postures(wrench: Array, gravity_S: Array) -> None:
-    if wrench.ndim != 2 or wrench.shape[1] != 6 or gravity_S.shape != (len(wrench), 3):
-        raise SignalError(
-            f"Postures have wrenches {wrench.shape} and gravity {gravity_S.shape}, expected"
-            " (K, 6) and (K, 3).",
-            remedy="Give the mean reading and gravity in sensor axes of each posture.",
-        )
-    if not (np.all(np.isfinite(wrench)) and np.all(np.isfinite(gravity_S))):
-        raise SignalError(
-            "The tare postures hold values that are not finite.",
-            remedy="Leave out the posture, or look at the sensor's driver.",
-        )
-    directions = gravity_S / np.maximum(np.linalg.norm(gravity_S, axis=1, keepdims=True), 1e-9)
-    spread = np.linalg.svd(directions - directions.mean(axis=0), compute_uv=False)
-    tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
-    if len(wrench) < 3 or tilt < _MIN_TILT:
-        raise SignalError(
-            f"{len(wrench)} still posture(s) show gravity from too few directions to tell bias"
-            f" from weight (tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
-            remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
-            " about two different axes; six (each axis up and down) are best.",
-            tilt=float(tilt),
-        )

@@ -1,0 +1,81 @@
+"""Defects of a wrench stream are found and named; sound streams pass."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import SignalError
+from sysid_core.signals import WrenchStream, require_sound_wrench, wrench_faults
+
+RATE = 100.0  # [Hz]
+
+
+def moving(rng: np.random.Generator, n: int = 400) -> np.ndarray:
+    t = np.arange(n)[:, None] / RATE
+    phase = np.arange(6)[None, :]
+    amplitude = np.repeat([20.0, 2.0], 3)
+    return amplitude * np.sin(2 * np.pi * 0.5 * t + phase) + rng.normal(size=(n, 6)) * 0.02
+
+
+def stream(wrench: np.ndarray) -> WrenchStream:
+    return WrenchStream("ft", (np.arange(len(wrench)) * 1e9 / RATE).astype(np.int64), wrench)
+
+
+def kinds(wrench: np.ndarray, **options: float) -> list[str]:
+    return [fault.kind for fault in wrench_faults(stream(wrench), **options)]
+
+
+def test_sound_streams_have_no_faults(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    assert kinds(wrench) == []
+    assert kinds(np.round(wrench, 1)) == []  # quantised at 0.1
+    assert kinds(np.round(rng.normal(size=(400, 6)) * 0.1, 1)) == []  # at rest, coarse
+    assert kinds(np.repeat(wrench[::4], 4, axis=0)) == []  # a slow sensor, values held
+
+
+def test_nan_is_named_with_axis_and_time(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[150:153, 2] = np.nan
+    (fault,) = wrench_faults(stream(wrench))
+    assert (fault.kind, fault.axes, fault.n_samples) == ("not finite", ("fz",), 3)
+    assert fault.first_s == pytest.approx(1.5)
+
+
+def test_frozen_stretch_is_named(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[200:240] = wrench[199]
+    (fault,) = wrench_faults(stream(wrench))
+    assert fault.kind == "frozen"
+    assert fault.first_s == pytest.approx(1.99)
+
+
+def test_dead_axis_is_named(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[:, 4] = 0.0
+    (fault,) = wrench_faults(stream(wrench))
+    assert (fault.kind, fault.axes) == ("frozen", ("ty",))
+
+
+def test_saturation_is_named_with_and_without_the_range(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[:, 0] = np.clip(1.5 * wrench[:, 0], -25.0, 25.0)
+    for reading in (wrench, np.round(wrench, 1)):
+        for options in ({}, {"force_range": 25.0, "torque_range": 10.0}):
+            (fault,) = wrench_faults(stream(reading), **options)
+            assert (fault.kind, fault.axes) == ("saturated", ("fx",))
+    assert kinds(moving(rng), force_range=500.0, torque_range=20.0) == []
+
+
+def test_refusal_lists_every_fault_and_its_remedy(rng: np.random.Generator) -> None:
+    wrench = moving(rng)
+    wrench[5, 0] = np.inf
+    wrench[:, 4] = 0.0
+    with pytest.raises(SignalError, match=r"infinite \(fx\).*ty") as caught:
+        require_sound_wrench(stream(wrench))
+    assert len(caught.value.data["faults"]) == 2
+    assert "restart" in caught.value.remedy
+
+
+def test_empty_stream_is_a_fault() -> None:
+    assert kinds(np.empty((0, 6))) == ["not finite"]

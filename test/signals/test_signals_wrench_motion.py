@@ -1,0 +1,144 @@
+"""Still postures and delay, from a robot's motion."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import (
+    FrameMotion,
+    RobotModel,
+    pi_from_mass_com_inertia,
+    wrench_regressor,
+)
+from sysid_core.signals import (
+    JointStream,
+    Recording,
+    WrenchStream,
+    estimate_delay,
+    static_postures,
+    tare_static,
+)
+
+LOAD = pi_from_mass_com_inertia(0.64, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
+BIAS = np.array([0.3, -0.2, 0.1, 0.01, -0.015, 0.005])
+NOISE = np.repeat([0.05, 0.0025], 3)
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return RobotModel.from_urdf("xarm7")
+
+
+def swinging(robot: RobotModel, t: np.ndarray) -> FrameMotion:
+    """The last three joints oscillate by 45 degrees at incommensurate rates."""
+    rate = 2 * np.pi * np.array([0.0, 0.0, 0.0, 0.0, 0.40, 0.52, 0.64])
+    swing = np.deg2rad(45.0)
+    q0 = np.array([0.0, -0.3, 0.0, 0.9, 0.2, 0.7, 0.1])
+    phase = rate * t[:, None]
+    q, v, a = (
+        q0 + swing * np.sin(phase),
+        swing * rate * np.cos(phase),
+        -swing * rate**2 * np.sin(phase),
+    )
+    return robot.frame_motion("link7", q, v, a)
+
+
+def measured(motion: FrameMotion, rng: np.random.Generator, noise: np.ndarray) -> np.ndarray:
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    return A @ LOAD + BIAS + rng.normal(size=(len(A), 6)) * noise
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0137, -0.021])
+def test_delay_is_found_below_the_sampling_period(
+    robot: RobotModel, rng: np.random.Generator, delay: float
+) -> None:
+    t = np.arange(300) / 100.0
+    wrench = measured(swinging(robot, t - delay), rng, 1e-9 * NOISE)
+    found = estimate_delay(t, wrench, t, swinging(robot, t))
+    assert found.delay == pytest.approx(delay, abs=2e-5)
+
+
+def test_delay_lies_within_its_standard_deviation(
+    robot: RobotModel, rng: np.random.Generator
+) -> None:
+    t = np.arange(300) / 100.0
+    scores = []
+    for _ in range(12):
+        wrench = measured(swinging(robot, t - 0.010), rng, NOISE)
+        found = estimate_delay(t + 5.0, wrench, t + 5.0, swinging(robot, t))
+        scores.append(((found.delay - 0.010) / found.sd) ** 2)
+        assert found.sd < 0.003
+        assert found.is_known
+    assert 0.3 < np.mean(scores) < 2.5
+
+
+def test_still_robot_shows_no_delay(robot: RobotModel, rng: np.random.Generator) -> None:
+    t = np.arange(300) / 100.0
+    motion = swinging(robot, np.zeros_like(t))
+    motion = FrameMotion(
+        motion.R_WF, 0 * motion.omega, 0 * motion.alpha, -motion.gravity, motion.gravity
+    )
+    wrench = -motion.gravity @ np.zeros((3, 6)) + BIAS + rng.normal(size=(300, 6)) * NOISE
+    assert not estimate_delay(t, wrench, t, motion).is_known
+
+
+def test_delay_beyond_the_search_is_refused(robot: RobotModel, rng: np.random.Generator) -> None:
+    t = np.arange(300) / 100.0
+    wrench = measured(swinging(robot, t - 0.08), rng, NOISE)
+    with pytest.raises(SignalError, match="beyond"):
+        estimate_delay(t, wrench, t, swinging(robot, t), max_delay=0.03)
+
+
+def stop_and_go(robot: RobotModel, rng: np.random.Generator) -> Recording:
+    """Six postures, 1.2 s each, joined by 1 s of smooth motion; streams of different rates."""
+    postures = rng.uniform(-1.2, 1.2, size=(6, robot.nv))
+    t = np.arange(0.0, 6 * 2.2, 1 / 250.0)
+
+    def q_at(t: np.ndarray) -> np.ndarray:
+        k = np.minimum((t // 2.2).astype(int), 5)
+        s = np.clip((t - 2.2 * k - 1.2) / 1.0, 0.0, 1.0)
+        s = s**3 * (10 - 15 * s + 6 * s**2)
+        return postures[k] + s[:, None] * (postures[np.minimum(k + 1, 5)] - postures[k])
+
+    h = 1e-3
+    t_w = np.arange(0.0, t[-1], 1 / 100.0)
+    q, before, after = q_at(t_w), q_at(t_w - h), q_at(t_w + h)
+    motion = robot.frame_motion(
+        "link7", q, (after - before) / (2 * h), (after - 2 * q + before) / h**2
+    )
+    joints = JointStream(
+        robot.joint_names,
+        (t * 1e9).astype(np.int64),
+        q_at(t) + rng.normal(size=(len(t), robot.nv)) * 1e-4,
+    )
+    wrench = WrenchStream("link7", (t_w * 1e9).astype(np.int64), measured(motion, rng, NOISE))
+    return Recording(joints=joints, wrench=wrench, source="stop-and-go")
+
+
+def test_tare_routine_from_a_recording(robot: RobotModel, rng: np.random.Generator) -> None:
+    postures = static_postures(stop_and_go(robot, rng), robot, "link7")
+    assert len(postures) == 6
+    np.testing.assert_allclose(postures.noise, NOISE, rtol=0.25)
+    found = tare_static(
+        postures.wrench, postures.gravity_S, R_WS=postures.R_WS, noise=postures.noise
+    )
+    truth = np.r_[LOAD[:4], BIAS]
+    error = np.r_[found.tare_load, found.bias] - truth
+    assert np.all(np.abs(error) < 5 * np.sqrt(np.diag(found.covariance)))
+    assert found.tare_mass[0] == pytest.approx(0.64, abs=0.003)
+    assert np.all(found.bias_sd < [0.02] * 3 + [0.001] * 3)
+
+
+def test_moving_recording_has_no_postures(robot: RobotModel, rng: np.random.Generator) -> None:
+    t = np.arange(300) / 100.0
+    stamps = (t * 1e9).astype(np.int64)
+    q = np.tile(np.sin(2 * t)[:, None], (1, robot.nv))
+    recording = Recording(
+        joints=JointStream(robot.joint_names, stamps, q),
+        wrench=WrenchStream("link7", stamps, np.zeros((300, 6))),
+        source="run",
+    )
+    with pytest.raises(SignalError, match="never stands still"):
+        static_postures(recording, robot, "link7")
