@@ -19,22 +19,35 @@ from sysid_core.robot.inertia import (
     wrench_regressor,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.reference import (
+    load_dh_robot,
+    reference_robot,
+    reference_robots,
+    reference_rotors,
+)
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
+from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
+from sysid_core.robot.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.urdf import example_robots, urdf_text
 
 __all__ = [
+    "DEFAULT_CELLS",
     "INERTIAL_NAMES",
     "INERTIAL_UNITS",
     "STANDARD_GRAVITY",
     "Array",
     "FrameMotion",
     "RobotModel",
+    "Rotor",
+    "Shape",
     "consistency_margin",
     "example_robots",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
     "is_physically_consistent",
     "joint_torque_regressor",
+    "load_dh_robot",
+    "load_rotors",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
     "parameter_transform",
@@ -42,6 +55,12 @@ __all__ = [
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",
     "pseudo_inertia_from_pi",
+    "reference_robot",
+    "reference_robots",
+    "reference_rotors",
+    "rotor_regressor",
+    "rotors_from_urdf",
+    "rotors_of",
     "skew",
     "transform_pi",
     "urdf_text",

@@ -1,0 +1,207 @@
+"""Geared drive rotors: what spins faster than the joint, and what torque that costs."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+import yaml
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+from sysid_core.robot.model import RobotModel
+
+
+@dataclass(frozen=True)
+class Rotor:
+    """A rotor, symmetric about its axis, carried by the parent link of the joint that it drives.
+
+    Its mass and transverse inertia move with the parent link and can't be told from it, so that
+    one parameter remains: the inertia about its axis, named `<joint>.Im`
+    (Wensing, Niemeyer, Slotine 2023, section 8).
+
+    Attributes:
+        joint: Name of the joint that it drives.
+        ratio: Turns of the rotor per turn (or metre) of the joint; may be negative.
+        axis: Unit vector in the joint's frame at zero position (where the URDF has its `<axis>`),
+            shape (3,); None: the joint's own axis.
+        position: Of the rotor in the same frame [m], shape (3,).
+        inertia: About its axis [kg m^2]; None when it isn't known.
+    """
+
+    joint: str
+    ratio: float
+    axis: tuple[float, float, float] | None = None
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    inertia: float | None = None
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.ratio) or self.ratio == 0.0:
+            raise ModelError(
+                f"The rotor of joint '{self.joint}' has the gear ratio {self.ratio}.",
+                remedy="Give the turns of the rotor per turn of the joint, not zero.",
+            )
+        if self.axis is not None:
+            norm = float(np.linalg.norm(self.axis))
+            if len(self.axis) != 3 or not norm > 0.0:
+                raise ModelError(
+                    f"The rotor of joint '{self.joint}' has the axis {self.axis}.",
+                    remedy="Give a direction [x, y, z] that isn't zero.",
+                )
+            x, y, z = (float(c) / norm for c in self.axis)
+            object.__setattr__(self, "axis", (x, y, z))
+
+    @property
+    def parameter_name(self) -> str:
+        """Name of its inertia in tables."""
+        return f"{self.joint}.Im"
+
+
+def rotors_from_mappings(
+    entries: Iterable[Mapping[str, Any]], source: str = ""
+) -> tuple[Rotor, ...]:
+    """Rotors from mappings with the keys of `Rotor`.
+
+    Raises:
+        ModelError: A key is missing or unknown.
+    """
+    known = {"joint", "ratio", "axis", "position", "inertia"}
+    rotors = []
+    for entry in entries:
+        if not {"joint", "ratio"} <= set(entry) <= known:
+            raise ModelError(
+                f"A rotor{f' in {source}' if source else ''} has the keys {sorted(entry)}.",
+                remedy=f"Needed: joint, ratio. Allowed: {', '.join(sorted(known))}.",
+            )
+        values: dict[str, Any] = {**entry, "ratio": float(entry["ratio"])}
+        for key in ("axis", "position"):
+            if values.get(key) is not None:
+                values[key] = tuple(float(c) for c in values[key])
+        rotors.append(Rotor(**values))
+    return tuple(rotors)
+
+
+def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
+    """Read a YAML file with a list `rotors`, each with `joint`, `ratio` and what else `Rotor` has.
+
+    Raises:
+        ModelError: The file can't be read as such.
+    """
+    try:
+        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, yaml.YAMLError) as err:
+        raise ModelError(f"The rotor file '{path}' can't be read: {err}.") from err
+    if not isinstance(content, Mapping) or not isinstance(content.get("rotors"), list):
+        raise ModelError(
+            f"The rotor file '{path}' has no list `rotors`.",
+            remedy="Write: rotors: [{joint: joint1, ratio: 100}, …].",
+        )
+    return rotors_from_mappings(content["rotors"], str(path))
+
+
+def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
+    """Rotors that the `<transmission>` elements of a URDF tell of.
+
+    The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is taken
+    to be the joint's. Transmissions without a reduction, or with several joints, give none.
+    """
+    rotors: dict[str, Rotor] = {}
+    for transmission in ET.fromstring(urdf_xml).iter("transmission"):
+        joints = transmission.findall("joint")
+        reduction = next(transmission.iter("mechanicalReduction"), None)
+        if len(joints) != 1 or reduction is None or not (reduction.text or "").strip():
+            continue
+        try:
+            ratio = float(str(reduction.text))
+        except ValueError as err:
+            raise ModelError(
+                f"The transmission of joint '{joints[0].get('name')}' has the mechanicalReduction"
+                f" '{reduction.text}'.",
+                remedy="Expand xacro expressions first.",
+            ) from err
+        if ratio != 0.0:
+            name = str(joints[0].get("name"))
+            rotors[name] = Rotor(name, ratio)
+    return tuple(rotors.values())
+
+
+def rotors_of(model: RobotModel, rotors: Sequence[Rotor]) -> dict[int, Rotor]:
+    """Rotors by pinocchio's joint index, their axes filled in.
+
+    Raises:
+        ModelError: A rotor's joint is unknown, has several degrees of freedom or has two rotors.
+    """
+    found: dict[int, Rotor] = {}
+    for rotor in rotors:
+        if rotor.joint not in model.joint_names:
+            raise ModelError(
+                f"The rotor's joint '{rotor.joint}' is not a moving joint of '{model.name}'.",
+                remedy=f"Joints: {', '.join(model.joint_names)}.",
+                joint=rotor.joint,
+            )
+        j = int(model.pin_model.getJointId(rotor.joint))
+        joint = model.pin_model.joints[j]
+        if joint.nv != 1 or j in found:
+            raise ModelError(
+                f"Joint '{rotor.joint}' has {joint.nv} degrees of freedom"
+                f" and {1 + (j in found)} rotor(s).",
+                remedy="One rotor per joint, and only on joints with one degree of freedom.",
+                joint=rotor.joint,
+            )
+        if rotor.axis is None:
+            data = joint.createData()
+            joint.calc(data, pin.neutral(model.pin_model)[joint.idx_q : joint.idx_q + joint.nq])
+            S = np.asarray(data.S).reshape(6)
+            direction = S[3:] if np.any(S[3:]) else S[:3]
+            x, y, z = (float(c) for c in direction)
+            rotor = Rotor(rotor.joint, rotor.ratio, (x, y, z), rotor.position, rotor.inertia)
+        found[j] = rotor
+    return found
+
+
+def rotor_regressor(
+    model: RobotModel, rotors: Sequence[Rotor], q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    r"""Joint torques per unit of each rotor's inertia about its axis.
+
+    With z the axis, fixed to the parent link p, and w = z.omega_p + n qdot the spin about it,
+    the rotor's angular momentum is `Im w z` and the torques are
+    `J_p^T (w' z + w omega_p x z) + n w' e_joint` per unit of Im.
+
+    Args:
+        model: The robot, with n = nv degrees of freedom.
+        rotors: R rotors.
+        q: Joint positions, shape (K, nv) or (K, nq).
+        v: Joint velocities, shape (K, nv).
+        a: Joint accelerations, shape (K, nv).
+
+    Returns:
+        Shape (K, n, R).
+    """
+    q_pin = model.configuration(q)
+    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+    placed = rotors_of(model, rotors)
+    order = [int(model.pin_model.getJointId(rotor.joint)) for rotor in rotors]
+    data = model.pin_model.createData()
+    Y = np.zeros((len(q_pin), model.nv, len(order)))
+    for k in range(len(q_pin)):
+        pin.computeJointJacobians(model.pin_model, data, q_pin[k])
+        pin.forwardKinematics(model.pin_model, data, q_pin[k], v[k], a[k])
+        for column, j in enumerate(order):
+            parent = model.pin_model.parents[j]
+            z = model.pin_model.jointPlacements[j].rotation @ np.array(placed[j].axis)
+            n, iv = placed[j].ratio, model.pin_model.joints[j].idx_v
+            omega, alpha = data.v[parent].angular, data.a[parent].angular
+            spin, spin_rate = z @ omega + n * v[k, iv], z @ alpha + n * a[k, iv]
+            moment = spin_rate * z + spin * np.cross(omega, z)
+            if parent > 0:
+                J = pin.getJointJacobian(model.pin_model, data, parent, pin.ReferenceFrame.LOCAL)
+                Y[k, :, column] = J[3:].T @ moment
+            Y[k, iv, column] += n * spin_rate
+    return Y
