@@ -1,5 +1,13 @@
 """Robots: URDFs, rigid-body parameters, regressors."""
 
+from sysid_core.robot.drives import Drives
+from sysid_core.robot.friction import (
+    GEARED_ARM_TERMS,
+    USUAL_TERMS,
+    FrictionModel,
+    FrictionTerm,
+    play,
+)
 from sysid_core.robot.inertia import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -9,6 +17,7 @@ from sysid_core.robot.inertia import (
     is_physically_consistent,
     log_cholesky_from_pi,
     mass_com_inertia_from_pi,
+    mass_com_inertia_with_sd,
     parameter_transform,
     pi_from_log_cholesky,
     pi_from_mass_com_inertia,
@@ -32,11 +41,16 @@ from sysid_core.robot.urdf import example_robots, urdf_text
 
 __all__ = [
     "DEFAULT_CELLS",
+    "GEARED_ARM_TERMS",
     "INERTIAL_NAMES",
     "INERTIAL_UNITS",
     "STANDARD_GRAVITY",
+    "USUAL_TERMS",
     "Array",
+    "Drives",
     "FrameMotion",
+    "FrictionModel",
+    "FrictionTerm",
     "RobotModel",
     "Rotor",
     "Shape",
@@ -50,10 +64,12 @@ __all__ = [
     "load_rotors",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
+    "mass_com_inertia_with_sd",
     "parameter_transform",
     "pi_from_log_cholesky",
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",
+    "play",
     "pseudo_inertia_from_pi",
     "reference_robot",
     "reference_robots",

@@ -1,0 +1,96 @@
+"""What stands between a motor's reading and the torque at its joint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Drives:
+    r"""Drive data of a robot's joints, in the order of `joint_names`.
+
+    Attributes:
+        joint_names: The n joints.
+        gains: Torque at the joint per unit of effort, shape (n,): N m/A for motor currents,
+            1 where the effort is a torque already.
+        gear_ratios: Turns of the motor per turn of the joint, shape (n,); NaN where unknown.
+            Only friction terms that repeat with the motor's turns need them.
+        couplings: Further axes that drives turn, as combinations of the joints: name to
+            {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
+    """
+
+    joint_names: tuple[str, ...]
+    gains: Array
+    gear_ratios: Array
+    couplings: Mapping[str, Mapping[str, float]]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "joint_names", tuple(self.joint_names))
+        n = len(self.joint_names)
+        for key in ("gains", "gear_ratios"):
+            array = np.array(getattr(self, key), dtype=float)
+            if array.shape != (n,):
+                raise ModelError(
+                    f"'{key}' of the drives has shape {array.shape}, expected ({n},).",
+                    remedy=f"Give one value for each of the joints {', '.join(self.joint_names)}.",
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+        if not np.all(np.isfinite(self.gains) & (self.gains != 0.0)):
+            raise ModelError("Drive gains must be finite and not zero.", gains=self.gains)
+        for axis, factors in self.couplings.items():
+            unknown = [joint for joint in factors if joint not in self.joint_names]
+            if unknown or not factors:
+                raise ModelError(
+                    f"The coupled drive '{axis}' names {unknown or 'no joints'}.",
+                    remedy=f"Joints: {', '.join(self.joint_names)}.",
+                )
+
+    @classmethod
+    def direct(cls, joint_names: Sequence[str]) -> Drives:
+        """Drives whose effort is the joint torque itself."""
+        n = len(joint_names)
+        return cls(tuple(joint_names), np.ones(n), np.full(n, np.nan), {})
+
+    @property
+    def axis_names(self) -> tuple[str, ...]:
+        """Axes that resist motion: every joint, then the coupled ones; m of them."""
+        return self.joint_names + tuple(self.couplings)
+
+    @property
+    def axis_matrix(self) -> Array:
+        r"""`S` with axis velocity `S @ v` and joint torque `S^T @ tau_axis`; shape (m, n)."""
+        extra = np.zeros((len(self.couplings), len(self.joint_names)))
+        for row, factors in zip(extra, self.couplings.values(), strict=True):
+            for joint, factor in factors.items():
+                row[self.joint_names.index(joint)] = factor
+        return np.vstack([np.eye(len(self.joint_names)), extra])
+
+    def ordered(self, names: Sequence[str]) -> Drives:
+        """The same drives in another order of joints.
+
+        Raises:
+            ModelError: A joint is missing.
+        """
+        missing = [name for name in names if name not in self.joint_names]
+        if missing:
+            raise ModelError(
+                f"There are no drive data for the joints {missing}.",
+                remedy="Add them to the column map.",
+                missing=missing,
+            )
+        k = [self.joint_names.index(name) for name in names]
+        return Drives(tuple(names), self.gains[k], self.gear_ratios[k], self.couplings)
+
+    def with_gains(self, gains: ArrayLike) -> Drives:
+        """The same drives with other gains, shape (n,)."""
+        return Drives(
+            self.joint_names, np.asarray(gains, dtype=float), self.gear_ratios, self.couplings
+        )

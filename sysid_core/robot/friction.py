@@ -1,0 +1,212 @@
+r"""Friction and drive inertia as torques that are linear in their parameters.
+
+Every axis (a joint, or a drive coupled to several) resists with a sum of switchable terms.
+`F_c sign(v) + F_v v + I_a a + beta` is the field's usual model (Zhang et al. 2024, section III);
+the others are what real geared arms show. `s = tanh(v / v_0)` is the smooth sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.drives import Drives
+from sysid_core.robot.inertia import Array
+
+
+class FrictionTerm(str, Enum):
+    """One function of the motion; the value is what the command line calls it."""
+
+    COULOMB = "coulomb"  # F_c s(v)
+    VISCOUS = "viscous"  # F_v v
+    OFFSET = "offset"  # beta
+    INERTIA = "inertia"  # I_a a, the drive's rotor behind its gear
+    ASYMMETRY = "asymmetry"  # F_a |s(v)|: Coulomb friction differs between directions
+    STRIBECK = "stribeck"  # F_s s(v) exp(-(v/v_s)^2)
+    PLAY = "play"  # F_p z(q), z in [-1, 1]: presliding, the value at standstill
+    LOAD = "load"  # F_l |tau_rb| s(v): the gear's teeth press harder under load
+    RIPPLE = "ripple"  # F_rc cos(2 N q) + F_rs sin(2 N q): two waves per motor turn
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of its parameters."""
+        return _SYMBOLS[self]
+
+    @property
+    def unit(self) -> str:
+        """Unit of its parameters, for revolute joints."""
+        return _UNITS.get(self, "N m")
+
+
+_SYMBOLS = {
+    FrictionTerm.COULOMB: ("F_c",),
+    FrictionTerm.VISCOUS: ("F_v",),
+    FrictionTerm.INERTIA: ("I_a",),
+    FrictionTerm.OFFSET: ("beta",),
+    FrictionTerm.ASYMMETRY: ("F_a",),
+    FrictionTerm.STRIBECK: ("F_s",),
+    FrictionTerm.PLAY: ("F_p",),
+    FrictionTerm.LOAD: ("F_l",),
+    FrictionTerm.RIPPLE: ("F_rc", "F_rs"),
+}
+_UNITS = {
+    FrictionTerm.VISCOUS: "N m s/rad",
+    FrictionTerm.INERTIA: "kg m^2",
+    FrictionTerm.LOAD: "1",
+}
+_NON_NEGATIVE = ("F_c", "F_v", "I_a", "F_l", "F_p")
+
+USUAL_TERMS = (
+    FrictionTerm.COULOMB,
+    FrictionTerm.VISCOUS,
+    FrictionTerm.INERTIA,
+    FrictionTerm.OFFSET,
+)
+GEARED_ARM_TERMS = (*USUAL_TERMS, FrictionTerm.STRIBECK, FrictionTerm.PLAY, FrictionTerm.LOAD)
+
+
+@dataclass(frozen=True, eq=False)
+class FrictionModel:
+    """Which terms resist the motion of which axes.
+
+    Attributes:
+        drives: Joints, coupled axes and gear ratios.
+        terms: In the order of the parameters of an axis.
+        coulomb_velocity: v_0 of the smooth sign [rad/s].
+        stribeck_velocity: v_s [rad/s].
+        play_width: Motion that turns presliding friction over [rad].
+    """
+
+    drives: Drives
+    terms: tuple[FrictionTerm, ...] = USUAL_TERMS
+    coulomb_velocity: float = 0.005
+    stribeck_velocity: float = 0.3
+    play_width: float = 2e-4
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "terms", tuple(FrictionTerm(t) for t in self.terms))
+        if len(set(self.terms)) != len(self.terms):
+            raise ModelError(f"A friction term is named twice: {[t.value for t in self.terms]}.")
+        for key in ("coulomb_velocity", "stribeck_velocity", "play_width"):
+            if not getattr(self, key) > 0.0:
+                raise ModelError(f"'{key}' of the friction model must be positive.")
+        if FrictionTerm.RIPPLE in self.terms and not np.all(np.isfinite(self.drives.gear_ratios)):
+            raise ModelError(
+                "The friction term 'ripple' needs the gear ratio of every joint.",
+                remedy="Give `drives: {gear_ratio: [...]}` in the column map, or leave it out.",
+            )
+
+    def _terms_of(self, axis: int) -> tuple[FrictionTerm, ...]:
+        """A coupled axis has only the terms that depend on its own motion."""
+        if axis < len(self.drives.joint_names):
+            return self.terms
+        own = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
+        return tuple(t for t in self.terms if t in own)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Parameter names such as `elbow_joint.F_c`, axis by axis."""
+        return tuple(
+            f"{axis}.{symbol}"
+            for i, axis in enumerate(self.drives.axis_names)
+            for term in self._terms_of(i)
+            for symbol in term.symbols
+        )
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Unit of each parameter."""
+        return tuple(
+            term.unit
+            for i in range(len(self.drives.axis_names))
+            for term in self._terms_of(i)
+            for _ in term.symbols
+        )
+
+    @property
+    def non_negative(self) -> tuple[bool, ...]:
+        """Which parameters physics forbids to be negative."""
+        return tuple(name.rsplit(".", 1)[1] in _NON_NEGATIVE for name in self.names)
+
+    @property
+    def needs_load(self) -> bool:
+        """Whether a term depends on the rigid-body torque."""
+        return FrictionTerm.LOAD in self.terms
+
+    def regressor(
+        self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
+    ) -> Array:
+        r"""`tau_friction = Phi @ parameters` along one stretch of motion without gaps.
+
+        Args:
+            q: Joint positions, shape (K, n).
+            v: Velocities, shape (K, n).
+            a: Accelerations, shape (K, n).
+            load: Rigid-body torques, shape (K, n); needed by the term LOAD.
+
+        Returns:
+            Phi, shape (K, n, p).
+
+        Raises:
+            ModelError: The load is needed and missing.
+        """
+        q, v, a = (np.asarray(x, dtype=float) for x in (q, v, a))
+        if self.needs_load and load is None:
+            raise ModelError(
+                "Load-dependent friction needs the rigid-body torques.",
+                remedy="Give `load`, shape (K, n).",
+            )
+        load = None if load is None else np.asarray(load, dtype=float)
+        S = self.drives.axis_matrix
+        Phi = np.zeros((*q.shape, len(self.names)))
+        column = 0
+        for i, weights in enumerate(S):
+            q_i, v_i, a_i = q @ weights, v @ weights, a @ weights
+            for term in self._terms_of(i):
+                for values in self._values(term, i, q_i, v_i, a_i, load):
+                    Phi[:, :, column] = values[:, None] * weights
+                    column += 1
+        return Phi
+
+    def _values(
+        self, term: FrictionTerm, i: int, q: Array, v: Array, a: Array, load: Array | None
+    ) -> Sequence[Array]:
+        """The term's functions along one axis, each of shape (K,)."""
+        sign = np.tanh(v / self.coulomb_velocity)
+        if term is FrictionTerm.COULOMB:
+            return (sign,)
+        if term is FrictionTerm.VISCOUS:
+            return (v,)
+        if term is FrictionTerm.INERTIA:
+            return (a,)
+        if term is FrictionTerm.OFFSET:
+            return (np.ones_like(v),)
+        if term is FrictionTerm.ASYMMETRY:
+            return (np.abs(sign),)
+        if term is FrictionTerm.STRIBECK:
+            return (sign * np.exp(-((v / self.stribeck_velocity) ** 2)),)
+        if term is FrictionTerm.PLAY:
+            return (play(q, self.play_width),)
+        if term is FrictionTerm.RIPPLE:
+            angle = 2.0 * self.drives.gear_ratios[i] * q
+            return (np.cos(angle), np.sin(angle))
+        assert load is not None  # checked in `regressor`
+        return (np.abs(load[:, i]) * sign,)
+
+
+def play(q: ArrayLike, width: float) -> Array:
+    """Play operator: follows the motion within [-1, 1], turning over within `width`; (K,) to (K,).
+
+    Friction at standstill keeps the value that the motion before it has left.
+    """
+    steps = np.diff(np.asarray(q, dtype=float), prepend=np.asarray(q, dtype=float)[:1]) / width
+    z, out = 0.0, np.empty(len(steps))
+    for k, step in enumerate(steps.tolist()):
+        z = min(1.0, max(-1.0, z + step))
+        out[k] = z
+    return out

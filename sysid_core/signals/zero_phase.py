@@ -1,0 +1,147 @@
+"""Offline filtering without delay: resampling, Butterworth forward and backward, derivatives."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import make_interp_spline
+from scipy.signal import butter, sosfiltfilt
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import Array
+from sysid_core.signals.recording import JointStream
+
+
+@dataclass(frozen=True)
+class ZeroPhaseFilter:
+    """Low-pass Butterworth filter, applied forward and backward.
+
+    Attributes:
+        cutoff_hz: Where a single pass damps by 3 dB (both passes: 6 dB).
+        order: Of a single pass.
+    """
+
+    cutoff_hz: float
+    order: int = 4
+
+    def __post_init__(self) -> None:
+        if self.cutoff_hz <= 0.0 or self.order < 1:
+            raise SignalError("A filter needs a positive cut-off and an order of one or more.")
+
+    def settling_time(self) -> float:
+        """How far the ends of a signal spoil what is filtered [s]."""
+        return 0.8 / self.cutoff_hz
+
+    def apply(self, signal: ArrayLike, rate_hz: float) -> Array:
+        """Filter along the first axis; a cut-off above the Nyquist frequency changes nothing.
+
+        The ends are continued by reflection about the end point, never by zeros.
+
+        Args:
+            signal: Shape (K, ...).
+            rate_hz: Samples per second.
+
+        Raises:
+            SignalError: The signal is too short to be filtered.
+        """
+        signal = np.asarray(signal, dtype=float)
+        if 2.0 * self.cutoff_hz >= rate_hz:
+            return signal
+        sections = butter(self.order, 2.0 * self.cutoff_hz / rate_hz, output="sos")
+        pad = int(np.ceil(3.0 * rate_hz / self.cutoff_hz))
+        if len(signal) < 10:
+            raise SignalError(
+                f"A stretch of {len(signal)} samples is too short to be filtered.",
+                remedy="Record longer, or allow larger gaps.",
+            )
+        return sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
+
+
+def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
+    """Derivative by fourth-order differences `[1 -8 0 8 -1] / 12 dt`, lower order at the ends.
+
+    Args:
+        signal: Shape (K, ...), K >= 3, at equal steps.
+        rate_hz: Samples per second.
+    """
+    x = np.asarray(signal, dtype=float)
+    out = np.gradient(x, 1.0 / rate_hz, axis=0, edge_order=2)
+    if len(x) >= 5:
+        out[2:-2] = (x[:-4] - 8.0 * x[1:-3] + 8.0 * x[3:-1] - x[4:]) * (rate_hz / 12.0)
+    return out
+
+
+def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...]:
+    """Stretches without a gap longer than `max_gap` [s]; nothing is interpolated over a gap."""
+    steps = np.diff(stream.stamps_ns)
+    if np.any(steps <= 0):
+        k = int(np.argmax(steps <= 0)) + 1
+        raise SignalError(
+            f"Stamps of the recording don't increase at sample {k}"
+            f" ({stream.stamps_ns[k - 1]} ns, then {stream.stamps_ns[k]} ns).",
+            remedy="Repair the recording first (`sysid bag`), or sort it.",
+            sample=k,
+        )
+    cuts = np.flatnonzero(steps > max_gap * 1e9) + 1
+    bounds = [0, *cuts.tolist(), len(stream)]
+    return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
+
+
+def resample(stream: JointStream, rate_hz: float) -> JointStream:
+    """A stretch at equal steps: linear between neighbours, low-pass first where samples drop out.
+
+    Args:
+        stream: Without gaps.
+        rate_hz: Wanted rate.
+    """
+    time = stream.time
+    native = (len(time) - 1) / time[-1]
+    if native > 1.5 * rate_hz:  # average away what the lower rate can't carry
+        fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / native))
+        low_pass = ZeroPhaseFilter(0.4 * rate_hz)
+        columns = {
+            key: None if (x := getattr(fine, key)) is None else low_pass.apply(x, native)
+            for key in ("q", "v", "a", "effort")
+        }
+        stream = dataclasses.replace(fine, **columns)
+    return _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / rate_hz))
+
+
+def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
+    """Equally spaced positions, velocities and accelerations, all filtered alike.
+
+    A measured velocity is filtered; only where there is none, positions are differentiated.
+    Efforts are resampled and left unfiltered.
+
+    Args:
+        stream: A stretch without gaps.
+        rate_hz: Rate of the result.
+        low_pass: For the motion.
+    """
+    time = stream.time
+    native = (len(time) - 1) / time[-1]
+    q, v, a = stream.q, stream.v, stream.a
+    # Derivatives are taken at the native rate, before samples are dropped.
+    fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / max(native, rate_hz)))
+    fine_rate = max(native, rate_hz)
+    q = low_pass.apply(fine.q, fine_rate)
+    v = central_difference(q, fine_rate) if fine.v is None else low_pass.apply(fine.v, fine_rate)
+    a = central_difference(v, fine_rate) if fine.a is None else low_pass.apply(fine.a, fine_rate)
+    at_rate = resample(stream, rate_hz)
+    smooth = dataclasses.replace(fine, q=q, v=v, a=a, effort=None)
+    smooth = _interpolate(smooth, at_rate.time)
+    return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
+
+
+def _interpolate(stream: JointStream, time: Array) -> JointStream:
+    own = stream.time
+    columns = {
+        key: None if (x := getattr(stream, key)) is None else make_interp_spline(own, x, k=1)(time)
+        for key in ("q", "v", "a", "effort")
+    }
+    stamps = stream.stamps_ns[0] + np.round(time * 1e9).astype(np.int64)
+    return dataclasses.replace(stream, stamps_ns=stamps, **columns)
