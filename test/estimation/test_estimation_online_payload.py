@@ -1,0 +1,80 @@
+"""Running payload identification: deterministic, equal to the batch, and able to say how far it is."""
+
+import numpy as np
+import pytest
+from payload_scenes import hammer_like, swinging
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation import OnlinePayload, PayloadState, PointMassDiscretization
+
+
+def feed(online, data, rows):
+    for k in rows:
+        online.update(
+            data.time[k],
+            data.wrench[k],
+            data.omega[k],
+            data.alpha[k],
+            data.a[k],
+            data.gravity[k],
+        )
+
+
+def test_the_same_samples_give_the_same_estimate_online_and_in_batch(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    first, second = OnlinePayload(shape), OnlinePayload(shape)
+    feed(first, data, range(len(data)))
+    feed(second, data, range(50))
+    second.estimate()
+    feed(second, data, range(50, len(data)))
+    assert np.array_equal(first.estimate().values, second.estimate().values)
+    batch = first.estimator.fit(data)
+    assert np.allclose(first.estimate().values, batch.values, rtol=0, atol=1e-9)
+
+
+def test_the_state_advances_from_collecting_to_known(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, speed=2.5, seconds=3.0)
+    online = OnlinePayload(shape)
+    assert online.state is PayloadState.COLLECTING
+    seen = []
+    for k in range(len(data)):
+        feed(online, data, [k])
+        if k % 20 == 0 and (not seen or online.state != seen[-1]):
+            seen.append(online.state)
+            assert online.advice.endswith(".")
+    assert PayloadState.INERTIA_KNOWN in seen
+    assert seen[-1] is PayloadState.INERTIA_KNOWN
+
+
+def test_holding_still_never_knows_the_inertia(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, speed=0.0)
+    online = OnlinePayload(shape)
+    feed(online, data, range(len(data)))
+    assert online.state not in (PayloadState.INERTIA_KNOWN, PayloadState.COLLECTING)
+
+
+def test_unusable_samples_are_refused_and_not_used(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng)
+    online = OnlinePayload(shape)
+    with pytest.raises(EstimationError, match="No samples"):
+        online.estimate()
+    feed(online, data, range(10))
+    before = online.estimate().values
+    with pytest.raises(EstimationError, match="NaN"):
+        online.update(9.0, np.full(6, np.nan), *np.zeros((4, 3)))
+    with pytest.raises(EstimationError, match="not newer"):
+        online.update(0.0, np.zeros(6), *np.zeros((4, 3)))
+    assert np.array_equal(online.estimate().values, before)
+    online.reset()
+    assert online.n_samples == 0
+
+
+def test_a_dynamism_scale_that_differs_from_the_data_is_refused(rng):
+    shape, _ = hammer_like(rng)
+    online = OnlinePayload(shape)
+    with pytest.raises(EstimationError, match="c_1"):
+        PointMassDiscretization(shape, dynamism_scale=5.0).solve(online.information)

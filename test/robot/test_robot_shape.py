@@ -1,0 +1,113 @@
+"""Shapes: their cells carry exactly the shape's own mass properties."""
+
+import numpy as np
+import pytest
+import trimesh
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import (
+    Shape,
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+    pi_from_mass_com_inertia,
+    transform_pi,
+)
+
+MESHES = {
+    "box": trimesh.creation.box((0.1, 0.2, 0.05)),
+    "cylinder": trimesh.creation.cylinder(0.05, 0.2),
+    "sphere": trimesh.creation.icosphere(subdivisions=3, radius=0.1),
+    "torus": trimesh.creation.torus(0.1, 0.03),
+}
+
+
+def rigid(rng):
+    X = np.eye(4)
+    X[:3, :3] = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    X[:3, :3] *= np.sign(np.linalg.det(X[:3, :3]))
+    X[:3, 3] = rng.normal(size=3)
+    return X
+
+
+def homogeneous_mesh(mesh, mass):
+    return pi_from_mass_com_inertia(
+        mass, mesh.center_mass, mesh.moment_inertia * mass / mesh.volume
+    )
+
+
+def test_cells_of_a_box_have_exactly_its_inertia():
+    size = np.array([0.2, 0.1, 0.05])
+    pi = Shape.box(size, centre=(0.1, -0.2, 0.3)).homogeneous(2.0)
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    assert mass == pytest.approx(2.0, rel=1e-12)
+    assert np.allclose(com, [0.1, -0.2, 0.3], atol=1e-12)
+    assert np.allclose(inertia, np.diag(2.0 / 12.0 * (size @ size - size**2)), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", MESHES)
+def test_cells_of_a_mesh_have_its_inertia(name):
+    mesh = MESHES[name]
+    shape = Shape.from_mesh(mesh)
+    truth = homogeneous_mesh(mesh, 1.5)
+    assert shape.volume == pytest.approx(mesh.volume, rel=0.02)
+    assert np.allclose(shape.homogeneous(1.5), truth, atol=0.02 * np.abs(truth[4:]).max())
+
+
+def test_the_number_of_cells_is_about_what_was_asked_for():
+    for cells in (30, 60, 200):
+        assert 0.5 < len(Shape.from_mesh(MESHES["torus"], cells=cells)) / cells < 2.5
+
+
+def test_cell_centres_of_a_mesh_lie_in_its_bounding_box():
+    shape = Shape.from_mesh(MESHES["torus"])
+    assert np.all(shape.points > shape.lower) and np.all(shape.points < shape.upper)
+
+
+def test_a_mesh_file_is_read_in_its_unit(tmp_path):
+    mesh = MESHES["cylinder"].copy()
+    mesh.apply_scale(1000.0)
+    for suffix in ("stl", "obj", "ply"):
+        path = tmp_path / f"part.{suffix}"
+        mesh.export(path)
+        assert Shape.from_mesh(path, scale=0.001).size == pytest.approx([0.1, 0.1, 0.2], rel=1e-5)
+    with pytest.raises(ModelError, match="millimetres"):
+        Shape.from_mesh(path)
+
+
+def test_posing_a_shape_transforms_its_parameters(rng):
+    shape, X = Shape.cylinder(0.05, 0.2), rigid(rng)
+    masses = rng.uniform(size=len(shape))
+    moved = shape.posed(X).parameters_per_mass @ masses
+    assert np.allclose(moved, transform_pi(X, shape.parameters_per_mass @ masses), atol=1e-12)
+
+
+def test_any_masses_in_the_cells_are_physically_consistent(rng):
+    shape = Shape.sphere(0.1).posed(rigid(rng))
+    masses = rng.uniform(size=(100, len(shape))) * (rng.uniform(size=(100, len(shape))) < 0.1)
+    assert np.all(is_physically_consistent(masses @ shape.parameters_per_mass.T))
+
+
+def test_overlapping_meshes_are_counted_once():
+    other = MESHES["box"].copy()
+    other.apply_translation((0.05, 0.0, 0.0))
+    shape = Shape.union([MESHES["box"], other])
+    assert shape.volume == pytest.approx(1.5 * MESHES["box"].volume, rel=0.03)
+
+
+def test_a_point_cloud_becomes_its_convex_hull(rng):
+    cloud = rng.uniform(-0.5, 0.5, size=(3000, 3)) * [0.1, 0.2, 0.05]
+    assert Shape.from_points(cloud).volume == pytest.approx(0.001, rel=0.06)
+
+
+def test_unusable_shapes_are_refused_by_name(tmp_path):
+    with pytest.raises(ModelError, match="overlap"):
+        Shape.from_boxes([((1, 1, 1), (0, 0, 0), (2, 2, 2)), ((1, 1, 1), (0.5, 0, 0), (2, 2, 2))])
+    open_mesh = trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [0, 1, 0]], [[0, 1, 2]])
+    with pytest.raises(ModelError, match="not closed"):
+        Shape.from_mesh(open_mesh)
+    with pytest.raises(ModelError, match="can't be read"):
+        Shape.from_mesh(tmp_path / "missing.stl")
+    with pytest.raises(ModelError, match="no convex hull"):
+        Shape.from_points(np.zeros((10, 3)))
+    with pytest.raises(ModelError, match="rigid"):
+        Shape.box((0.1, 0.1, 0.1)).posed(2 * np.eye(4))
