@@ -1,0 +1,173 @@
+"""A simulated robot as a driver shows it: commands in, noisy stamped measurements out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import BPoly
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import Array
+from sysid_core.validation.plant import MujocoPlant, PlantSample
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Standard deviations of one sample, and the bias of the force-torque sensor.
+
+    Attributes:
+        position: [rad].
+        velocity: [rad/s].
+        effort: [N m].
+        force: [N].
+        torque: [N m].
+        wrench_bias: Constant, force then torque, six numbers [N, N m].
+    """
+
+    position: float = 1e-4
+    velocity: float = 1e-3
+    effort: float = 0.05
+    force: float = 0.1
+    torque: float = 0.005
+    wrench_bias: tuple[float, ...] = field(default=(0.0,) * 6)
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What the driver publishes at one instant; n joints, time in seconds since the start."""
+
+    time: float
+    q: Array
+    v: Array
+    effort: Array
+    wrench: Array
+
+
+class SimulatedRobot:
+    """A MuJoCo plant behind an industrial controller.
+
+    It holds its posture until commanded, plays joint trajectories as a
+    joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
+    critically damped reference, or applies streamed efforts.
+
+    Args:
+        plant: The physics.
+        q0: Posture at the start, shape (n,).
+        noise: Of the sensors.
+        rng: Of the noise.
+        command_timeout_s: Streamed efforts older than this make the robot brake and hold.
+    """
+
+    def __init__(
+        self,
+        plant: MujocoPlant,
+        q0: ArrayLike,
+        noise: SensorNoise,
+        rng: np.random.Generator,
+        command_timeout_s: float = 0.1,
+    ) -> None:
+        self.plant = plant
+        self.noise = noise
+        self._rng = rng
+        self._timeout = command_timeout_s
+        plant.reset(q0)
+        self._hold = np.array(q0, dtype=float)
+        self._reference = (self._hold, np.zeros_like(self._hold))
+        self._target: Array | None = None
+        self._path: BPoly | None = None
+        self._effort: tuple[float, Array] | None = None
+
+    def command_trajectory(
+        self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, delay_s: float = 0.0
+    ) -> None:
+        """Play a trajectory from now (plus a delay), replacing what is being played.
+
+        Args:
+            time: From start, increasing, shape (K,) [s].
+            q: Shape (K, n).
+            v: Shape (K, n); the last one zero.
+            a: Shape (K, n).
+            delay_s: Until its start [s].
+
+        Raises:
+            SignalError: Not finite, not increasing, or moving at its end.
+        """
+        t = np.asarray(time, float) + self.plant.time + max(delay_s, 0.0)
+        q, v, a = (np.asarray(x, float) for x in (q, v, a))
+        finite = all(np.all(np.isfinite(x)) for x in (t, q, v, a))
+        if not finite or len(t) == 0 or np.any(np.diff(t) <= 0):
+            raise SignalError(
+                "The trajectory has NaN or times that don't increase.",
+                remedy="Send finite points with increasing time_from_start.",
+            )
+        if np.any(np.abs(v[-1]) > 1e-6):
+            raise SignalError(
+                "The trajectory doesn't end at rest.", remedy="Let its last velocity be zero."
+            )
+        if t[0] > self.plant.time + 1e-9:  # from where the robot is now to the first point
+            now_q, now_v, now_a = self._desired(self.plant.time)
+            t = np.concatenate([[self.plant.time], t])
+            q, v, a = (np.vstack([x0, x]) for x0, x in ((now_q, q), (now_v, v), (now_a, a)))
+        if len(t) == 1:
+            t, q, v, a = (
+                np.append(t, t + 1e-3),
+                np.vstack([q, q]),
+                np.vstack([v, v]),
+                np.vstack([a, a]),
+            )
+        self._path = BPoly.from_derivatives(t, np.stack([q, v, a], axis=1))
+        self._hold, self._target, self._effort = q[-1].copy(), None, None
+
+    def command_position(self, q: ArrayLike) -> None:
+        """Follow a streamed position."""
+        self._path, self._effort = None, None
+        if self._target is None:
+            self._reference = self._desired(self.plant.time)[:2]
+        self._target = np.asarray(q, float).copy()
+
+    def command_effort(self, effort: ArrayLike) -> None:
+        """Apply a streamed effort until the next one, or until the timeout."""
+        self._effort = (self.plant.time, np.asarray(effort, float).copy())
+        self._path = self._target = None
+
+    def _desired(self, t: float) -> tuple[Array, Array, Array]:
+        zero = np.zeros_like(self._hold)
+        if self._target is not None:
+            return *self._reference, zero
+        if self._path is not None and t < self._path.x[-1]:
+            t = max(t, float(self._path.x[0]))
+            return self._path(t), self._path(t, 1), self._path(t, 2)
+        return self._hold, zero, zero
+
+    def _step(self) -> PlantSample:
+        t = self.plant.time
+        if self._effort is not None:
+            if t - self._effort[0] <= self._timeout:
+                return self.plant.step(self._effort[1])
+            self._effort = None  # the commander is gone: brake where the robot is
+            self._hold = self.plant.q
+        if self._target is not None:  # critically damped second-order reference, 40 rad/s
+            dt, w = float(self.plant.mj_model.opt.timestep), 40.0
+            q, v = self._reference
+            accel = w * w * (self._target - q) - 2 * w * v
+            v = v + dt * accel
+            self._reference = (q + dt * v, v)
+        return self.plant.step(self.plant.servo_effort(*self._desired(t)))
+
+    def advance(self, duration_s: float) -> Measurement:
+        """Let time pass and measure at its end."""
+        end = self.plant.time + duration_s - 1e-9
+        sample = self._step()
+        while self.plant.time < end:
+            sample = self._step()
+        noise, rng, n = self.noise, self._rng, len(sample.q)
+        sd = np.repeat([noise.force, noise.torque], 3)
+        return Measurement(
+            time=sample.time,
+            q=sample.q + noise.position * rng.normal(size=n),
+            v=sample.v + noise.velocity * rng.normal(size=n),
+            effort=sample.effort + noise.effort * rng.normal(size=n),
+            wrench=sample.wrench + np.asarray(noise.wrench_bias) + sd * rng.normal(size=6),
+        )

@@ -1,0 +1,219 @@
+"""What all nodes share: lifecycle, parameters, robot description, diagnostics, shutdown."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import rclpy
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.qos import (
+    DurabilityPolicy,
+    HistoryPolicy,
+    QoSProfile,
+    ReliabilityPolicy,
+)
+from rclpy.signals import SignalHandlerOptions
+from std_msgs.msg import String
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel
+from sysid_nodes.parameters import declare, read
+
+# To controllers and late joiners: the last message stays available.
+LATCHED = QoSProfile(
+    depth=1,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+# Identification data: nothing may be lost in between (measured: depth 1-10 loses at 1 kHz).
+DATA = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
+DATA_BEST_EFFORT = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
+
+
+class ManagedNode(LifecycleNode):
+    """A lifecycle node with a typed configuration.
+
+    Subclasses set `Config` (a frozen dataclass of `parameter` fields) and fill `configure`,
+    `activate`, `deactivate` and `clean_up`; a `SysIdError` in them becomes a log message and a
+    failed transition.
+    """
+
+    Config: type = type(None)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        declare(self, self.Config)
+        self.declare_parameter("autostart", True)
+        self.config: Any = None
+        self.model: RobotModel | None = None
+        self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
+        self._adaptive: list[tuple[Any, ...]] = []
+        if self.get_parameter("autostart").value:
+            self._starter = self.create_timer(0.0, self._autostart)
+
+    # ---- to be filled by subclasses
+
+    def configure(self) -> None:
+        """Read `self.config`, make publishers and services."""
+
+    def activate(self) -> None:
+        """Start working."""
+
+    def deactivate(self) -> None:
+        """Stop working, keep what was configured."""
+
+    def clean_up(self) -> None:
+        """Give everything back; called at shutdown too."""
+
+    def got_robot(self, model: RobotModel) -> None:
+        """The robot's description has arrived."""
+
+    # ---- lifecycle
+
+    def _autostart(self) -> None:
+        self._starter.cancel()
+        if self.trigger_configure() == TransitionCallbackReturn.SUCCESS:
+            self.trigger_activate()
+
+    def _attempt(self, work: Callable[[], None], what: str) -> TransitionCallbackReturn:
+        try:
+            work()
+        except SysIdError as err:
+            self.get_logger().error(f"{what} failed: {err}")
+            self.diagnose(DiagnosticStatus.ERROR, str(err))
+            return TransitionCallbackReturn.FAILURE
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Lifecycle callback."""
+
+        def work() -> None:
+            self.config = read(self, self.Config)
+            self.configure()
+
+        return self._attempt(work, "Configuring")
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Lifecycle callback."""
+        super().on_activate(state)
+        return self._attempt(self.activate, "Activating")
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Lifecycle callback."""
+        super().on_deactivate(state)
+        return self._attempt(self.deactivate, "Deactivating")
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Lifecycle callback."""
+        return self._attempt(self.clean_up, "Cleaning up")
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Lifecycle callback."""
+        return self._attempt(self.clean_up, "Shutting down")
+
+    # ---- helpers
+
+    def use_robot(self, source: str, floating_base: bool = False) -> None:
+        """Take the robot from a file or name, or, when that is empty, from `robot_description`."""
+
+        def take(text: str) -> None:
+            try:
+                self.model = RobotModel.from_urdf(text, floating_base=floating_base)
+            except SysIdError as err:
+                self.get_logger().error(f"robot_description can't be used: {err}")
+                self.diagnose(DiagnosticStatus.ERROR, str(err))
+                return
+            for warning in self.model.warnings:
+                self.get_logger().warning(warning)
+            self.got_robot(self.model)
+
+        if source:
+            self.model = RobotModel.from_urdf(source, floating_base=floating_base)
+            self.got_robot(self.model)
+        else:
+            self.create_subscription(
+                String, "robot_description", lambda message: take(message.data), LATCHED
+            )
+
+    def subscribe_to_data(
+        self, message_type: type, topic: str, callback: Callable[..., None], *, raw: bool = False
+    ) -> None:
+        """Subscribe with the reliability that the publisher offers, once there is one."""
+
+        def attempt() -> None:
+            infos = self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
+            if not infos:
+                return
+            timer.cancel()
+            best_effort = any(
+                i.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for i in infos
+            )
+            self.create_subscription(
+                message_type, topic, callback, DATA_BEST_EFFORT if best_effort else DATA, raw=raw
+            )
+
+        timer = self.create_timer(0.05, attempt)
+
+    def now_ns(self) -> int:
+        """The node's clock [ns]."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def diagnose(self, level: bytes, message: str, **values: object) -> None:
+        """Publish the node's health."""
+        status = DiagnosticStatus(
+            level=level,
+            name=self.get_fully_qualified_name(),
+            message=message,
+            values=[KeyValue(key=k, value=str(v)) for k, v in values.items()],
+        )
+        array = DiagnosticArray(status=[status])
+        array.header.stamp = self.get_clock().now().to_msg()
+        self._diagnostics.publish(array)
+
+
+def _executor() -> Any:
+    """The events executor takes a third of the others' time; its `spin` hangs, `spin_once` works."""
+    try:
+        from rclpy.experimental.events_executor import EventsExecutor
+    except ImportError:  # before ROS 2 Jazzy
+        return SingleThreadedExecutor()
+    return EventsExecutor()
+
+
+def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
+    """Run one node until it is told to stop; files are closed whatever the signal.
+
+    Returns:
+        Exit status: 0 after an orderly end.
+    """
+    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+    stop = False
+
+    def on_signal(signum: int, frame: object) -> None:
+        nonlocal stop
+        stop = True
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+    node = node_class()
+    executor = _executor()
+    executor.add_node(node)
+    try:
+        while rclpy.ok() and not stop:
+            executor.spin_once(timeout_sec=0.1)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+    finally:
+        # A second signal must not interrupt the closing of files.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            node.clean_up()
+        finally:
+            node.destroy_node()
+            rclpy.try_shutdown()
+    return 0

@@ -1,0 +1,145 @@
+"""ROS parameters from one frozen dataclass: names, types, ranges and descriptions, once."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+
+from sysid_core.errors import SysIdError
+
+Config = TypeVar("Config")
+
+
+class ParameterError(SysIdError):
+    """A ROS parameter with a value that it can't have."""
+
+
+def parameter(
+    default: Any,
+    description: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+) -> Any:
+    """A field of a node's configuration.
+
+    Args:
+        default: Its value when not set; lists are given as tuples.
+        description: What it is, with its unit.
+        minimum: Smallest value allowed.
+        maximum: Largest value allowed.
+        choices: Words allowed, for text.
+    """
+    return dataclasses.field(
+        default=default,
+        metadata={
+            "description": description,
+            "minimum": minimum,
+            "maximum": maximum,
+            "choices": choices,
+        },
+    )
+
+
+def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
+    """What `ros2 param describe` shows."""
+    meta = field.metadata
+    text = meta["description"]
+    if meta["choices"]:
+        text += f" One of: {', '.join(meta['choices'])}."
+    out = ParameterDescriptor(name=field.name, description=text)
+    low, high = meta["minimum"], meta["maximum"]
+    if low is not None or high is not None:
+        if isinstance(field.default, float):
+            out.floating_point_range = [
+                FloatingPointRange(
+                    from_value=float("-inf") if low is None else float(low),
+                    to_value=float("inf") if high is None else float(high),
+                )
+            ]
+        elif isinstance(field.default, int) and not isinstance(field.default, bool):
+            out.integer_range = [
+                IntegerRange(
+                    from_value=-(2**62) if low is None else int(low),
+                    to_value=2**62 if high is None else int(high),
+                )
+            ]
+    return out
+
+
+def check(schema: type, name: str, value: Any) -> Any:
+    """One value against its field: type, range and choices.
+
+    Returns:
+        The value, lists as tuples, integers as floats where a float is meant.
+
+    Raises:
+        ParameterError: It doesn't fit.
+    """
+    fields = {f.name: f for f in dataclasses.fields(schema)}
+    if name not in fields:
+        raise ParameterError(
+            f"Unknown parameter '{name}'.", remedy=f"Parameters: {', '.join(sorted(fields))}."
+        )
+    default, meta = fields[name].default, fields[name].metadata
+    if isinstance(default, tuple):
+        value = tuple(value)
+        kind = type(default[0]) if default else None
+        if kind is float:
+            value = tuple(float(x) if isinstance(x, int) else x for x in value)
+        bad = kind is not None and any(type(x) is not kind for x in value)
+    else:
+        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        bad = type(value) is not type(default)
+    if bad:
+        raise ParameterError(
+            f"Parameter '{name}' is {value!r}, expected the type of {default!r}.",
+            remedy=meta["description"],
+        )
+    if meta["choices"] and value not in meta["choices"]:
+        raise ParameterError(
+            f"Parameter '{name}' is '{value}'.",
+            remedy=f"Choose one of: {', '.join(meta['choices'])}.",
+        )
+    low, high = meta["minimum"], meta["maximum"]
+    for x in value if isinstance(value, tuple) else (value,):
+        if (low is not None and x < low) or (high is not None and x > high):
+            raise ParameterError(
+                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
+            )
+    return value
+
+
+def declare(node: Node, schema: type) -> None:
+    """Declare every field of the schema on a node."""
+    for field in dataclasses.fields(schema):
+        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        if default == []:  # an empty list has no type of its own
+            default = [0.0][:0] if "list of numbers" in field.metadata["description"] else [""][:0]
+            descriptor = descriptor_of(field)
+            descriptor.dynamic_typing = True
+            node.declare_parameter(field.name, default, descriptor)
+        else:
+            node.declare_parameter(field.name, default, descriptor_of(field))
+
+
+def read(node: Node, schema: type[Config]) -> Config:
+    """The configuration as set now.
+
+    Raises:
+        ParameterError: A value doesn't fit its field.
+    """
+    values = {}
+    for field in dataclasses.fields(schema):  # type: ignore[arg-type]
+        raw = node.get_parameter(field.name).value
+        values[field.name] = (
+            check(schema, field.name, [] if raw is None else raw)
+            if isinstance(field.default, tuple)
+            else check(schema, field.name, raw)
+        )
+    return schema(**values)

@@ -1,0 +1,179 @@
+"""The simulated robot: MuJoCo behind the topics of a real driver."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.robot import RobotModel
+from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot
+from sysid_nodes.conversions import message_from_wrench, stamp_from_ns, trajectory_arrays
+from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node
+from sysid_nodes.parameters import ParameterError, parameter
+
+
+@dataclass(frozen=True)
+class SimulatedRobotConfig:
+    """Parameters of `simulated_robot`."""
+
+    robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
+    sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
+    payload: tuple[float, ...] = parameter(
+        (), "What the sensor carries, pi in the sensor frame; list of numbers, 10 or none [SI]."
+    )
+    start: tuple[float, ...] = parameter(
+        (), "Posture at the start; list of numbers, one per joint [rad], empty for zero."
+    )
+    link_error: float = parameter(
+        0.1,
+        "Relative sd by which true link masses differ from the URDF [-].",
+        minimum=0.0,
+        maximum=0.5,
+    )
+    coulomb: float = parameter(0.5, "True Coulomb friction of every joint [N m].", minimum=0.0)
+    viscous: float = parameter(
+        0.5, "True viscous friction of every joint [N m s/rad].", minimum=0.0
+    )
+    armature: float = parameter(0.05, "True drive inertia of every joint [kg m^2].", minimum=0.0)
+    rate_hz: float = parameter(
+        200.0, "Rate of joint_states and wrench [Hz].", minimum=1.0, maximum=1000.0
+    )
+    timestep: float = parameter(0.001, "Of the physics [s].", minimum=1e-5, maximum=0.01)
+    position_noise: float = parameter(1e-4, "Sd of positions [rad].", minimum=0.0)
+    velocity_noise: float = parameter(1e-3, "Sd of velocities [rad/s].", minimum=0.0)
+    effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
+    force_noise: float = parameter(0.1, "Sd of forces [N].", minimum=0.0)
+    torque_noise: float = parameter(0.005, "Sd of torques [N m].", minimum=0.0)
+    wrench_bias: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
+    )
+    seed: int = parameter(0, "Of noise and link errors.", minimum=0)
+
+
+class SimulatedRobotNode(ManagedNode):
+    """Publishes joint_states, wrench and robot_description; takes trajectories and streams."""
+
+    Config = SimulatedRobotConfig
+
+    def __init__(self) -> None:
+        super().__init__("simulated_robot")
+        self.robot: SimulatedRobot | None = None
+
+    def configure(self) -> None:
+        """Build the plant and the topics."""
+        c: SimulatedRobotConfig = self.config
+        model = RobotModel.from_urdf(c.robot)
+        n = model.nv
+        for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
+            if len(getattr(c, name)) not in (0, size):
+                raise ParameterError(
+                    f"Parameter '{name}' has {len(getattr(c, name))} numbers.",
+                    remedy=f"Give {size}, or none.",
+                )
+        rng = np.random.default_rng(c.seed)
+        true_model = model.with_pi(model.pi * (1 + c.link_error * rng.uniform(-1, 1, (n, 1))))
+        plant = MujocoPlant(
+            true_model,
+            sensor_frame=c.sensor_frame or None,
+            payload=c.payload or None,
+            friction=np.full(n, c.coulomb),
+            damping=np.full(n, c.viscous),
+            armature=np.full(n, c.armature),
+            timestep=c.timestep,
+        )
+        noise = SensorNoise(
+            c.position_noise,
+            c.velocity_noise,
+            c.effort_noise,
+            c.force_noise,
+            c.torque_noise,
+            tuple(c.wrench_bias) or (0.0,) * 6,
+        )
+        self.robot = SimulatedRobot(plant, c.start or np.zeros(n), noise, rng)
+        self.model = model
+        self._joints = self.create_publisher(JointState, "joint_states", DATA)
+        self._wrench = self.create_publisher(WrenchStamped, "wrench", DATA)
+        self._description = self.create_publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=model.urdf_xml))
+        self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
+        self.create_subscription(Float64MultiArray, "position_commands", self._on_position, 50)
+        self.create_subscription(Float64MultiArray, "effort_commands", self._on_effort, 50)
+
+    def activate(self) -> None:
+        """Let time run."""
+        self._start_ns = self.now_ns()
+        self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
+
+    def deactivate(self) -> None:
+        """Stop time."""
+        self.destroy_timer(self._timer)
+
+    def _tick(self) -> None:
+        assert self.robot is not None and self.model is not None
+        # Catch up with the wall clock sample by sample, so that stamps stay equidistant.
+        period = 1.0 / self.config.rate_hz
+        behind = (self.now_ns() - self._start_ns) * 1e-9 - self.robot.plant.time
+        for _ in range(min(int(behind / period), 20)):
+            m = self.robot.advance(period)
+            stamp = stamp_from_ns(self._start_ns + round(m.time * 1e9))
+            joints = JointState(
+                name=list(self.model.joint_names),
+                position=m.q.tolist(),
+                velocity=m.v.tolist(),
+                effort=m.effort.tolist(),
+            )
+            joints.header.stamp = stamp
+            self._joints.publish(joints)
+            if self.config.sensor_frame:
+                wrench = WrenchStamped(wrench=message_from_wrench(m.wrench))
+                wrench.header.stamp = stamp
+                wrench.header.frame_id = self.config.sensor_frame
+                self._wrench.publish(wrench)
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        assert self.robot is not None and self.model is not None
+        try:
+            time, q, v, a = trajectory_arrays(message, self.model.joint_names)
+            self.robot.command_trajectory(time, q, v, a)
+        except SysIdError as err:
+            self.get_logger().error(f"Trajectory refused: {err}")
+
+    def _numbers(self, message: Float64MultiArray) -> np.ndarray:
+        assert self.model is not None
+        values = np.asarray(message.data, dtype=float)
+        if values.shape != (self.model.nv,) or not np.all(np.isfinite(values)):
+            raise SignalError(
+                f"A command has {values.size} numbers or NaN.",
+                remedy=f"Send {self.model.nv} finite numbers.",
+            )
+        return values
+
+    def _on_position(self, message: Float64MultiArray) -> None:
+        assert self.robot is not None
+        try:
+            self.robot.command_position(self._numbers(message))
+        except SysIdError as err:
+            self.get_logger().error(f"Command refused: {err}")
+
+    def _on_effort(self, message: Float64MultiArray) -> None:
+        assert self.robot is not None
+        try:
+            self.robot.command_effort(self._numbers(message))
+        except SysIdError as err:
+            self.get_logger().error(f"Command refused: {err}")
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    return run_node(SimulatedRobotNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
