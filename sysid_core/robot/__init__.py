@@ -1,6 +1,7 @@
 """Robots: URDFs, rigid-body parameters, regressors."""
 
 from sysid_core.robot.drives import Drives
+from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
     USUAL_TERMS,
@@ -17,7 +18,6 @@ from sysid_core.robot.inertia import (
     is_physically_consistent,
     log_cholesky_from_pi,
     mass_com_inertia_from_pi,
-    mass_com_inertia_with_sd,
     parameter_transform,
     pi_from_log_cholesky,
     pi_from_mass_com_inertia,
@@ -111,6 +111,7 @@ __all__ = [
     "constrained_torques",
     "drive_parameter_names",
     "example_robots",
+    "frame_motion_sensitivity",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
     "is_physically_consistent",
@@ -123,7 +124,6 @@ __all__ = [
     "loop_jacobian_rate",
     "loop_residual",
     "mass_com_inertia_from_pi",
-    "mass_com_inertia_with_sd",
     "parameter_transform",
     "passive_condition",
     "pi_from_log_cholesky",

@@ -1,0 +1,49 @@
+"""How errors of the joint states show in the motion of a frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.robot.inertia import Array, skew
+from sysid_core.robot.model import RobotModel
+
+
+def frame_motion_sensitivity(
+    model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    r"""Derivatives of `RobotModel.frame_motion` with respect to each joint's q, v and a.
+
+    Args:
+        model: The robot, with n = nv degrees of freedom.
+        frame: Name of the frame F.
+        q: Joint positions, shape (K, n).
+        v: Shape (K, n).
+        a: Shape (K, n).
+
+    Returns:
+        Derivatives of (proper acceleration, omega, alpha) in the axes of F, shape (K, 9, n, 3):
+        sample, component, joint, and whether by its position, velocity or acceleration.
+    """
+    frame_id = model.frame_id(frame)
+    pin_model, data = model.pin_model, model.pin_model.createData()
+    q_pin = model.configuration(q)
+    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+    out = np.zeros((len(q_pin), 9, model.nv, 3))
+    for k in range(len(q_pin)):
+        pin.computeForwardKinematicsDerivatives(pin_model, data, q_pin[k], v[k], a[k])
+        pin.updateFramePlacement(pin_model, data, frame_id)
+        twist = pin.getFrameVelocity(pin_model, data, frame_id)
+        v_dq, a_dq, a_dv, a_da = pin.getFrameAccelerationDerivatives(
+            pin_model, data, frame_id, pin.ReferenceFrame.LOCAL
+        )
+        W, V = skew(twist.angular), skew(twist.linear)
+        gravity = data.oMf[frame_id].rotation.T @ model.gravity
+        # Proper acceleration: spatial acceleration + omega x v - R^T g.
+        out[k, :3, :, 0] = a_dq[:3] + W @ v_dq[:3] - V @ v_dq[3:] - skew(gravity) @ a_da[3:]
+        out[k, :3, :, 1] = a_dv[:3] + W @ a_da[:3] - V @ a_da[3:]
+        out[k, :3, :, 2] = a_da[:3]
+        out[k, 3:6, :, 0], out[k, 3:6, :, 1] = v_dq[3:], a_da[3:]
+        out[k, 6:, :, 0], out[k, 6:, :, 1], out[k, 6:, :, 2] = a_dq[3:], a_dv[3:], a_da[3:]
+    return out
