@@ -1,11 +1,18 @@
 """Recordings and what is done to them before a fit."""
 
+from sysid_core.signals.filtered import FilteredJointStream, FilteredSample
+from sysid_core.signals.joint_filter import JointFilter, filter_joints
+from sysid_core.signals.kalman import KinematicBank
+from sysid_core.signals.noise import NoiseEstimator, NoiseLevels, estimate_noise, estimate_rate_sd
 from sysid_core.signals.recording import EffortKind, JointStream, Mark, Recording, WrenchStream
+from sysid_core.signals.smoother import smooth_joints
+from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
 from sysid_core.signals.table import ColumnMap, read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
 from sysid_core.signals.wrench import SensorCalibration, compensate, static_regressor
 from sysid_core.signals.wrench_checks import WrenchFault, require_sound_wrench, wrench_faults
 from sysid_core.signals.wrench_delay import DelayEstimate, estimate_delay
+from sysid_core.signals.wrench_filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench_mounting import Mounting, check_mounting
 from sysid_core.signals.zero_phase import (
     ZeroPhaseFilter,
@@ -19,22 +26,37 @@ __all__ = [
     "ColumnMap",
     "DelayEstimate",
     "EffortKind",
+    "FilterCounts",
+    "FilteredJointStream",
+    "FilteredSample",
+    "FilteredWrench",
+    "JointFilter",
     "JointStream",
+    "KinematicBank",
     "Mark",
     "Mounting",
+    "NoiseEstimator",
+    "NoiseLevels",
     "Recording",
+    "SampleOutcome",
     "SensorCalibration",
     "StaticPostures",
     "WrenchFault",
+    "WrenchFilter",
     "WrenchStream",
     "ZeroPhaseFilter",
     "central_difference",
     "check_mounting",
     "compensate",
     "estimate_delay",
+    "estimate_noise",
+    "estimate_rate_sd",
+    "filter_joints",
+    "filter_wrench",
     "read_table",
     "require_sound_wrench",
     "resample",
+    "smooth_joints",
     "smooth_motion",
     "split_at_gaps",
     "static_postures",

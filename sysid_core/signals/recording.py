@@ -6,12 +6,15 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Array = NDArray[Any]  # of float64
 Stamps = NDArray[np.int64]
@@ -61,11 +64,13 @@ class JointStream:
     effort: Array | None = None
     effort_kind: EffortKind = EffortKind.UNKNOWN
 
+    COLUMNS: ClassVar[tuple[str, ...]] = ("q", "v", "a", "effort")  # the arrays of shape (K, n)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "stamps_ns", frozen_array(self.stamps_ns, dtype=np.int64))
         expected = (len(self.stamps_ns), len(self.names))
-        for key in ("q", "v", "a", "effort"):
+        for key in self.COLUMNS:
             value = getattr(self, key)
             if value is None:
                 continue
@@ -85,7 +90,7 @@ class JointStream:
         """Seconds since the first sample, shape (K,)."""
         return (self.stamps_ns - self.stamps_ns[0]) * 1e-9 if len(self) else np.empty(0)
 
-    def ordered(self, names: Sequence[str]) -> JointStream:
+    def ordered(self, names: Sequence[str]) -> Self:
         """The same stream with the columns of `names`, in that order.
 
         Raises:
@@ -101,15 +106,15 @@ class JointStream:
         k = [self.names.index(name) for name in names]
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[:, k]
-            for key in ("q", "v", "a", "effort")
+            for key in self.COLUMNS
         }
         return dataclasses.replace(self, names=tuple(names), **columns)
 
-    def select(self, rows: slice | NDArray) -> JointStream:
+    def select(self, rows: slice | NDArray) -> Self:
         """Some of the samples."""
         columns: dict[str, Any] = {
             key: None if getattr(self, key) is None else getattr(self, key)[rows]
-            for key in ("q", "v", "a", "effort")
+            for key in self.COLUMNS
         }
         return dataclasses.replace(self, stamps_ns=self.stamps_ns[rows], **columns)
 

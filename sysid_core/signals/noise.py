@@ -1,0 +1,231 @@
+r"""Noise levels found from the data: measurement noise and how fast the motion changes.
+
+A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement
+variance. Given \(\lambda\), the likelihood of the innovations is maximal at the measurement
+variance \(\hat\sigma^2 = \overline{\nu^2/\tilde S}\), with \(\tilde S\) the innovation variance
+at unit measurement variance; the concentrated log-likelihood per sample is
+\(-\tfrac12(\log\hat\sigma^2 + \overline{\log\tilde S})\) (Harvey, *Forecasting, Structural Time
+Series Models and the Kalman Filter*, 3.4). The scaled covariance depends on \(\lambda\) and the
+stamps alone, so all signals share it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.kalman import KinematicBank
+from sysid_core.signals.recording import Array, frozen_array
+
+_SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
+_REFERENCE_PERIOD = 1e-3  # [s] at which a filter has its bandwidth
+_START_SD = 10.0  # of the rates at the start, in measurement sds per period: nearly diffuse
+_BURN_IN = 10  # samples after a start that say more about the start than about the noise
+_FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
+_FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevels:
+    """What a filter assumes about one kind of signal; shape (n,) each, or numbers for all.
+
+    Attributes:
+        measurement_sd: Standard deviation of a sample [unit].
+        density: Spectral density of the white noise that drives the highest derivative:
+            jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
+        rate_sd: Standard deviation of a measured rate [unit/s], where rates are measured.
+    """
+
+    measurement_sd: Array
+    density: Array
+    rate_sd: Array | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("measurement_sd", "density", "rate_sd"):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            value = frozen_array(value)
+            if not (np.isfinite(value).all() and (value > 0).all()):
+                raise SignalError(
+                    f"Noise level '{key}' = {value} must be positive and finite.",
+                    remedy="Give positive numbers, or none at all to have them estimated.",
+                )
+            object.__setattr__(self, key, value)
+
+    def for_signals(self, n: int) -> NoiseLevels:
+        """The same with every level of shape (n,)."""
+        try:
+            return NoiseLevels(
+                np.broadcast_to(self.measurement_sd, (n,)),
+                np.broadcast_to(self.density, (n,)),
+                None if self.rate_sd is None else np.broadcast_to(self.rate_sd, (n,)),
+            )
+        except ValueError as err:
+            raise SignalError(
+                f"Noise levels of shape {self.measurement_sd.shape} don't fit {n} signals.",
+                remedy="Give one number for all, or one per signal.",
+            ) from err
+
+
+class NoiseEstimator:
+    """Maximum-likelihood noise levels of n signals, sample by sample.
+
+    Args:
+        n: Signals.
+        order: Of the model, as in `KinematicBank`.
+        horizon_s: Time in which the past is forgotten (exponentially); None: never.
+        filters: In the bank.
+    """
+
+    def __init__(
+        self, n: int, order: int = 2, *, horizon_s: float | None = None, filters: int = 49
+    ) -> None:
+        bandwidths = np.geomspace(_SLOWEST, _FASTEST, filters)
+        self._ratio = bandwidths ** (2 * order + 2) * _REFERENCE_PERIOD  # (m,)
+        m = filters
+        # Scaled covariances are shared by the signals: one bank of m covariances,
+        # whose innovations come from m × n states.
+        self._bank = KinematicBank(self._ratio, order)
+        self._states: Array = np.zeros((m, n, order + 1))
+        self._horizon_s = horizon_s
+        self._weight = 0.0
+        self._squares: Array = np.zeros((m, n))
+        self._logs: Array = np.zeros(m)
+        self._since_start = 0
+
+    @property
+    def samples(self) -> float:
+        """Samples that the present estimate rests on."""
+        return self._weight
+
+    def start(self, z: Array) -> None:
+        """Begin (again, after a gap) at the values `z`, shape (n,)."""
+        self._states = np.zeros(self._states.shape)
+        self._states[:, :, 0] = z
+        self._since_start = 0
+
+    def update(self, dt: float, z: Array) -> None:
+        """Take in the values `z`, shape (n,), `dt` seconds after the last."""
+        bank = self._bank
+        if self._since_start == 0:
+            m, d = bank.x.shape
+            rates = _START_SD / dt ** np.arange(1, d)
+            bank.start(np.zeros((m, d)), np.tile([1.0, *rates], (m, 1)))
+        bank.predict(dt)
+        self._states = self._states @ bank.F.T
+        column = bank.P[:, :, 0]
+        K = column / (column[:, :1] + 1.0)
+        innovation = z - self._states[:, :, 0]  # (m, n)
+        self._states = self._states + innovation[:, :, None] * K[:, None, :]
+        _, S = bank.observe(0, bank.x[:, 0], 1.0)
+        self._since_start += 1
+        if self._since_start > _BURN_IN:
+            keep = 1.0 if self._horizon_s is None else math.exp(-dt / self._horizon_s)
+            self._weight = keep * self._weight + 1.0
+            self._squares = keep * self._squares + innovation**2 / S[:, None]
+            self._logs = keep * self._logs + np.log(S)
+
+    def levels(self) -> NoiseLevels:
+        """The most likely levels so far.
+
+        Raises:
+            SignalError: Too few samples.
+        """
+        if self._weight < 1.0:
+            raise SignalError(
+                f"Noise levels can't be found from {self._since_start + 1} samples.",
+                remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
+            )
+        variance = np.maximum(self._squares / self._weight, _FLOOR_SD**2)  # (m, n)
+        cost = np.log(variance) + (self._logs / self._weight)[:, None]
+        best = np.argmin(cost, axis=0)
+        # A parabola through the best three of the grid, in log-ratio.
+        middle = np.clip(best, 1, len(self._ratio) - 2)
+        signal = np.arange(cost.shape[1])
+        left, centre, right = (cost[middle + k, signal] for k in (-1, 0, 1))
+        curvature = left - 2.0 * centre + right
+        step = 0.5 * (left - right) / np.where(curvature > 0.0, curvature, np.inf)
+        step = np.where(best == middle, np.clip(step, -1.0, 1.0), best - middle)
+        grid = np.arange(len(self._ratio))
+        log_ratio = np.log(self._ratio)
+        position = middle + step
+        ratio = np.exp(np.interp(position, grid, log_ratio))
+        log_variance = np.log(variance)
+        sigma2 = np.exp([np.interp(position[j], grid, log_variance[:, j]) for j in signal])
+        return NoiseLevels(np.sqrt(sigma2), np.maximum(ratio * sigma2, _FLOOR_DENSITY))
+
+
+def estimate_noise(
+    stamps_ns: ArrayLike, values: ArrayLike, *, order: int = 2, max_gap_s: float = 0.1
+) -> NoiseLevels:
+    """The most likely noise levels of recorded signals.
+
+    Args:
+        stamps_ns: Shape (K,), strictly increasing.
+        values: Shape (K, n).
+        order: Of the model, as in `KinematicBank`.
+        max_gap_s: Longer gaps start the filters again.
+
+    Returns:
+        Levels of shape (n,).
+    """
+    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
+    z = np.asarray(values, dtype=float)
+    estimator = NoiseEstimator(z.shape[1], order)
+    estimator.start(z[0])
+    for k, step in enumerate(dt):
+        if step > max_gap_s:
+            estimator.start(z[k + 1])
+        else:
+            estimator.update(float(step), z[k + 1])
+    return estimator.levels()
+
+
+def estimate_rate_sd(
+    stamps_ns: ArrayLike,
+    values: ArrayLike,
+    rates: ArrayLike,
+    noise: NoiseLevels,
+    *,
+    max_gap_s: float = 0.1,
+) -> Array:
+    """Standard deviation of measured rates.
+
+    The larger of their own noise and of how they differ from what the values predict, so that
+    rates which a driver has filtered and delayed aren't trusted for their smoothness.
+
+    Args:
+        stamps_ns: Shape (K,), strictly increasing.
+        values: Shape (K, n).
+        rates: Measured first derivatives, shape (K, n).
+        noise: Of the values, shape (n,).
+        max_gap_s: Longer gaps start the filters again.
+
+    Returns:
+        Shape (n,) [unit/s].
+    """
+    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
+    z, z_rate = np.asarray(values, dtype=float), np.asarray(rates, dtype=float)
+    bank = KinematicBank(noise.density)
+    unknown = np.column_stack([noise.measurement_sd, *np.tile([[10.0], [100.0]], len(z[0]))])
+    excess = np.zeros(z.shape[1])
+    since_start = used = 0
+    bank.start(np.eye(1, 3) * z[0][:, None], unknown)
+    for k, step in enumerate(dt, start=1):
+        if step > max_gap_s:
+            bank.start(np.eye(1, 3) * z[k][:, None], unknown)
+            since_start = 0
+            continue
+        bank.predict(float(step))
+        bank.observe(0, z[k], np.square(noise.measurement_sd))
+        since_start += 1
+        if since_start > _BURN_IN:
+            excess += np.square(z_rate[k] - bank.x[:, 1]) - bank.P[:, 1, 1]
+            used += 1
+    own = estimate_noise(stamps_ns, z_rate, max_gap_s=max_gap_s).measurement_sd
+    return np.maximum(np.sqrt(np.maximum(excess / max(used, 1), 0.0)), own)

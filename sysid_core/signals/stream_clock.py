@@ -1,0 +1,98 @@
+"""What becomes of a sample, by its stamp."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from enum import Enum
+
+from sysid_core.errors import SignalError
+
+
+class SampleOutcome(str, Enum):
+    """What a filter did with a sample."""
+
+    ACCEPTED = "accepted"
+    STARTED = "started"  # accepted as a new beginning: the first, or after a gap or clock reset
+    DUPLICATE = "duplicate"  # refused: the stamp of the sample before
+    BACKWARD = "backward"  # refused: a stamp before that of the last sample
+    INVALID = "invalid"  # refused: NaN or infinite values
+
+    @property
+    def refused(self) -> bool:
+        """Whether the sample was left out."""
+        return self not in (SampleOutcome.ACCEPTED, SampleOutcome.STARTED)
+
+
+@dataclass(frozen=True)
+class FilterCounts:
+    """What a filter has seen.
+
+    Attributes:
+        accepted: Samples used.
+        duplicates: Refused, same stamp.
+        backward: Refused, earlier stamp.
+        invalid: Refused, NaN or infinite.
+        gaps: Starts after a gap longer than the limit.
+        resets: Starts after the clock went back by more than the limit.
+    """
+
+    accepted: int = 0
+    duplicates: int = 0
+    backward: int = 0
+    invalid: int = 0
+    gaps: int = 0
+    resets: int = 0
+
+
+class StreamClock:
+    """Decides by its stamp what becomes of a sample.
+
+    Args:
+        max_gap_s: A longer step forward is a gap, a longer step back a reset of the clock;
+            both are a new start. A shorter step back is a late sample, and refused.
+    """
+
+    def __init__(self, max_gap_s: float) -> None:
+        if not max_gap_s > 0.0:
+            raise SignalError(
+                f"The longest gap to filter across is {max_gap_s} s.",
+                remedy="Give a positive time, about ten sample periods.",
+            )
+        self.max_gap_s = max_gap_s
+        self.stamp_ns: int | None = None
+        self._counts = dict.fromkeys(FilterCounts.__dataclass_fields__, 0)
+
+    @property
+    def counts(self) -> FilterCounts:
+        """What has been seen so far."""
+        return FilterCounts(**self._counts)
+
+    def judge(self, stamp_ns: int, finite: bool) -> tuple[SampleOutcome, float]:
+        """The outcome of a sample and the seconds since the last accepted one."""
+        try:
+            stamp_ns = operator.index(stamp_ns)
+        except TypeError as err:
+            raise SignalError(
+                f"A stamp is {stamp_ns!r}, not an integer.", remedy="Give nanoseconds."
+            ) from err
+        if not finite:
+            self._counts["invalid"] += 1
+            return SampleOutcome.INVALID, 0.0
+        dt = 0.0 if self.stamp_ns is None else (stamp_ns - self.stamp_ns) * 1e-9
+        if self.stamp_ns is None:
+            outcome = SampleOutcome.STARTED
+        elif dt == 0.0:
+            self._counts["duplicates"] += 1
+            return SampleOutcome.DUPLICATE, dt
+        elif -self.max_gap_s <= dt < 0.0:
+            self._counts["backward"] += 1
+            return SampleOutcome.BACKWARD, dt
+        elif abs(dt) > self.max_gap_s:
+            self._counts["gaps" if dt > 0.0 else "resets"] += 1
+            outcome = SampleOutcome.STARTED
+        else:
+            outcome = SampleOutcome.ACCEPTED
+        self._counts["accepted"] += 1
+        self.stamp_ns = stamp_ns
+        return outcome, dt
