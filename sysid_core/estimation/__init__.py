@@ -1,6 +1,28 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
+from sysid_core.estimation.arm_regression import ArmEquations, Processing
+from sysid_core.estimation.covariance import correlated_information
+from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
+from sysid_core.estimation.identification import (
+    Estimator,
+    Identification,
+    full_parameters,
+    identify,
+    identify_equations,
+)
+from sysid_core.estimation.information import Information
+from sysid_core.estimation.joint_spline import JointSplines, SplineBasis
+from sysid_core.estimation.least_squares import LeastSquares, RobustLoss, Weighting
+from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
+from sysid_core.estimation.motion_belief import (
+    ExactMotion,
+    MotionBelief,
+    SplineMotion,
+    WhiteMotion,
+    wrench_sensitivity,
+)
+from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload import (
     PAYLOAD_NAMES,
@@ -10,20 +32,77 @@ from sysid_core.estimation.payload import (
     dynamism,
     summarise_payload,
 )
+from sysid_core.estimation.payload_map import (
+    CALIBRATED_SENSOR,
+    PayloadMAP,
+    SensorModel,
+    white_noise_sd,
+)
+from sysid_core.estimation.payload_session import (
+    MOTION_SEGMENTS,
+    PayloadMoment,
+    PayloadSession,
+    replay_payload,
+)
+from sysid_core.estimation.physical_arm import PhysicalArm, Prior
 from sysid_core.estimation.point_mass import PointMassDiscretization, shape_covariance
+from sysid_core.estimation.regression import (
+    Regression,
+    compress,
+    condition_number,
+    solve_compressed,
+)
 
 __all__ = [
+    "CALIBRATED_SENSOR",
+    "MOTION_SEGMENTS",
     "PAYLOAD_NAMES",
+    "ArmEquations",
+    "DensityPrior",
     "Estimate",
+    "Estimator",
+    "ExactMotion",
+    "Identification",
+    "Information",
+    "JointSplines",
+    "LeastSquares",
+    "MotionBelief",
     "OnlinePayload",
     "PayloadData",
     "PayloadInformation",
+    "PayloadMAP",
+    "PayloadMoment",
+    "PayloadSession",
     "PayloadState",
     "PayloadSummary",
+    "PhysicalArm",
     "PointMassDiscretization",
+    "Prior",
+    "Processing",
+    "Regression",
+    "RobustLoss",
+    "SensorModel",
+    "SplineBasis",
+    "SplineMotion",
     "Verdict",
+    "Weighting",
+    "WhiteMotion",
+    "compress",
+    "condition_number",
+    "correlated_information",
     "dynamism",
+    "friction_scale",
+    "full_parameters",
+    "identify",
+    "identify_equations",
+    "inertial_scale",
+    "pseudo_inertia_expression",
+    "replay_payload",
     "residual_statistics",
     "shape_covariance",
+    "solve_compressed",
+    "solve_convex",
     "summarise_payload",
+    "white_noise_sd",
+    "wrench_sensitivity",
 ]

@@ -1,0 +1,177 @@
+"""The linear measurement equations of a whole robot, and their compression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import EstimationError
+from sysid_core.identifiability import BaseParameters, sampled_base_parameters
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Regression:
+    r"""`tau_k = Y_k @ pi + noise` for K samples of n torques, open or closed chains alike.
+
+    The first `10 * len(bodies)` parameters are the bodies' inertial ones; the rest belong to
+    friction and drives.
+
+    Attributes:
+        Y: Regressor, shape (K, n, p).
+        tau: Measured torques, shape (K, n).
+        names: Of the p parameters.
+        units: Of the p parameters.
+        rows: Names of the n measured joints.
+        bodies: Names of the bodies.
+        prior: What is known of the parameters beforehand (the URDF's values; 0 for friction),
+            shape (p,).
+        prior_sd: How far the truth may well be from it, shape (p,); see `prior_scale`.
+        non_negative: Which parameters physics forbids to be negative, shape (p,).
+        structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
+            states, or its triangular factor.
+        starts: First sample of every gapless stretch; noise is correlated only within one.
+        massless: Bodies without mass (rods of a closed chain): fixed to zero.
+    """
+
+    Y: Array
+    tau: Array
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    rows: tuple[str, ...]
+    bodies: tuple[str, ...]
+    prior: Array
+    prior_sd: Array
+    non_negative: NDArray[np.bool_]
+    structure: Array
+    starts: tuple[int, ...] = (0,)
+    massless: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        K, n, p = self.Y.shape
+        expected = {
+            "tau": (self.tau.shape, (K, n)),
+            "names": ((len(self.names),), (p,)),
+            "units": ((len(self.units),), (p,)),
+            "rows": ((len(self.rows),), (n,)),
+            "prior": (self.prior.shape, (p,)),
+            "prior_sd": (self.prior_sd.shape, (p,)),
+            "non_negative": (self.non_negative.shape, (p,)),
+            "structure": (self.structure.shape[1:], (p,)),
+        }
+        for key, (found, wanted) in expected.items():
+            if found != wanted:
+                raise EstimationError(f"'{key}' has shape {found}, expected {wanted}.")
+        if K * n == 0:
+            raise EstimationError("There are no samples to fit.", remedy="Give a recording.")
+        bad = ~np.isfinite(self.tau).all(axis=0)
+        if np.any(bad) or not np.all(np.isfinite(self.Y)):
+            names = [name for name, b in zip(self.rows, bad, strict=True) if b]
+            raise EstimationError(
+                f"Torques or motion hold NaN or infinite values{f' ({names})' if names else ''}.",
+                remedy="Remove these samples.",
+            )
+
+    @property
+    def n_samples(self) -> int:
+        """K."""
+        return len(self.tau)
+
+    @property
+    def n_inertial(self) -> int:
+        """Number of inertial parameters."""
+        return 10 * len(self.bodies)
+
+    def base_of(self, free: NDArray[np.bool_]) -> BaseParameters:
+        """Base parameters among the free columns, from the structure (not from the data)."""
+        names = tuple(name for name, f in zip(self.names, free, strict=True) if f)
+        return sampled_base_parameters(self.structure[:, free], names)
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """Base parameters of all columns."""
+        return self.base_of(np.ones(len(self.names), dtype=bool))
+
+    def free_columns(self, fixed: Sequence[str]) -> NDArray[np.bool_]:
+        """Columns that are estimated when some parameters keep their prior values.
+
+        Args:
+            fixed: Parameter names, symbols (`I_a`), joints or links, or the groups `inertials`
+                and `friction`.
+
+        Raises:
+            EstimationError: A name fits nothing, or nothing is left.
+        """
+        inertial = np.arange(len(self.names)) < self.n_inertial
+        free = np.ones(len(self.names), dtype=bool)
+        for entry in (*fixed, *self.massless):
+            if entry in ("inertials", "friction"):
+                hit = inertial if entry == "inertials" else ~inertial
+            else:
+                hit = np.array(
+                    [n == entry or entry in n.rsplit(".", 1) for n in self.names], dtype=bool
+                )
+            if not np.any(hit):
+                raise EstimationError(
+                    f"'{entry}' can't be fixed: no parameter is called so.",
+                    remedy="Give 'inertials', 'friction', a link, a joint, or names such as"
+                    f" {self.names[0]} or {self.names[-1]}.",
+                )
+            free &= ~hit
+        if not np.any(free):
+            raise EstimationError("Everything is fixed: there is nothing to estimate.")
+        return free
+
+    def predict(self, pi: ArrayLike) -> Array:
+        """`Y @ pi`, shape (K, n)."""
+        return self.Y @ np.asarray(pi, dtype=float)
+
+
+def compress(Y: Array, tau: Array, weights: Array) -> tuple[Array, Array, float]:
+    r"""`||R pi - r||^2 + rest = sum_k w_k ||tau_k - Y_k pi||^2`, however long the recording.
+
+    Args:
+        Y: Shape (K, n, p).
+        tau: Shape (K, n).
+        weights: Shape (n,) or (K, n); of the squared residuals.
+
+    Returns:
+        R (m, p) and r (m,) with m <= p, and what no parameter explains.
+    """
+    K, n, p = Y.shape
+    root = np.sqrt(np.broadcast_to(weights, (K, n)))
+    # Joint by joint: distal joints' rows have few columns, and a short factor is stacked cheaply.
+    factors = []
+    for j in range(n):
+        used = np.flatnonzero(np.any(Y[:, j] != 0.0, axis=0))
+        stacked = np.column_stack([Y[:, j][:, used], tau[:, j]]) * root[:, j, None]
+        factor = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+        factor = factor[: len(used) + 1]
+        wide = np.zeros((len(factor), p + 1))
+        wide[:, used], wide[:, -1] = factor[:, :-1], factor[:, -1]
+        factors.append(wide)
+    R = scipy.linalg.qr(np.vstack(factors), mode="r", check_finite=False)[0]
+    m = min(p, len(R))
+    rest = float(R[p, -1] ** 2) if len(R) > p else 0.0
+    return np.triu(R[:m, :-1]), R[:m, -1], rest
+
+
+def solve_compressed(R: Array, r: Array) -> Array:
+    """Least squares after scaling the columns; the shortest solution where they are dependent."""
+    scale = np.linalg.norm(R, axis=0)
+    scale = np.where(scale > 0.0, scale, 1.0)
+    return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale
+
+
+def condition_number(R: Array) -> float:
+    """Of the column-scaled matrix; infinite where a column is zero."""
+    scale = np.linalg.norm(R, axis=0)
+    if np.any(scale == 0.0):
+        return float("inf")
+    s = np.linalg.svd(R / scale, compute_uv=False)
+    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")

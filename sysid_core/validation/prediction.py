@@ -1,0 +1,101 @@
+"""How well an identified robot predicts efforts that it was not fitted to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.estimation import Identification, residual_statistics
+from sysid_core.robot import Array
+from sysid_core.signals import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Measured and predicted efforts of one run, raw and in the unit of the recording.
+
+    Attributes:
+        source: The recording.
+        joint_names: The n joints.
+        unit: Of the efforts.
+        time: Shape (K,) [s].
+        measured: As recorded, unfiltered, shape (K, n).
+        predicted: Shape (K, n).
+        velocity: For the standstill masks, shape (K, n) [rad/s].
+        motion: Samples between start and end of the motion, without the ends that impacts and
+            filters spoil, shape (K,).
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    unit: str
+    time: Array
+    measured: Array
+    predicted: Array
+    velocity: Array
+    motion: NDArray[np.bool_]
+
+    def relative_error(self, *, whole: bool = False) -> float:
+        r"""`||measured - predicted|| / ||measured||` over all joints, in motion or over all."""
+        rows = self._rows(whole)
+        return float(
+            np.linalg.norm(self.measured[rows] - self.predicted[rows])
+            / np.linalg.norm(self.measured[rows])
+        )
+
+    def joints(self, *, whole: bool = False) -> dict[str, dict[str, float]]:
+        """RMS and R^2 of every joint."""
+        rows = self._rows(whole)
+        return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
+
+    def _rows(self, whole: bool) -> NDArray[np.bool_]:
+        rows = np.isfinite(self.predicted).all(axis=1)
+        return rows if whole or not np.any(self.motion) else rows & self.motion
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "source": self.source,
+            "unit": self.unit,
+            "relative_error": self.relative_error(),
+            "joints": self.joints(),
+            "whole_run": {
+                "relative_error": self.relative_error(whole=True),
+                "joints": self.joints(whole=True),
+            },
+            "samples": len(self.time),
+            "samples_in_motion": int(np.sum(self.motion)),
+        }
+
+
+def predict_recording(identification: Identification, recording: Recording) -> Prediction:
+    """Compare predicted efforts with the raw ones of a recording.
+
+    Args:
+        identification: The identified robot.
+        recording: Another run of the same robot.
+    """
+    stream = recording.joints.ordered(identification.model.joint_names)
+    predicted = identification.predict(recording)
+    v = stream.v
+    if v is None:
+        v = np.gradient(stream.q, stream.time, axis=0)
+    moving = np.flatnonzero(np.any(np.abs(v) > identification.processing.moving, axis=1))
+    time = stream.time
+    motion = np.zeros(len(time), dtype=bool)
+    if len(moving):
+        trim = identification.processing.end_trim
+        motion = (time >= time[moving[0]] + trim) & (time <= time[moving[-1]] - trim)
+    measured = stream.effort if stream.effort is not None else np.full_like(predicted, np.nan)
+    return Prediction(
+        source=recording.source,
+        joint_names=stream.names,
+        unit=stream.effort_kind.unit,
+        time=time,
+        measured=np.asarray(measured),
+        predicted=predicted,
+        velocity=v,
+        motion=motion,
+    )
