@@ -132,6 +132,11 @@ class _Findings:
             if excess > ROUNDING:
                 self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
 
+    def result(self, samples: int, postures: int, notes: tuple[str, ...]) -> MotionCheck:
+        """What was found."""
+        violations = tuple(violation for _, violation in self.worst.values())
+        return MotionCheck(violations, self.usage, samples, postures, notes)
+
 
 def _dense(trajectory: Trajectory, columns: ArrayLike) -> tuple[Array, Array, Array, Array]:
     """The motion as the executor plays it, on a grid of at most `GRID` that keeps the samples."""
@@ -183,12 +188,17 @@ class MotionChecker:
             self.geometry = RobotGeometry(model, limits.tcp_frame, limits.held, limits.package_dirs)
 
     def check(
-        self, trajectory: Trajectory, *, progress: Callable[[float], None] | None = None
+        self,
+        trajectory: Trajectory,
+        *,
+        stop_early: bool = False,
+        progress: Callable[[float], None] | None = None,
     ) -> MotionCheck:
         """Check a trajectory on a dense grid.
 
         Args:
             trajectory: Of this robot.
+            stop_early: Whether to leave out the rest once a limit is broken (for planners).
             progress: Called with the share that is done, 0 to 1.
 
         Raises:
@@ -197,17 +207,20 @@ class MotionChecker:
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
         findings = _Findings()
+        notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
         time, q, v, a = _dense(trajectory, columns)
+        if stop_early and findings.worst:
+            return findings.result(len(time), 0, notes)
         torque = self.model.inverse_dynamics(q, v, a)
         findings.compare("effort", self.model.joint_names, time, torque, self.limits.effort)
         speed = self.tcp_speed(q, v)[:, None]
         tcp_limit = np.array([self.limits.tcp_speed])
         findings.compare("tcp speed", (self.limits.tcp_frame,), time, speed, tcp_limit)
-        postures = self._check_postures(time, q, findings, progress)
-        violations = tuple(violation for _, violation in findings.worst.values())
-        notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
-        return MotionCheck(violations, findings.usage, len(time), postures, notes)
+        if stop_early and findings.worst:
+            return findings.result(len(time), 0, notes)
+        postures = self._check_postures(time, q, findings, stop_early, progress)
+        return findings.result(len(time), postures, notes)
 
     def _check_joints(
         self, trajectory: Trajectory, columns: ArrayLike, findings: _Findings
@@ -253,6 +266,7 @@ class MotionChecker:
         time: Array,
         q: Array,
         findings: _Findings,
+        stop_early: bool,
         progress: Callable[[float], None] | None,
     ) -> int:
         if self.geometry is None:
@@ -264,6 +278,8 @@ class MotionChecker:
                 where = f"{first} and {second}"
                 if ("contact", where) not in findings.worst:
                     findings.add(Violation("contact", where, float(time[k]), 0.0, 0.0))
+            if stop_early and findings.worst:
+                return i + 1
             lowest[i], highest[i] = self.geometry.extent(q[k])
             if progress is not None and i % 50 == 0:
                 progress(i / len(rows))
