@@ -1,0 +1,246 @@
+"""A simulated mechanism with closed loops, in MuJoCo, built from the URDF and the loops file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import (
+    Array,
+    ClosedChain,
+    Loop,
+    LoopEnd,
+    actuated_inertia,
+    assemble,
+    constrained_motion,
+    constrained_torques,
+)
+from sysid_core.validation.plant import PlantSample, build_mujoco_spec
+
+
+@dataclass(frozen=True)
+class SolverSettings:
+    """How hard MuJoCo holds loops and stiction.
+
+    The defaults leave a relative error of about `1 - d` (d: first entry of solimp) in the
+    accelerations, which is the softest part of the simulation.
+
+    Attributes:
+        timestep: [s].
+        solref: Time constant [s] and damping ratio of the constraints.
+        solimp: Impedance: start, end, width, midpoint, power.
+    """
+
+    timestep: float = 5e-4
+    solref: tuple[float, float] = (0.001, 1.0)
+    solimp: tuple[float, float, float, float, float] = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+
+
+_MASSLESS = np.array([1e-8, 0, 0, 0, 1e-10, 0, 1e-10, 0, 0, 1e-10])  # MuJoCo refuses zero
+
+
+def build_closed_chain_spec(
+    chain: ClosedChain, settings: SolverSettings | None = None
+) -> mujoco.MjSpec:
+    """A MuJoCo model of the chain with its own parameters and drives; loops are equalities.
+
+    Points become `connect` and welds `weld` between sites; rods become tendons of fixed length.
+    """
+    settings = settings or SolverSettings()
+    pi = chain.model.pi.copy()
+    pi[~np.any(pi != 0.0, axis=1)] = _MASSLESS
+    drives = np.array([chain.drive(name).values for name in chain.model.joint_names])
+    spec = build_mujoco_spec(
+        chain.model.with_pi(pi),
+        friction=drives[:, 0],
+        damping=drives[:, 1],
+        armature=drives[:, 2],
+        timestep=settings.timestep,
+    )
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_RK4
+    for joint in spec.joints:
+        joint.solref_friction = settings.solref
+        joint.solimp_friction = settings.solimp
+    for loop in chain.loops:
+        _add_loop(spec, chain, loop, settings)
+    return spec
+
+
+class ClosedChainPlant:
+    """Steps a mechanism by efforts of its actuated joints, held for one control period.
+
+    Args:
+        chain: Its true parameters and drives.
+        settings: Of the solver.
+        substeps: Time steps per control period.
+    """
+
+    def __init__(
+        self, chain: ClosedChain, settings: SolverSettings | None = None, *, substeps: int = 2
+    ) -> None:
+        self.chain = chain
+        try:
+            self.mj_model = build_closed_chain_spec(chain, settings).compile()
+        except ValueError as err:
+            raise ModelError(
+                f"MuJoCo refuses the model of '{chain.name}': {err}.",
+                remedy="Give every moving link a consistent mass and inertia, or none at all.",
+            ) from err
+        self.mj_data = mujoco.MjData(self.mj_model)
+        self.substeps = substeps
+        self.joint_names = chain.model.joint_names
+        self.actuated = chain.actuated
+        self._columns = chain.actuated_columns
+        self._inertia = actuated_inertia(chain)
+        self._offset = np.array([chain.drive(name).beta for name in chain.actuated])
+
+    @property
+    def control_period(self) -> float:
+        """Time that one `step` advances [s]."""
+        return float(self.substeps * self.mj_model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return float(self.mj_data.time)
+
+    @property
+    def q(self) -> Array:
+        """Positions of all joints, shape (n,)."""
+        return self.mj_data.qpos.copy()
+
+    @property
+    def v(self) -> Array:
+        """Velocities of all joints, shape (n,)."""
+        return self.mj_data.qvel.copy()
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Put the robot into a state that closes the loops; time starts at 0.
+
+        Args:
+            q: Positions, of the actuated joints (n_a,) or of all (n,).
+            v: Velocities of all joints, shape (n,); default: at rest.
+        """
+        q = np.asarray(q, dtype=float)
+        if q.shape == (self.chain.n_actuated,) and self.chain.passive:
+            q = assemble(self.chain, q)[0]
+        mujoco.mj_resetData(self.mj_model, self.mj_data)
+        self.mj_data.qpos[:] = q
+        if v is not None:
+            self.mj_data.qvel[:] = np.asarray(v, dtype=float)
+        mujoco.mj_forward(self.mj_model, self.mj_data)
+
+    def step(self, effort: ArrayLike) -> PlantSample:
+        """Apply efforts for one control period and return the sample at its beginning.
+
+        Args:
+            effort: Of the actuated joints (n_a,), or of all joints (n,); [N m].
+        """
+        effort = np.asarray(effort, dtype=float)
+        if effort.shape == (self.chain.n,):
+            effort = effort[self._columns]
+        data = self.mj_data
+        time, q, v = self.time, self.q, self.v
+        data.ctrl[self._columns] = effort - self._offset
+        mujoco.mj_step(self.mj_model, data)
+        a = data.qacc.copy()
+        for _ in range(self.substeps - 1):
+            mujoco.mj_step(self.mj_model, data)
+        if not np.all(np.isfinite(data.qpos)):
+            raise ModelError(
+                f"The simulation of '{self.chain.name}' diverged at {time:.3f} s.",
+                remedy="Use a smaller time step, or keep the motion away from dead centres.",
+            )
+        applied = np.zeros(self.chain.n)
+        applied[self._columns] = effort
+        return PlantSample(time, q, v, a, applied, np.zeros(6))
+
+    def servo_effort(
+        self,
+        q_d: ArrayLike,
+        v_d: ArrayLike,
+        a_d: ArrayLike,
+        *,
+        bandwidth: float = 30.0,
+    ) -> Array:
+        """Effort of the robot's own position controller: its true dynamics along the wish, and PD.
+
+        Args:
+            q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
+            v_d: Desired velocities, likewise.
+            a_d: Desired accelerations, likewise.
+            bandwidth: Of the error [rad/s].
+
+        Returns:
+            Shape (n,), zero for passive joints.
+        """
+        wish = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
+        start = self.q[None]
+        motion = constrained_motion(
+            self.chain, *wish, q=assemble(self.chain, wish[0], start), ordered=False
+        )
+        inertia = self._inertia
+        e, e_dot = (x - y[self._columns] for x, y in zip(wish[:2], (self.q, self.v), strict=True))
+        out = np.zeros(self.chain.n)
+        out[self._columns] = (
+            constrained_torques(self.chain, motion)[0]
+            + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]
+        )
+        return out
+
+    def _actuated_part(self, x: ArrayLike) -> Array:
+        x = np.asarray(x, dtype=float)
+        return (x[self._columns] if x.shape == (self.chain.n,) else x)[None]
+
+    def loop_error(self) -> float:
+        """Largest gap of a loop now [m]."""
+        return float(np.max(np.abs(self.mj_data.efc_pos[: self.mj_data.ne]), initial=0.0))
+
+
+def _add_loop(
+    spec: mujoco.MjSpec, chain: ClosedChain, loop: Loop, settings: SolverSettings
+) -> None:
+    names = [
+        _add_site(spec, chain, loop, end, side) for end, side in ((loop.a, "a"), (loop.b, "b"))
+    ]
+    if loop.kind == "rod":
+        tendon = spec.add_tendon(name=loop.name)
+        for name in names:
+            tendon.wrap_site(name)
+        equality = spec.add_equality(name=f"{loop.name}_length", name1=loop.name)
+        equality.type = mujoco.mjtEq.mjEQ_TENDON
+        zero = _distance_at_zero(chain, loop)
+        equality.data[:5] = [loop.length - zero, 0.0, 0.0, 0.0, 0.0]
+    else:
+        equality = spec.add_equality(name=loop.name, name1=names[0], name2=names[1])
+        weld = loop.kind == "weld"
+        equality.type = mujoco.mjtEq.mjEQ_WELD if weld else mujoco.mjtEq.mjEQ_CONNECT
+        equality.objtype = mujoco.mjtObj.mjOBJ_SITE
+        if weld:
+            equality.data[10] = 1.0  # torque scale
+    equality.solref = settings.solref
+    equality.solimp = settings.solimp
+
+
+def _add_site(spec: mujoco.MjSpec, chain: ClosedChain, loop: Loop, end: LoopEnd, side: str) -> str:
+    at = chain.attachments[chain.loops.index(loop)][0 if side == "a" else 1]
+    body = (
+        spec.worldbody if at.joint < 0 else spec.body(f"body_{chain.model.joint_names[at.joint]}")
+    )
+    name = f"{loop.name}_{side}"
+    site = body.add_site(name=name, pos=at.p_BF)
+    quat = np.empty(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(at.R_BF).ravel())
+    site.quat = quat
+    return name
+
+
+def _distance_at_zero(chain: ClosedChain, loop: Loop) -> float:
+    """Distance of a rod's ends at zero joint positions, MuJoCo's reference posture [m]."""
+    a, b = chain.attachments[chain.loops.index(loop)]
+    poses = chain.tree.poses(np.zeros((1, chain.n)))
+    return float(np.linalg.norm(chain.tree.point(a, poses) - chain.tree.point(b, poses)))
