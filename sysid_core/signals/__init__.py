@@ -1,5 +1,10 @@
 """Recordings and what is done to them before a fit."""
 
+from sysid_core.signals.bag import read_bag
+from sysid_core.signals.bag_recovery import recover_bag
+from sysid_core.signals.bag_storage import StoredBag, StoredMessage, StoredTopic, open_bag
+from sysid_core.signals.bag_types import build_typestore, message_definitions
+from sysid_core.signals.bag_writer import BagWriter, OfferedQos
 from sysid_core.signals.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.joint_filter import JointFilter, filter_joints
 from sysid_core.signals.kalman import KinematicBank
@@ -9,6 +14,7 @@ from sysid_core.signals.smoother import smooth_joints
 from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
 from sysid_core.signals.table import ColumnMap, read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
+from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.wrench import SensorCalibration, compensate, static_regressor
 from sysid_core.signals.wrench_checks import WrenchFault, require_sound_wrench, wrench_faults
 from sysid_core.signals.wrench_delay import DelayEstimate, estimate_delay
@@ -23,6 +29,7 @@ from sysid_core.signals.zero_phase import (
 )
 
 __all__ = [
+    "BagWriter",
     "ColumnMap",
     "DelayEstimate",
     "EffortKind",
@@ -37,23 +44,36 @@ __all__ = [
     "Mounting",
     "NoiseEstimator",
     "NoiseLevels",
+    "OfferedQos",
     "Recording",
     "SampleOutcome",
     "SensorCalibration",
     "StaticPostures",
+    "StoredBag",
+    "StoredMessage",
+    "StoredTopic",
+    "TimingReport",
     "WrenchFault",
     "WrenchFilter",
     "WrenchStream",
     "ZeroPhaseFilter",
+    "build_typestore",
     "central_difference",
     "check_mounting",
+    "check_timing",
     "compensate",
     "estimate_delay",
     "estimate_noise",
     "estimate_rate_sd",
     "filter_joints",
     "filter_wrench",
+    "in_order",
+    "interpolate_at",
+    "message_definitions",
+    "open_bag",
+    "read_bag",
     "read_table",
+    "recover_bag",
     "require_sound_wrench",
     "resample",
     "smooth_joints",

@@ -1,0 +1,76 @@
+"""Message types: the standard ones, and those whose definitions are given as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
+from rosbags.typesys.store import Typestore
+
+from sysid_core.errors import SignalError
+
+DEFAULT_DISTRO = "kilted"
+
+
+def message_definitions(folder: str | Path, package: str) -> dict[str, str]:
+    """The `.msg` files in a folder, by type name such as `robot_sysid/msg/Mark`."""
+    files = sorted(Path(folder).glob("*.msg"))
+    return {f"{package}/msg/{file.stem}": file.read_text(encoding="utf-8") for file in files}
+
+
+def build_typestore(
+    definitions: Mapping[str, str] | None = None, *, distro: str = DEFAULT_DISTRO
+) -> Typestore:
+    """The standard types of a ROS distribution (the latest known, if unknown) and more.
+
+    Args:
+        definitions: Texts of `.msg` files (or bag schemas, with their dependencies) by type name.
+        distro: Such as `jazzy`.
+
+    Raises:
+        SignalError: A definition can't be parsed.
+    """
+    standard = get_typestore(getattr(Stores, f"ROS2_{distro.upper()}", Stores.LATEST))
+    types: dict[str, Any] = {}
+    for name, text in (definitions or {}).items():
+        try:
+            parsed = get_types_from_msg(text, name)
+        except Exception as err:  # whatever the parser makes of other people's text
+            raise SignalError(
+                f"The definition of '{name}' can't be parsed: {err}.",
+                remedy="Give the text of its .msg file.",
+            ) from err
+        types.update(parsed)
+    store = get_typestore(Stores.EMPTY)
+    store.register({**standard.fielddefs, **types})  # what is given wins over the distribution's
+    return store
+
+
+def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
+    """The types that a bag itself describes for one of its topics.
+
+    Raises:
+        SignalError: The definition can't be parsed.
+    """
+    if not definition:
+        return get_typestore(Stores.LATEST)
+    store = get_typestore(Stores.EMPTY)
+    try:
+        if encoding == "ros2idl":
+            types: dict[str, Any] = {}
+            separator = "=" * 80 + "\n"
+            for part in definition.split(separator):
+                types.update(
+                    get_types_from_idl(part.split("\n", 1)[1] if part[:4] == "IDL:" else part)
+                )
+        else:
+            types = dict(get_types_from_msg(definition, name))
+    except Exception as err:
+        raise SignalError(
+            f"The bag's definition of '{name}' can't be parsed: {err}.",
+            remedy="Was the bag written by another tool? Record it again with `ros2 bag record`.",
+        ) from err
+    store.register(types)
+    return store
