@@ -1,8 +1,10 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
 from sysid_core.estimation.arm_regression import ArmEquations, Processing
+from sysid_core.estimation.carried_load import payload_torque_regressor
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.density_prior import DensityPrior
+from sysid_core.estimation.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
 from sysid_core.estimation.identification import (
     Estimator,
@@ -32,6 +34,7 @@ from sysid_core.estimation.payload import (
     dynamism,
     summarise_payload,
 )
+from sysid_core.estimation.payload_from_torques import PayloadFromTorques
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     PayloadMAP,
@@ -59,6 +62,7 @@ __all__ = [
     "PAYLOAD_NAMES",
     "ArmEquations",
     "DensityPrior",
+    "DriveGains",
     "Estimate",
     "Estimator",
     "ExactMotion",
@@ -69,6 +73,7 @@ __all__ = [
     "MotionBelief",
     "OnlinePayload",
     "PayloadData",
+    "PayloadFromTorques",
     "PayloadInformation",
     "PayloadMAP",
     "PayloadMoment",
@@ -90,12 +95,14 @@ __all__ = [
     "compress",
     "condition_number",
     "correlated_information",
+    "drive_gains_from_targets",
     "dynamism",
     "friction_scale",
     "full_parameters",
     "identify",
     "identify_equations",
     "inertial_scale",
+    "payload_torque_regressor",
     "pseudo_inertia_expression",
     "replay_payload",
     "residual_statistics",

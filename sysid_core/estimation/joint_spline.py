@@ -1,0 +1,206 @@
+r"""Joint motion as smoothing splines, whose noise levels follow from the data.
+
+The posterior mean of a joint driven by white jerk and seen through encoder noise is a quintic
+spline (Wahba 1978). Here its knots lie somewhat wider than the samples: then everything is banded,
+any later stamp can be asked for, and further measurements, such as wrenches, can join the same
+normal equations (`motion_belief`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.interpolate import BSpline
+from scipy.linalg import cholesky_banded, solveh_banded
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array
+
+DEGREE = 5
+_WIDTH = DEGREE + 1
+_RATIOS = np.geomspace(1e-22, 1e2, 61)  # encoder variance / jerk density [s^5]
+_NOISE_FLOOR = 1e-9  # [rad]; exact encoders have none, but equations need some
+_DENSITY_FLOOR = 1e-9  # [rad^2/s^5]
+
+
+@dataclass(frozen=True, eq=False)
+class SplineBasis:
+    """Quintic B-splines on even knots.
+
+    Attributes:
+        start: First knot [s].
+        spacing: [s].
+        spans: Number of intervals between knots; there are spans + 5 functions.
+    """
+
+    start: float
+    spacing: float
+    spans: int
+
+    @classmethod
+    def covering(cls, time: Array, spacing: float) -> SplineBasis:
+        """Knots from the first to the last stamp, about `spacing` apart."""
+        length = float(time[-1] - time[0])
+        spans = max(1, int(np.ceil(length / spacing)))
+        return cls(float(time[0]), max(length, 1e-6) / spans, spans)
+
+    @property
+    def size(self) -> int:
+        """Number of basis functions."""
+        return self.spans + DEGREE
+
+    def span_of(self, time: Array) -> NDArray[np.intp]:
+        """Index of the interval of each stamp, shape (N,)."""
+        position = np.floor((time - self.start) / self.spacing).astype(int)
+        return np.clip(position, 0, self.spans - 1)
+
+    def values(self, time: ArrayLike, derivative: int) -> Array:
+        """The six functions that live on each stamp's interval, shape (N, 6)."""
+        time = np.asarray(time, dtype=float)
+        span = self.span_of(time)
+        u = (time - self.start) / self.spacing - span
+        out = np.empty((len(time), _WIDTH))
+        for i, piece in enumerate(_pieces(derivative)):
+            out[:, i] = np.polyval(piece, u)
+        return out / self.spacing**derivative
+
+    @cached_property
+    def jerk_rows(self) -> tuple[NDArray[np.intp], Array]:
+        """Spans (N,) and rows (N, 6) whose squares sum to the integral of the squared jerk."""
+        nodes, weights = np.polynomial.legendre.leggauss(3)  # exact for quartic integrands
+        u = 0.5 * (nodes + 1.0)
+        span = np.repeat(np.arange(self.spans), 3)
+        time = self.start + self.spacing * (span + np.tile(u, self.spans))
+        scale = np.sqrt(np.tile(weights, self.spans) * 0.5 * self.spacing)
+        return span, self.values(time, 3) * scale[:, None]
+
+
+@cache
+def _pieces(derivative: int) -> tuple[Array, ...]:
+    """Polynomials in u (0 to 1) of the six even quintic functions on one interval."""
+    bump = BSpline.basis_element(np.arange(_WIDTH + 1.0))
+    grid = np.linspace(0.0, 1.0, _WIDTH)
+    pieces = [np.polyfit(grid, bump(grid + DEGREE - i), DEGREE) for i in range(_WIDTH)]
+    return tuple(np.polyder(piece, derivative) for piece in pieces)
+
+
+def banded_gram(span: NDArray[np.intp], rows: Array, size: int) -> Array:
+    """`rows^T rows` in lower banded form, shape (6, size); rows have six entries each."""
+    blocks = np.zeros((size - DEGREE, _WIDTH, _WIDTH))
+    np.add.at(blocks, span, rows[:, :, None] * rows[:, None, :])
+    band = np.zeros((_WIDTH, size))
+    for i in range(_WIDTH):
+        for j in range(i + 1):
+            band[i - j, j : j + len(blocks)] += blocks[:, i, j]
+    return band
+
+
+@dataclass(frozen=True, eq=False)
+class JointSplines:
+    """Smoothed motion of n joints.
+
+    Attributes:
+        basis: Common to all joints.
+        coefficients: Shape (basis.size, n) [rad].
+        time: Stamps of the encoder readings, shape (K,) [s].
+        q: The readings, shape (K, n) [rad].
+        encoder_sd: Shape (n,) [rad].
+        jerk_density: Spectral density of the jerk, shape (n,) [rad^2/s^5].
+    """
+
+    basis: SplineBasis
+    coefficients: Array
+    time: Array
+    q: Array
+    encoder_sd: Array
+    jerk_density: Array
+
+    @classmethod
+    def fit(
+        cls,
+        time: ArrayLike,
+        q: ArrayLike,
+        *,
+        encoder_sd: float | None = None,
+        knot_spacing: float | None = None,
+    ) -> JointSplines:
+        """Smooth encoder readings; noise levels by maximum likelihood, joint by joint.
+
+        Args:
+            time: Shape (K,), increasing [s].
+            q: Shape (K, n) [rad].
+            encoder_sd: Standard deviation of a reading [rad]; estimated when None.
+            knot_spacing: [s]; three samples, and at least 30 ms, when None.
+
+        Raises:
+            EstimationError: Fewer than eight samples, or unusable values.
+        """
+        time, q = np.asarray(time, dtype=float), np.asarray(q, dtype=float)
+        if len(time) < 8 or q.shape[:1] != time.shape or not np.all(np.isfinite(q)):
+            raise EstimationError(
+                f"Joint positions of shape {q.shape} at {len(time)} stamps can't be smoothed.",
+                remedy="Give at least eight finite samples.",
+            )
+        if np.any(np.diff(time) <= 0):
+            raise EstimationError("Joint stamps must increase.", remedy="Sort them.")
+        if knot_spacing is None:
+            knot_spacing = max(3.0 * float(np.median(np.diff(time))), 0.03)
+        basis = SplineBasis.covering(time, knot_spacing)
+        gram = banded_gram(basis.span_of(time), basis.values(time, 0), basis.size)
+        jerk = banded_gram(*basis.jerk_rows, basis.size)
+        n = q.shape[1]
+        coefficients = np.empty((basis.size, n))
+        sd, density = np.empty(n), np.empty(n)
+        rows = basis.values(time, 0)
+        for j in range(n):
+            offset = q[0, j]
+            moment = _scatter(basis, time, rows * (q[:, j] - offset)[:, None])
+            sd[j], density[j], c = _most_likely(
+                gram, jerk, moment, float(np.sum((q[:, j] - offset) ** 2)), len(time), encoder_sd
+            )
+            coefficients[:, j] = c + offset
+        return cls(basis, coefficients, time, q, sd, density)
+
+    def at(self, time: ArrayLike) -> tuple[Array, Array, Array]:
+        """Positions, velocities and accelerations at stamps, each of shape (N, n)."""
+        time = np.asarray(time, dtype=float)
+        index = self.basis.span_of(time)[:, None] + np.arange(_WIDTH)
+        local = self.coefficients[index]  # (N, 6, n)
+        q, v, a = (np.einsum("ki,kij->kj", self.basis.values(time, d), local) for d in range(3))
+        return q, v, a
+
+
+def _scatter(basis: SplineBasis, time: Array, rows: Array) -> Array:
+    """Sum of rows (N, 6) into the coefficients that they belong to, shape (size,)."""
+    out = np.zeros(basis.size)
+    np.add.at(out, basis.span_of(time)[:, None] + np.arange(_WIDTH), rows)
+    return out
+
+
+def _most_likely(
+    gram: Array, jerk: Array, moment: Array, square: float, count: int, sd: float | None
+) -> tuple[float, float, Array]:
+    """Encoder sd, jerk density and coefficients of one joint, by restricted maximum likelihood.
+
+    With ratio r = sd^2 / density the coefficients minimise `|q - B c|^2 + r int jerk^2`; the sd
+    that goes best with each r is known in closed form unless it is given.
+    """
+    size = gram.shape[1]
+    best: tuple[float, float, float, Array] | None = None
+    for ratio in _RATIOS:
+        H = gram + ratio * jerk
+        H[0] += 1e-14 * gram[0].max()
+        factor = cholesky_banded(H, lower=True)
+        c = solveh_banded(H, moment, lower=True)
+        quad = max(square - float(moment @ c), count * _NOISE_FLOOR**2)
+        variance = quad / (count - 3) if sd is None else sd**2
+        logdet = 2.0 * float(np.sum(np.log(factor[0]))) - (size - 3) * np.log(ratio)
+        cost = (count - 3) * np.log(variance) + quad / variance + logdet
+        if best is None or cost < best[0]:
+            best = (cost, float(np.sqrt(variance)), variance / ratio, c)
+    if best is None:
+        raise EstimationError("No noise level fits the joint positions.")
+    return max(best[1], _NOISE_FLOOR), max(best[2], _DENSITY_FLOOR), best[3]

@@ -1,0 +1,196 @@
+r"""The default payload estimator: motion, sensor errors and payload estimated together.
+
+Maximum a posteriori of
+
+    b_k = (1 + E)(A(x_k) pi) + beta - tau d(A pi)/dt + noise,      pi = Phi m,  m > 0
+
+where the motion x is known as well as encoders and smoothness let it be (`motion_belief`), the
+sensor's bias beta, delay tau and gain and crosstalk matrix E have Gaussian priors, and the cell
+masses m a relative-entropy prior (`density_prior`). Gauss-Newton; everything but the ten
+parameters is eliminated exactly in each pass, whatever the number of samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.density_prior import DensityPrior
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief, wrench_sensitivity
+from sysid_core.estimation.payload import (
+    PayloadData,
+    PayloadInformation,
+    payload_estimate,
+    verdicts_from_prior,
+)
+from sysid_core.robot import Array, Shape, wrench_regressor
+
+
+@dataclass(frozen=True)
+class SensorModel:
+    """How far a force-torque sensor may be off, as standard deviations.
+
+    Attributes:
+        noise: Of force and torque per sample [N, N m]; estimated from the data when None.
+        bias: Of force and torque [N, N m].
+        delay: Between wrench and motion [s].
+        gain: Of each entry of the 6x6 gain and crosstalk matrix [-].
+        crosstalk_length: What makes forces and torques comparable in that matrix [m]: the ratio
+            of the sensor's ranges (30 N m / 300 N for a Robotiq FT-300).
+    """
+
+    noise: tuple[float, float] | None = None
+    bias: tuple[float, float] = (0.3, 0.015)
+    delay: float = 0.01
+    gain: float = 0.01
+    crosstalk_length: float = 0.1
+
+
+CALIBRATED_SENSOR = SensorModel(bias=(0.0, 0.0), delay=0.0, gain=0.0)
+
+
+class PayloadMAP:
+    """Maximum a posteriori of payload, motion and sensor errors.
+
+    Args:
+        shape: Of the object, in the sensor frame.
+        sensor: What the sensor's errors may be.
+        contrast: Of the density prior, for the estimate.
+        covariance_contrast: Of the density prior, for the covariance.
+        passes: At most that many Gauss-Newton passes.
+    """
+
+    method = "MAP"
+
+    def __init__(
+        self,
+        shape: Shape,
+        *,
+        sensor: SensorModel | None = None,
+        contrast: float = 0.5,
+        covariance_contrast: float = 1.0,
+        passes: int = 6,
+    ) -> None:
+        self.shape = shape
+        self.sensor = sensor or SensorModel()
+        self.prior = DensityPrior(shape, contrast)
+        self.covariance_prior = DensityPrior(shape, covariance_contrast)
+        self.passes = passes
+
+    def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:
+        """Estimate from a whole recording.
+
+        Args:
+            data: Wrenches and motions.
+            belief: Of the motion at the wrenches' stamps; the data's motion, taken as exact,
+                when None.
+        """
+        belief = belief or ExactMotion(data.a, data.omega, data.alpha)
+        noise_sd = self._noise_sd(data)
+        pi = self._first_guess(data, belief, noise_sd)
+        for _ in range(self.passes):
+            x = belief.motion()
+            A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+            U, precision = self._nuisances(data.time, A @ pi)
+            X = np.concatenate([U, A, (data.wrench - A @ pi)[:, :, None]], axis=2)
+            information = belief.information(wrench_sensitivity(x, pi), X, noise_sd)
+            R, r, back = _eliminate(information, precision)
+            new = self.shape.parameters_per_mass @ self.prior.most_likely_masses(R, r + R @ pi)
+            step = new - pi
+            u = back[:, -1] - back[:, :-1] @ step
+            belief.correct(np.concatenate([u, step]))
+            pi = new
+            if np.linalg.norm(R @ step) < 1e-3:
+                break
+        covariance = _posterior(R, self.covariance_prior.covariance(pi[0]))
+        verdicts = verdicts_from_prior(covariance, self.covariance_prior.covariance(pi[0]))
+        compressed = PayloadInformation.from_data(data)
+        return payload_estimate(
+            self.method, pi, covariance, verdicts, compressed, source=data.source
+        )
+
+    def _noise_sd(self, data: PayloadData) -> Array:
+        """Shape (6,)."""
+        if self.sensor.noise is not None:
+            return np.repeat(np.maximum(self.sensor.noise, 1e-12), 3)
+        return white_noise_sd(data.wrench)
+
+    def _first_guess(self, data: PayloadData, belief: MotionBelief, noise_sd: Array) -> Array:
+        """Homogeneous body with the mass that the forces ask for."""
+        x = belief.motion()
+        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+        unit = self.shape.homogeneous(1.0)
+        f, b = (A @ unit)[:, :3], data.wrench[:, :3]
+        mass = float(np.sum(f * b) / np.sum(f * f))
+        if not mass > 0:
+            raise EstimationError(
+                f"The forces ask for a mass of {mass:.4g} kg.",
+                remedy="Is the wrench that of the sensor on the object, and gravity's direction"
+                " right? Turned signs or a sensor mounted upside down look like this.",
+                mass=mass,
+            )
+        return mass * unit
+
+    def _nuisances(self, time: Array, wrench: Array) -> tuple[Array, Array]:
+        """Columns of the sensor's errors, shape (K, 6, u), and their prior precisions (u,)."""
+        sensor, K = self.sensor, len(time)
+        columns, sd = [], []
+        if max(sensor.bias) > 0:
+            columns.append(np.tile(np.eye(6), (K, 1, 1)))
+            sd += list(np.repeat(np.maximum(sensor.bias, 1e-9), 3))
+        if sensor.delay > 0 and K > 2:
+            columns.append(-np.gradient(wrench, time, axis=0)[:, :, None])
+            sd.append(sensor.delay)
+        if sensor.gain > 0:
+            unit = np.repeat([1.0, sensor.crosstalk_length], 3)
+            cross = np.zeros((K, 6, 36))
+            for i in range(6):
+                cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
+            columns.append(cross)
+            sd += [sensor.gain] * 36
+        U = np.concatenate(columns, axis=2) if columns else np.zeros((K, 6, 0))
+        return U, np.array(sd) ** -2.0 if sd else np.zeros(0)
+
+
+def white_noise_sd(wrench: Array) -> Array:
+    """Noise of force and torque from fourth differences, which no slow motion survives; (6,).
+
+    The median makes it indifferent to steps, such as between postures.
+    """
+    if len(wrench) < 12:
+        return np.repeat([0.1, 0.005], 3)  # too few to tell: Nadeau et al. 2022, moderate noise
+    difference = np.diff(wrench, n=4, axis=0) / np.sqrt(70.0)
+    sd = np.array([1.4826 * np.median(np.abs(g)) for g in (difference[:, :3], difference[:, 3:])])
+    floor = 1e-10 * np.array([np.abs(wrench[:, :3]).max(), np.abs(wrench[:, :3]).max()])
+    return np.repeat(np.maximum(sd, np.maximum(floor, 1e-12)), 3)
+
+
+def _eliminate(information: Array, precision: Array) -> tuple[Array, Array, Array]:
+    """Nuisances (the first rows) eliminated: factor R, r with `|R step - r|`, and the way back.
+
+    The nuisances that go with a step are `back[:, -1] - back[:, :-1] @ step`.
+    """
+    u = len(precision)
+    N = information[:u, :u] + np.diag(precision)
+    back = np.linalg.solve(N, information[:u, u:])
+    M = information[u:, u:] - information[:u, u:].T @ back
+    # M may be singular (motion that doesn't show everything): eigenvalues, scaled columns.
+    H, g = M[:10, :10], M[:10, 10]
+    scale = 1.0 / np.sqrt(np.maximum(np.diag(H), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(H * np.outer(scale, scale))
+    keep = values > 1e-13 * values[-1]
+    root = np.sqrt(values[keep])
+    R = (vectors[:, keep] * root).T / scale
+    r = (vectors[:, keep] / root).T @ (scale * g)
+    return R, r, back
+
+
+def _posterior(R: Array, prior: Array) -> Array:
+    """`(R^T R + prior^-1)^-1` without inverting the prior."""
+    S = R @ prior @ R.T + np.eye(len(R))
+    gain = np.linalg.solve(S, R @ prior)
+    covariance = prior - prior @ R.T @ gain
+    return 0.5 * (covariance + covariance.T)
