@@ -1,6 +1,7 @@
 """What can be identified at all."""
 
 from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.identifiability.certificate import ExcitationCertificate, certify_excitation
 from sysid_core.identifiability.composite_body import (
     MinimalConstants,
     direction_in_body,
@@ -13,6 +14,9 @@ from sysid_core.identifiability.composite_dynamics import (
     varying_parts,
 )
 from sysid_core.identifiability.driving_axes import DrivingAxisChain
+from sysid_core.identifiability.mimic import MimicJoint, coupling_matrix, mimic_joints
+from sysid_core.identifiability.regrouping import Regrouping, Transfer, combination_text
+from sysid_core.identifiability.rounded_angles import exact_angle, with_exact_angles
 from sysid_core.identifiability.sampled import (
     NumericalRank,
     base_parameters_of_robot,
@@ -26,24 +30,46 @@ from sysid_core.identifiability.single_joint import (
     single_joint_rows,
     visible_constants,
 )
+from sysid_core.identifiability.structural import (
+    BodyIdentifiability,
+    Identifiability,
+    ParameterVerdict,
+    Verdict,
+    structural_identifiability,
+)
 
 __all__ = [
     "BaseParameters",
+    "BodyIdentifiability",
     "DrivingAxisChain",
+    "ExcitationCertificate",
+    "Identifiability",
+    "MimicJoint",
     "MinimalConstants",
     "NumericalRank",
+    "ParameterVerdict",
+    "Regrouping",
+    "Transfer",
+    "Verdict",
     "Visibility",
     "base_parameters_of_robot",
+    "certify_excitation",
     "check_postures",
+    "combination_text",
     "composite_inverse_dynamics",
+    "coupling_matrix",
     "direction_in_body",
+    "exact_angle",
     "gravity_torque",
     "inertia_matrix",
+    "mimic_joints",
     "minimal_constants",
     "numerical_rank",
     "random_states",
     "sampled_base_parameters",
     "single_joint_rows",
+    "structural_identifiability",
     "varying_parts",
     "visible_constants",
+    "with_exact_angles",
 ]

@@ -1,0 +1,74 @@
+"""URDFs write angles with few digits: `rpy="3.1416 0 0"` is meant to be pi."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ET
+
+from sysid_core.robot import RobotModel
+
+_RPY = re.compile(r"""rpy\s*=\s*["']([^"']*)["']""")
+# Fractions of pi that robots are built with, and the digits from which on a match is no accident.
+_NICE = ((math.pi / 2, 2), (math.pi / 4, 3), (math.pi / 6, 3))
+_EXACT = 1e-10  # [rad] closer than this, an angle needs no snapping
+
+
+def exact_angle(text: str) -> float:
+    """The angle that a rounded decimal stands for: "1.5708" is pi/2, "1.4" is 1.4.
+
+    An angle is taken for a multiple of pi/2, pi/4 or pi/6 when it agrees to its last digit.
+    """
+    value = float(text)
+    mantissa = re.split("[eE]", text.strip())[0]
+    decimals = len(mantissa.partition(".")[2]) if "e" not in text.lower() else 0
+    for unit, needed in _NICE:
+        k = round(value / unit)
+        if k and decimals >= needed and abs(value - k * unit) <= 10.0**-decimals:
+            return k * unit
+    return value
+
+
+def _is_rounded(text: str) -> bool:
+    try:
+        return abs(exact_angle(text) - float(text)) > _EXACT
+    except ValueError:
+        return False
+
+
+def has_rounded_angles(urdf_xml: str) -> bool:
+    """Whether some `rpy` in the text is a rounded multiple of pi/2, pi/4 or pi/6."""
+    return any(
+        _is_rounded(number)
+        for rpy in set(_RPY.findall(urdf_xml))
+        for number in rpy.replace(",", " ").split()
+    )
+
+
+def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
+    """The same robot with the rounded angles of its joints' origins replaced by the exact ones.
+
+    Args:
+        model: A robot with all the joints of its URDF.
+
+    Returns:
+        The robot and the names of the joints (fixed ones too) whose angles changed.
+    """
+    if not model.urdf_xml or not has_rounded_angles(model.urdf_xml):
+        return model, ()
+    root = ET.fromstring(model.urdf_xml)
+    changed = []
+    for joint in root.iter("joint"):
+        origin = joint.find("origin")
+        numbers = (origin.get("rpy") or "").split() if origin is not None else []
+        if origin is not None and any(_is_rounded(number) for number in numbers):
+            origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
+            changed.append(str(joint.get("name")))
+    if not changed:
+        return model, ()
+    floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
+    exact = RobotModel.from_urdf(
+        ET.tostring(root, encoding="unicode"), floating_base=floating, gravity=model.gravity
+    )
+    locked = [name for name in exact.joint_names if name not in model.joint_names]
+    return (exact.with_locked(locked) if locked else exact), tuple(changed)

@@ -1,0 +1,144 @@
+r"""Subspaces of R^n as orthonormal bases, with every rank decision on record.
+
+All matrices are in natural units (see `scaling`), so that entries are of order one and a relative
+tolerance is a plain number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_core.robot import Array
+
+TOLERANCE = 1e-9  # of the natural scale: below, a singular value is zero
+CLEAR_GAP = 1e3  # ratio of kept to dropped singular values below which a decision is doubtful
+WEAK = 1e-2  # of the natural scale: below, a kept direction is noted; rounded angles reach 2e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """A rank decision without a clear gap, or that rests on very little.
+
+    Attributes:
+        kept: Smallest singular value that counted.
+        dropped: Largest one that didn't (0 when none was dropped).
+        direction: The weakest direction kept, in the space of the matrix's columns.
+    """
+
+    kept: float
+    dropped: float
+    direction: Array
+
+    @property
+    def is_near_the_edge(self) -> bool:
+        """Whether kept and dropped values are less than `CLEAR_GAP` apart."""
+        return self.kept < CLEAR_GAP * self.dropped
+
+
+@dataclass
+class SubspaceAlgebra:
+    """Spans, invariant spans and nullspaces with one tolerance; doubtful decisions are collected.
+
+    Attributes:
+        tolerance: Relative to the natural scale.
+        doubts: Decisions since the last `take_doubts` that are near the edge or weak.
+    """
+
+    tolerance: float = TOLERANCE
+    doubts: list[Decision] = field(default_factory=list)
+
+    def _rank(self, s: Array, directions: Array) -> int:
+        """Number of values that count; `directions` holds one column per value."""
+        rank = int(np.count_nonzero(s > self.tolerance))
+        if rank:
+            kept = float(s[rank - 1])
+            dropped = float(s[rank]) if rank < len(s) else 0.0
+            if kept < WEAK or kept < CLEAR_GAP * dropped:
+                self.doubts.append(Decision(kept, dropped, directions[:, rank - 1].copy()))
+        return rank
+
+    def take_doubts(self) -> list[Decision]:
+        """The doubtful decisions so far; they are forgotten here."""
+        doubts, self.doubts = self.doubts, []
+        return doubts
+
+    def span(self, M: Array) -> Array:
+        """Orthonormal basis of the columns of M, (n, k) to (n, r)."""
+        if M.shape[1] == 0:
+            return M
+        U, s, _ = np.linalg.svd(M, full_matrices=False)
+        return U[:, : self._rank(s, U)]
+
+    def invariant_span(self, seed: Array, operators: Sequence[Array] | Array) -> Array:
+        r"""Smallest subspace with the seed that every operator maps into itself.
+
+        The controllable subspace of the (switched) pairs `(A_k, seed)`; Ctrb in the paper.
+
+        Args:
+            seed: Columns that span the start, shape (n, k).
+            operators: Each of shape (n, n).
+        """
+        n = len(seed)
+        Q = new = self.span(seed)
+        while new.shape[1] > 0 and Q.shape[1] < n:
+            W = np.hstack([A @ new for A in operators])
+            # Twice is enough: the second pass removes what rounding left of the first.
+            W = W - Q @ (Q.T @ W)
+            W = W - Q @ (Q.T @ W)
+            new = self.span(W)
+            Q = np.hstack([Q, new])
+        return Q
+
+    def nullspace(self, N: Array) -> Array:
+        """Orthonormal basis of the x with N x = 0, (k, n) to (n, d)."""
+        n = N.shape[1]
+        if len(N) < n:
+            N = np.vstack([N, np.zeros((n - len(N), n))])
+        _, s, Vt = np.linalg.svd(N, full_matrices=False)
+        return Vt[self._rank(s, Vt.T) :].T
+
+
+def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
+    r"""Basis of a nullspace with one dependent coordinate per column; late coordinates first.
+
+    Coordinates late in the order of preference become dependent, so that the early ones stay
+    as base parameters.
+
+    Args:
+        Z: Any orthonormal basis, shape (n, d).
+        order: The coordinates in their order of preference, shape (n,).
+
+    Returns:
+        dependent: Their indices, shape (d,).
+        E: Basis with `E[dependent] = 1` (identity), shape (n, d).
+    """
+    n, d = Z.shape
+    late_first = order[::-1]
+    for tolerance in (1e-7, 1e-10, 0.0):
+        C = Z[late_first].T.copy()
+        pivots: list[int] = []
+        for column in range(n):
+            k = len(pivots)
+            if k == d:
+                break
+            row = k + int(np.argmax(np.abs(C[k:, column])))
+            if abs(C[row, column]) <= tolerance:
+                continue
+            if row != k:
+                C[[k, row]] = C[[row, k]]
+            C[k] /= C[k, column]
+            factors = C[:, column].copy()
+            factors[k] = 0.0
+            C -= factors[:, None] * C[k]
+            pivots.append(column)
+        if len(pivots) == d:
+            break
+    dependent = late_first[pivots]
+    E = np.empty((n, d))
+    E[late_first] = C.T
+    E[np.abs(E) < 1e-10] = 0.0
+    E[dependent] = np.eye(d)
+    return dependent, E
