@@ -5,12 +5,14 @@ from sysid_core.signals.bag_recovery import recover_bag
 from sysid_core.signals.bag_storage import StoredBag, StoredMessage, StoredTopic, open_bag
 from sysid_core.signals.bag_types import build_typestore, message_definitions
 from sysid_core.signals.bag_writer import BagWriter, OfferedQos
+from sysid_core.signals.delay import SignalDelay, signal_delay
 from sysid_core.signals.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.joint_filter import JointFilter, filter_joints
 from sysid_core.signals.kalman import KinematicBank
 from sysid_core.signals.noise import NoiseEstimator, NoiseLevels, estimate_noise, estimate_rate_sd
 from sysid_core.signals.recording import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.signals.smoother import smooth_joints
+from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
 from sysid_core.signals.table import ColumnMap, read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
@@ -48,10 +50,13 @@ __all__ = [
     "Recording",
     "SampleOutcome",
     "SensorCalibration",
+    "SignalDelay",
     "StaticPostures",
     "StoredBag",
     "StoredMessage",
     "StoredTopic",
+    "StreamMonitor",
+    "StreamStatistics",
     "TimingReport",
     "WrenchFault",
     "WrenchFilter",
@@ -76,6 +81,7 @@ __all__ = [
     "recover_bag",
     "require_sound_wrench",
     "resample",
+    "signal_delay",
     "smooth_joints",
     "smooth_motion",
     "split_at_gaps",
