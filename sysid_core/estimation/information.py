@@ -64,7 +64,7 @@ class Information:
         return np.asarray(np.diag(self.covariance) >= self.tolerance * np.diag(self.prior))
 
     def sentences(self, names: Sequence[str], limit: int = 8) -> tuple[str, ...]:
-        """The directions that were not excited, worst first, with the parameters in them."""
+        """The directions that the data hardly show, worst first, with the parameters in them."""
         out = []
         order = np.argsort(self.ratios)[::-1]
         unseen = [i for i in order if self.ratios[i] >= self.tolerance]
@@ -73,9 +73,9 @@ class Information:
             top = np.argsort(np.abs(u))[::-1][:4]
             parts = [names[k] for k in top if abs(u[k]) > 0.3 * abs(u[top[0]])]
             out.append(
-                f"Not excited: {' with '.join(parts)} (standard deviation"
+                f"Hardly seen by these data: {' with '.join(parts)} (standard deviation"
                 f" {np.sqrt(self.ratios[i]):.2g} times what is natural)."
             )
         if len(unseen) > limit:
-            out.append(f"{len(unseen) - limit} further directions are not excited.")
+            out.append(f"{len(unseen) - limit} further directions are hardly seen.")
         return tuple(out)

@@ -12,9 +12,11 @@ from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.information import Information
 from sysid_core.estimation.regression import (
+    RANK_TOLERANCE,
     Regression,
     compress,
     condition_number,
+    excited_rank,
     solve_compressed,
 )
 from sysid_core.identifiability import BaseParameters
@@ -123,9 +125,12 @@ class LeastSquares:
                 zip(regression.rows, np.sqrt(np.mean(residual**2, axis=0)).tolist(), strict=True)
             ),
             condition_number=condition_number(R),
-            rank=information.rank,
+            rank=excited_rank(
+                compress(Y_b, tau, np.ones(len(regression.rows)))[0],
+                base.base_regressor(regression.structure[:, free]),
+            ),
             structural_rank=base.rank,
-            rank_tolerance=information.tolerance,
+            rank_tolerance=RANK_TOLERANCE,
             n_samples=regression.n_samples,
             notes=information.sentences(base.base_names),
         )

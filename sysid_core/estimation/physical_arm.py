@@ -22,9 +22,11 @@ from sysid_core.estimation.least_squares import (
 )
 from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
 from sysid_core.estimation.regression import (
+    RANK_TOLERANCE,
     Regression,
     compress,
     condition_number,
+    excited_rank,
     solve_compressed,
 )
 from sysid_core.robot import Array, is_physically_consistent, pseudo_inertia_from_pi
@@ -238,9 +240,16 @@ class PhysicalArm:
                 zip(regression.rows, np.sqrt(np.mean(residual**2, axis=0)).tolist(), strict=True)
             ),
             condition_number=condition_number(columns),
-            rank=seen.rank,
+            rank=excited_rank(
+                compress(
+                    base.base_regressor(regression.Y[:, :, free]),
+                    residual,
+                    np.ones(residual.shape[1]),
+                )[0],
+                base.base_regressor(regression.structure[:, free]),
+            ),
             structural_rank=base.rank,
-            rank_tolerance=seen.tolerance,
+            rank_tolerance=RANK_TOLERANCE,
             n_samples=regression.n_samples,
             notes=seen.sentences(base.base_names),
         )

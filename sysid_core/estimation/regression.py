@@ -71,7 +71,7 @@ class Regression:
             raise EstimationError("There are no samples to fit.", remedy="Give a recording.")
         bad = ~np.isfinite(self.tau).all(axis=0)
         if np.any(bad) or not np.all(np.isfinite(self.Y)):
-            names = [name for name, b in zip(self.rows, bad, strict=True) if b]
+            names = [self.rows[j] for j in np.flatnonzero(bad)]
             raise EstimationError(
                 f"Torques or motion hold NaN or infinite values{f' ({names})' if names else ''}.",
                 remedy="Remove these samples.",
@@ -166,6 +166,24 @@ def solve_compressed(R: Array, r: Array) -> Array:
     scale = np.linalg.norm(R, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale
+
+
+RANK_TOLERANCE = 1e-3
+
+
+def excited_rank(R: Array, structure: Array, tolerance: float = RANK_TOLERANCE) -> int:
+    r"""Rank of the data, in units of what vigorous motion would show.
+
+    Columns are scaled by their size under ideal motion, not by their own: sensor noise in a column
+    that nothing excites must not look like excitation.
+
+    Args:
+        R: Base regressor of the data or its unweighted triangular factor, shape (m, b).
+        structure: Base regressor at random states, shape (s, b), full rank.
+        tolerance: Relative to the largest singular value.
+    """
+    s = np.linalg.svd(R / np.linalg.norm(structure, axis=0), compute_uv=False)
+    return int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0.0 else 0
 
 
 def condition_number(R: Array) -> float:

@@ -28,6 +28,8 @@ Column = int | str
 class ColumnMap:
     r"""Where a table keeps what, in which units; and the drives that the efforts belong to.
 
+    For bags, which name their own contents, only joints, effort kind and drives matter.
+
     Attributes:
         joints: Names of the URDF's joints, in the order of all lists here.
         position: Columns (numbers from 0, or names in the header).
@@ -115,19 +117,16 @@ class ColumnMap:
         effort_columns: tuple[Column, ...] = ()
         kind = EffortKind.UNKNOWN
         if effort:
-            effort_columns = _columns(effort, "effort", n, source)
+            if not isinstance(effort, Mapping):
+                raise SignalError(
+                    f"'{source}': 'effort' isn't a mapping.",
+                    remedy="Give `effort: {columns: [...], kind: motor_current}`.",
+                )
+            if "columns" in effort:
+                effort_columns = _columns(effort, "effort", n, source)
             kind = _effort_kind(effort.get("kind"), source)
-        if not columns["position"]:
-            raise SignalError(
-                f"'{source}' has no position columns.", remedy="Give `position: {columns: [...]}`."
-            )
         time = raw.get("time")
         rate_hz = float(raw.get("rate_hz") or 0.0)
-        if time is None and rate_hz <= 0.0:
-            raise SignalError(
-                f"'{source}' says neither where time is nor how fast was sampled.",
-                remedy="Give `time: {column: 0, unit: s}` or `rate_hz: 1000`.",
-            )
         time_units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
         unit = (time or {}).get("unit", "s")
         if unit not in time_units:
@@ -170,6 +169,12 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
             values, or time that runs backward.
     """
     path = Path(path)
+    if not columns.position or (columns.time is None and columns.rate_hz <= 0.0):
+        raise SignalError(
+            "The column map says nothing of positions, or nothing of time.",
+            remedy="Give `position: {columns: [...]}` and `time: {column: 0, unit: s}` or"
+            " `rate_hz: 1000`. Maps without them only describe the drives of a bag.",
+        )
     paths = [path / name for name in columns.files] if columns.files else [path]
     tables = [_read_csv(p, columns) for p in paths]
     if len({len(values) for _, values in tables}) > 1:
@@ -207,13 +212,13 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         time = np.arange(len(values)) / columns.rate_hz
     else:
         time = values[:, index[columns.time]] * columns.time_scale
-    q = pick(columns.position, columns.position_scale)
+    q = values[:, [index[c] for c in columns.position]] * columns.position_scale
     v = pick(columns.velocity, columns.velocity_scale)
     a = pick(columns.acceleration, columns.acceleration_scale)
     effort = pick(columns.effort, 1.0)
     if columns.reduction is not None:
         to_joint = np.linalg.inv(columns.reduction).T
-        q = None if q is None else q @ to_joint + columns.zero
+        q = q @ to_joint + columns.zero
         v, a = (None if x is None else x @ to_joint for x in (v, a))
         if effort is not None:
             effort = (effort * columns.drives.gains) @ columns.reduction
@@ -227,7 +232,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
             row=row,
         )
     keep = np.concatenate([[True], step > 0]) if len(time) else np.empty(0, dtype=bool)
-    notes = ()
+    notes: tuple[str, ...] = ()
     if not np.all(keep):
         notes = (f"{int(np.sum(~keep))} rows with a repeated time stamp were dropped.",)
     stream = JointStream(

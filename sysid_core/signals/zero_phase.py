@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,7 +104,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     if native > 1.5 * rate_hz:  # average away what the lower rate can't carry
         fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / native))
         low_pass = ZeroPhaseFilter(0.4 * rate_hz)
-        columns = {
+        columns: dict[str, Any] = {
             key: None if (x := getattr(fine, key)) is None else low_pass.apply(x, native)
             for key in ("q", "v", "a", "effort")
         }
@@ -139,7 +140,7 @@ def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter
 
 def _interpolate(stream: JointStream, time: Array) -> JointStream:
     own = stream.time
-    columns = {
+    columns: dict[str, Any] = {
         key: None if (x := getattr(stream, key)) is None else make_interp_spline(own, x, k=1)(time)
         for key in ("q", "v", "a", "effort")
     }

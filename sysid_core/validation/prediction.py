@@ -50,9 +50,16 @@ class Prediction:
         rows = self._rows(whole)
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
+    def columns(self, joint: str, *, whole: bool = False) -> tuple[Array, Array]:
+        """Measured and predicted efforts of one joint, each of shape (samples,)."""
+        j, rows = self.joint_names.index(joint), self._rows(whole)
+        return self.measured[rows, j], self.predicted[rows, j]
+
     def _rows(self, whole: bool) -> NDArray[np.bool_]:
-        rows = np.isfinite(self.predicted).all(axis=1)
-        return rows if whole or not np.any(self.motion) else rows & self.motion
+        rows = np.asarray(np.isfinite(self.predicted).all(axis=1))
+        if not whole and np.any(self.motion):
+            rows &= self.motion
+        return rows
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for JSON."""

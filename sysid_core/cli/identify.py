@@ -1,0 +1,212 @@
+"""`sysid identify`: a whole robot's parameters from recordings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, errors
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import Estimator, Identification
+    from sysid_core.robot import FrictionTerm
+    from sysid_core.validation import Prediction
+
+METHODS = ("ols", "wls", "irls", "lmi", "entropic")
+
+
+@app.command()
+def identify(
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
+    ],
+    robot: Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")],
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")],
+    columns: Annotated[
+        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
+    ] = None,
+    validate: Annotated[
+        list[Path] | None, typer.Option(help="Runs that aren't fitted; may be repeated.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "ols",
+    friction: Annotated[
+        str,
+        typer.Option(
+            help="'usual', 'geared', or terms with commas: coulomb, viscous, inertia, offset,"
+            " asymmetry, stribeck, play, load, ripple."
+        ),
+    ] = "usual",
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep at the URDF's value: inertials, friction, a link, joint or name."),
+    ] = None,
+    prior_weight: Annotated[
+        float, typer.Option(min=1e-9, help="Of the URDF, for lmi and entropic.")
+    ] = 1.0,
+    rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 100.0,
+    motion_cutoff_hz: Annotated[
+        float, typer.Option(min=0.1, help="Low-pass of the motion.")
+    ] = 12.0,
+    torque_cutoff_hz: Annotated[
+        float, typer.Option(min=0.1, help="Low-pass of regressor and torque.")
+    ] = 8.0,
+    effort_kind: Annotated[
+        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+    ] = "",
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
+    ] = "",
+) -> None:
+    """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    from sysid_core.cli.recordings import drives_of, load_recording
+    from sysid_core.estimation import Processing
+    from sysid_core.estimation import identify as identify_robot
+    from sysid_core.report import identification_report
+    from sysid_core.robot import FrictionModel, RobotModel
+    from sysid_core.signals import ColumnMap
+    from sysid_core.validation import predict_recording
+
+    model = RobotModel.from_urdf(robot)
+    for warning in model.warnings:
+        errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+    column_map = None if columns is None else ColumnMap.load(columns)
+    estimator = estimator_from(method, fix or [], prior_weight)
+    terms = friction_terms(friction)
+    with errors.status("reading recordings") as status:
+        runs = [load_recording(path, column_map, effort_kind) for path in recordings]
+        others = [load_recording(path, column_map, effort_kind) for path in validate or []]
+        status.update(f"identifying {model.name} ({estimator.name})")
+        result = identify_robot(
+            model,
+            runs,
+            FrictionModel(drives_of(model, column_map), terms),
+            estimator,
+            Processing(
+                rate_hz=rate_hz,
+                motion_cutoff_hz=motion_cutoff_hz,
+                torque_cutoff_hz=torque_cutoff_hz,
+            ),
+        )
+        status.update("predicting efforts")
+        training = [predict_recording(result, run) for run in runs]
+        validation = [predict_recording(result, run) for run in others]
+        status.update("writing the report")
+        out.mkdir(parents=True, exist_ok=True)
+        result.estimate.save(out / "estimate.yaml")
+        identification_report(result, training, validation).save(out / "report.html")
+    text = json.dumps(result_dict(result, training, validation), indent=2)
+    (out / "result.json").write_text(text + "\n", encoding="utf-8")
+    if json_path == "-":
+        sys.stdout.write(text + "\n")
+        return
+    if json_path:
+        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    _print_summary(result, training, validation, out)
+
+
+def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
+    """The estimator that a name on the command line stands for."""
+    from sysid_core.estimation import LeastSquares, PhysicalArm
+
+    weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
+    if method in weighting:
+        return LeastSquares(weighting[method], fixed=fixed)
+    if method in ("lmi", "entropic"):
+        prior = "quadratic" if method == "lmi" else "entropic"
+        return PhysicalArm(prior, prior_weight=prior_weight, fixed=fixed)
+    raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
+
+
+def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
+    """Friction terms from 'usual', 'geared' or a list with commas."""
+    from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
+
+    if text in ("usual", "geared"):
+        return USUAL_TERMS if text == "usual" else GEARED_ARM_TERMS
+    try:
+        return tuple(FrictionTerm(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as err:
+        raise EstimationError(
+            f"Friction '{text}' is unknown: {err}.",
+            remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
+        ) from err
+
+
+def result_dict(
+    result: Identification, training: list[Prediction], validation: list[Prediction]
+) -> dict[str, object]:
+    """Contents of result.json."""
+    estimate = result.estimate
+    return {
+        "schema": "robot_sysid/identification/1",
+        "robot": estimate.robot,
+        "urdf_hash": estimate.urdf_hash,
+        "method": estimate.method,
+        "friction_terms": [term.value for term in result.friction.terms],
+        "rank": estimate.rank,
+        "structural_rank": estimate.structural_rank,
+        "rank_tolerance": estimate.rank_tolerance,
+        "condition_number": estimate.condition_number,
+        "physically_consistent": result.physically_consistent,
+        "n_samples": estimate.n_samples,
+        "joints": {
+            name: {
+                kind: _pooled(predictions, name)
+                for kind, predictions in (("training", training), ("validation", validation))
+                if predictions
+            }
+            for name in result.model.joint_names
+        },
+        "training": [p.to_dict() for p in training],
+        "validation": [p.to_dict() for p in validation],
+        "friction": result.friction_parameters,
+        "doubts": list(estimate.certify()),
+        "notes": list(estimate.notes),
+    }
+
+
+def _pooled(predictions: list[Prediction], joint: str) -> dict[str, float]:
+    """RMS and R² of a joint over all runs, in motion."""
+    import numpy as np
+
+    from sysid_core.estimation import residual_statistics
+
+    pairs = [p.columns(joint) for p in predictions]
+    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
+    return residual_statistics((joint,), measured, predicted)[joint]
+
+
+def _print_summary(
+    result: Identification, training: list[Prediction], validation: list[Prediction], out: Path
+) -> None:
+    from rich.table import Table
+
+    estimate = result.estimate
+    table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
+    for column in ("run", "joint", "RMS", "R²", "R² whole run"):
+        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
+    for kind, predictions in (("fitted", training), ("not fitted", validation)):
+        for p in predictions:
+            whole = p.joints(whole=True)
+            for name, stats in p.joints().items():
+                label = f"{kind}: {Path(p.source).stem}" if name == p.joint_names[0] else ""
+                rms, r2 = f"{stats['rms']:.4g} {p.unit}", f"{stats['r2']:.4f}"
+                table.add_row(label, name, rms, r2, f"{whole[name]['r2']:.4f}")
+            table.add_row(
+                "", "all", f"{100 * p.relative_error():.2f} %", "",
+                f"{100 * p.relative_error(whole=True):.2f} %", end_section=True,
+            )  # fmt: skip
+    console.print(table)
+    console.print(
+        f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
+        f" {estimate.condition_number:.0f}, physically consistent:"
+        f" {'yes' if result.physically_consistent else 'no'}"
+    )
+    for note in (*estimate.certify(), *estimate.notes):
+        console.print(f"· {note}", highlight=False, soft_wrap=True)
+    console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)

@@ -1,0 +1,155 @@
+"""The report of a whole-arm identification: torques measured and predicted, and the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sysid_core.estimation import Identification, Verdict
+from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.html import Report
+from sysid_core.validation import Prediction
+
+
+def prediction_figure(prediction: Prediction) -> Figure:
+    """Measured, predicted and remaining effort of every joint over time."""
+    figure, axes = new_figure(len(prediction.joint_names), 1, height=1.75, width=11.0)
+    joints = prediction.joints()
+    for j, (name, axis) in enumerate(zip(prediction.joint_names, axes, strict=True)):
+        measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
+        axis.plot(prediction.time, measured, color=COLOURS[5], linewidth=0.7, label="measured")
+        axis.plot(prediction.time, predicted, color=COLOURS[6], linewidth=0.9, label="predicted")
+        axis.plot(
+            prediction.time,
+            measured - predicted,
+            color=COLOURS[1],
+            linewidth=0.6,
+            label="difference",
+        )
+        if np.any(prediction.motion):
+            inside = prediction.time[prediction.motion]
+            axis.axvspan(
+                float(inside[0]), float(inside[-1]), color="#000000", alpha=0.03, linewidth=0
+            )
+        axis.set_title(
+            f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}, R² {joints[name]['r2']:.4f}",
+            fontsize=9,
+            loc="left",
+        )
+        axis.set_ylabel(f"effort [{prediction.unit}]", fontsize=8)
+    axes[-1].set_xlabel("time [s]", fontsize=8)
+    axes[0].legend(fontsize=8, frameon=False, ncols=3, loc="upper right")
+    return figure
+
+
+def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
+    """RMS and R² of every joint, and the relative error, run by run."""
+    for prediction in predictions:
+        motion, whole = prediction.joints(), prediction.joints(whole=True)
+        rows = [
+            [n, motion[n]["rms"], motion[n]["r2"], whole[n]["rms"], whole[n]["r2"]]
+            for n in prediction.joint_names
+        ]
+        report.table(
+            ["joint", f"RMS [{prediction.unit}]", "R²", "RMS, whole run", "R², whole run"],
+            rows,
+            f"{prediction.source}: relative error"
+            f" {100 * prediction.relative_error():.2f} % in motion,"
+            f" {100 * prediction.relative_error(whole=True):.2f} % over the whole run"
+            " (standstill and impacts included), against the raw, unfiltered efforts",
+        )
+
+
+def identification_report(
+    identification: Identification,
+    training: Sequence[Prediction],
+    validation: Sequence[Prediction],
+) -> Report:
+    """Everything that a reader needs to judge an identification.
+
+    Args:
+        identification: The identified robot.
+        training: Predictions of the runs that it was fitted to.
+        validation: Predictions of other runs.
+    """
+    estimate = identification.estimate
+    report = Report(
+        f"Identification of {estimate.robot}",
+        f"method {estimate.method}, {estimate.n_samples} samples of {estimate.source}",
+    )
+    consistent = identification.physically_consistent
+    report.verdict(
+        consistent,
+        "Every link is physically consistent and no friction parameter has the wrong sign."
+        if consistent
+        else "Not physically consistent as a whole: base parameters alone can't tell. Use"
+        " --method lmi for a model to simulate with.",
+    )
+    excited = estimate.maximally_exciting
+    report.verdict(
+        excited,
+        f"Rank {estimate.rank} of {estimate.structural_rank} that ideal motion would reach;"
+        f" condition number {estimate.condition_number:.0f}.",
+    )
+    report.bullets([*estimate.certify(), *estimate.notes])
+    if validation:
+        report.heading("Runs that were not used for fitting")
+        prediction_table(report, validation)
+        for prediction in validation:
+            report.figure(
+                prediction_figure(prediction),
+                f"{prediction.source}: raw measured efforts and what the model predicts from motion"
+                " alone. Shaded: the motion that the numbers above are taken over.",
+            )
+    report.heading("Runs that were fitted")
+    prediction_table(report, training)
+    for prediction in training:
+        report.figure(prediction_figure(prediction), f"{prediction.source}, fitted")
+    _parameter_tables(report, identification)
+    return report
+
+
+def _parameter_tables(report: Report, identification: Identification) -> None:
+    estimate = identification.estimate
+    report.heading("Friction and drives")
+    values = identification.friction_parameters
+    sd = dict(zip(estimate.names, estimate.standard_deviations.tolist(), strict=True))
+    axes = identification.friction.drives.axis_names
+    symbols = list(dict.fromkeys(name.rsplit(".", 1)[1] for name in values))
+    report.table(
+        ["axis", *symbols],
+        [
+            [
+                axis,
+                *(
+                    f"{values[f'{axis}.{s}']:.4g} ± {sd[f'{axis}.{s}']:.1g}"
+                    if f"{axis}.{s}" in sd
+                    else (f"{values[f'{axis}.{s}']:.4g}" if f"{axis}.{s}" in values else None)
+                    for s in symbols
+                ),
+            ]
+            for axis in axes
+        ],
+        "N m, rad, s; ± one standard deviation, with the residuals' correlation in time",
+    )
+    report.heading("Parameters")
+    counts = {v: sum(x is v for x in estimate.verdicts) for v in Verdict}
+    report.paragraph(
+        "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count) + "."
+    )
+    report.table(
+        ["parameter", "value", "standard deviation", "unit", "verdict"],
+        [
+            [name, float(x), float(s), unit, verdict.value]
+            for name, x, s, unit, verdict in zip(
+                estimate.names,
+                estimate.values,
+                estimate.standard_deviations,
+                estimate.units,
+                estimate.verdicts,
+                strict=True,
+            )
+        ],
+    )
