@@ -1,6 +1,12 @@
 """Motions that excite what is to be identified, and the check that they are safe."""
 
 from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.execution import (
+    Command,
+    Executor,
+    ExecutorSettings,
+    ExecutorState,
+)
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.loop_box import AssemblyMap, assembly_map, coupled_drives, motion_box
@@ -9,6 +15,7 @@ from sysid_core.excitation.loop_excitation import (
     plan_loop_excitation,
     sine_trajectory,
 )
+from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.excitation.motion_check import (
     MotionCheck,
     MotionChecker,
@@ -16,6 +23,7 @@ from sysid_core.excitation.motion_check import (
     check_motion,
     export_trajectory,
 )
+from sysid_core.excitation.path_follower import PathFollower
 from sysid_core.excitation.payload_motion import (
     PayloadPlan,
     build_payload_motion,
@@ -35,12 +43,20 @@ from sysid_core.excitation.transfer import (
 
 __all__ = [
     "AssemblyMap",
+    "Command",
+    "ExecutionMonitor",
+    "Executor",
+    "ExecutorSettings",
+    "ExecutorState",
     "HeldBox",
     "LoopExcitation",
+    "Measured",
+    "MonitorLimits",
     "MotionBuilder",
     "MotionCheck",
     "MotionChecker",
     "MotionLimits",
+    "PathFollower",
     "PayloadPlan",
     "RobotGeometry",
     "Segment",
@@ -52,10 +68,14 @@ __all__ = [
     "choose_tare_postures",
     "coupled_drives",
     "export_trajectory",
+    "frequencies_for_speed",
     "minimum_jerk",
     "motion_box",
     "move_duration",
+    "oscillation",
+    "payload_information",
     "plan_loop_excitation",
+    "plan_payload_motion",
     "plan_transfer",
     "sine_trajectory",
     "straight_move",

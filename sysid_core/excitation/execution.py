@@ -1,0 +1,322 @@
+"""The executor's state machine: pure logic, no clock inside."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError, SysIdError
+from sysid_core.excitation.limits import MotionLimits
+from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
+from sysid_core.excitation.motion_check import MotionChecker
+from sysid_core.excitation.path_follower import PathFollower
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.transfer import plan_transfer
+from sysid_core.robot import Array, RobotModel
+
+
+class ExecutorState(str, Enum):
+    """Where a run stands. It may be aborted from anywhere but the end."""
+
+    IDLE = "idle"
+    CHECKING = "checking"
+    MOVING_TO_START = "moving_to_start"
+    EXECUTING = "executing"
+    SETTLING = "settling"
+    DONE = "done"
+    ABORTING = "aborting"
+    ABORTED = "aborted"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the run is over (or has not begun)."""
+        return self in (ExecutorState.IDLE, ExecutorState.DONE, ExecutorState.ABORTED)
+
+
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """How a trajectory is played.
+
+    Attributes:
+        speed_scale: Share of the planned speed, 0 to 1.
+        slow_start: Time in which the speed rises from zero to full [s].
+        transfer_share: Of the limits that the way to the start uses.
+        start_tolerance: Largest distance from the start posture before it begins [rad or m].
+        rest_velocity: Below this a joint counts as standing [rad/s or m/s].
+        settle_time: How long all joints must stand [s].
+        settle_timeout: After that a robot that doesn't stand aborts the run [s].
+    """
+
+    speed_scale: float = 1.0
+    slow_start: float = 1.0
+    transfer_share: float = 0.5
+    start_tolerance: float = 0.02
+    rest_velocity: float = 0.02
+    settle_time: float = 0.5
+    settle_timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speed_scale <= 1.0:
+            raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
+        for item in dataclasses.fields(self):
+            if not getattr(self, item.name) > 0.0:
+                raise ExcitationError(f"{item.name} must be positive.")
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """What to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
+
+    Attributes:
+        state: Of the executor.
+        joint_names: Order of the arrays (the robot's).
+        q: Shape (n,) [rad or m].
+        v: Shape (n,).
+        a: Shape (n,).
+        progress: Share of the current motion, 0 to 1.
+        segment: Label of the trajectory's segment that is being played, or "".
+        message: What is going on, or why it was aborted.
+    """
+
+    state: ExecutorState
+    joint_names: tuple[str, ...]
+    q: Array | None
+    v: Array | None
+    a: Array | None
+    progress: float
+    segment: str
+    message: str
+
+
+class Executor:
+    """Plays one trajectory: idle, checking, moving to start, executing, settling, done.
+
+    Nothing is commanded before the trajectory, the robot's state and the way to the start have
+    passed every check. Any fault stops the robot along the checked path within the acceleration
+    limits (aborting), then holds it (aborted).
+
+    Args:
+        model: The robot.
+        trajectory: To be played.
+        limits: That it must keep to.
+        monitor: When to abort; default: derived from the limits.
+        settings: How to play it.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        trajectory: Trajectory,
+        limits: MotionLimits,
+        monitor: MonitorLimits | None = None,
+        settings: ExecutorSettings | None = None,
+    ) -> None:
+        self.model, self.trajectory, self.limits = model, trajectory, limits
+        self.settings = settings or ExecutorSettings()
+        self.checker = MotionChecker(model, limits)
+        self.monitor = ExecutionMonitor(model, monitor or MonitorLimits.from_limits(limits))
+        self.state = ExecutorState.IDLE
+        self.message = "nothing to do"
+        self._follower: PathFollower | None = None
+        self._held: Array | None = None  # last commanded posture
+        self._last_now: float | None = None
+        self._dt = 0.0  # last regular step, used when the clock can't be trusted
+        self._cancelled = ""
+        self._waiting_since: float | None = None
+        self._standing_since: float | None = None
+        self._way: Trajectory | None = None  # to the start, once it is checked
+        self._checked_stamp = -np.inf  # of the state that it starts from
+
+    @property
+    def motion(self) -> Trajectory | None:
+        """What is being played: the way to the start, then the trajectory; None before."""
+        return None if self._follower is None else self._follower.trajectory
+
+    def start(self, progress: Callable[[float], None] | None = None) -> None:
+        """Check the trajectory and, if it is safe, begin; the next steps check the robot.
+
+        An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
+        second per minute of motion; call it where that doesn't matter.
+
+        Args:
+            progress: Called with the share of the check that is done.
+
+        Raises:
+            ExcitationError: A run is going on.
+        """
+        if not self.state.is_final:
+            raise ExcitationError(
+                f"The executor is {self.state.value}.", remedy="Cancel the run or let it end."
+            )
+        self.monitor.reset()
+        self._follower, self._held, self._last_now, self._cancelled = None, None, None, ""
+        self._waiting_since = self._standing_since = None
+        self._way, self._checked_stamp = None, -np.inf
+        self.state, self.message = ExecutorState.CHECKING, "checking"
+        try:
+            self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
+            self.trajectory = _in_model_order(self.model, self.trajectory)
+        except SysIdError as err:
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+
+    def cancel(self, reason: str = "cancelled by the operator") -> None:
+        """Stop at the next step; does nothing when no run is going on."""
+        if not self.state.is_final:
+            self._cancelled = reason
+
+    def step(self, now: float, measured: Measured | None) -> Command:
+        """Go on to a time; the one function to be called periodically.
+
+        Args:
+            now: Current time, on the clock of the measurements' stamps [s].
+            measured: The newest state, or None when none has arrived.
+
+        Returns:
+            What to command from now on.
+        """
+        if self.state.is_final:
+            return self._command()
+        if self._way is not None and not self._cancelled and not self._is_newer(measured):
+            return self._command()  # planning took time; go on with the next measured state
+        dt = self._time_step(now)
+        if self.state is not ExecutorState.ABORTING:
+            held = self._held if self._way is None else self._way.q[0]
+            fault = self._cancelled or self.monitor.fault(now, measured, held)
+            if fault:
+                self._abort(fault)
+        if self.state is ExecutorState.CHECKING and measured is not None:
+            self._check(measured)
+        elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
+            self._play(dt, now, measured)
+        elif self.state is ExecutorState.SETTLING:
+            self._settle(now, measured)
+        elif self.state is ExecutorState.ABORTING:
+            self._stop(dt)
+        return self._command()
+
+    def _time_step(self, now: float) -> float:
+        dt = 0.0 if self._last_now is None else now - self._last_now
+        self._last_now = now
+        if not 0.0 <= dt <= self.monitor.limits.max_step:
+            return self._dt
+        if dt > 0.0:
+            self._dt = dt
+        return dt
+
+    def _is_newer(self, measured: Measured | None) -> bool:
+        return measured is not None and measured.stamp > self._checked_stamp
+
+    def _check(self, measured: Measured) -> None:
+        if self._way is not None:
+            self._follow(self._way)
+            self._way = None
+            self.state, self.message = ExecutorState.MOVING_TO_START, "moving to the start"
+            return
+        q, v = self.monitor.in_order(measured)
+        moving = np.flatnonzero(np.abs(v) > self.settings.rest_velocity)
+        if moving.size:
+            names = [self.model.joint_names[j] for j in moving]
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {names} are moving"
+            return
+        try:
+            share = self.settings.transfer_share
+            self._way = plan_transfer(self.checker, q, self.trajectory.q[0], share=share)
+        except SysIdError as err:
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+        self._checked_stamp, self._last_now = measured.stamp, None
+        self.monitor.reset()
+
+    def _follow(self, motion: Trajectory) -> None:
+        self._follower = PathFollower(motion, self.limits.acceleration)
+        self._held = self._follower.q
+        self._waiting_since = self._standing_since = None
+
+    def _play(self, dt: float, now: float, measured: Measured | None) -> None:
+        follower = self._follower
+        if follower is None:
+            return
+        if not follower.at_end:
+            full = self.settings.speed_scale
+            rise = full * dt / self.settings.slow_start
+            follower.advance(dt, min(full, follower.rate + rise))
+            self._held = follower.q
+            return
+        if self.state is ExecutorState.EXECUTING:
+            self.state, self.message = ExecutorState.SETTLING, "settling"
+            return
+        if self._stands(now, measured, self.settings.start_tolerance):
+            self._follow(self.trajectory)
+            self.state, self.message = ExecutorState.EXECUTING, "executing"
+
+    def _settle(self, now: float, measured: Measured | None) -> None:
+        if self._stands(now, measured, np.inf):
+            self.state, self.message = ExecutorState.DONE, "done"
+
+    def _stands(self, now: float, measured: Measured | None, tolerance: float) -> bool:
+        """Whether the robot has stood long enough where it should; aborts when it takes too long."""
+        if measured is None or self._held is None:
+            return False
+        self._waiting_since = now if self._waiting_since is None else self._waiting_since
+        q, v = self.monitor.in_order(measured)
+        distance = float(np.max(np.abs(q - self._held)))
+        if distance > tolerance or np.max(np.abs(v)) > self.settings.rest_velocity:
+            self._standing_since = None
+        elif self._standing_since is None:
+            self._standing_since = now
+        if self._standing_since is not None:
+            return now - self._standing_since >= self.settings.settle_time
+        if now - self._waiting_since > self.settings.settle_timeout:
+            self._abort(f"the robot does not come to rest {distance:.3g} rad from its goal")
+        return False
+
+    def _abort(self, reason: str) -> None:
+        self.message = reason
+        moving = self._follower is not None and self._follower.rate > 0.0
+        at_rest = self._follower is None or self._follower.at_end or not moving
+        self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
+
+    def _stop(self, dt: float) -> None:
+        follower = self._follower
+        if follower is not None:
+            follower.advance(dt, 0.0)
+            self._held = follower.q
+        if follower is None or follower.rate == 0.0 or follower.at_end:
+            self.state = ExecutorState.ABORTED
+
+    def _command(self) -> Command:
+        follower, held = self._follower, self._held
+        moving = follower is not None and not self.state.is_final
+        v = a = None
+        if held is not None:
+            v = follower.v if follower is not None and moving else np.zeros_like(held)
+            a = follower.a if follower is not None and moving else np.zeros_like(held)
+        segment = ""
+        if follower is not None and self.state is ExecutorState.EXECUTING:
+            labels = [s.label for s in self.trajectory.segments if s.start <= follower.s <= s.end]
+            segment = labels[0] if labels else ""
+        return Command(
+            state=self.state,
+            joint_names=self.model.joint_names,
+            q=held,
+            v=v,
+            a=a,
+            progress=0.0 if follower is None else follower.progress,
+            segment=segment,
+            message=self.message,
+        )
+
+
+def _in_model_order(model: RobotModel, trajectory: Trajectory) -> Trajectory:
+    """The same motion with its columns in the robot's joint order."""
+    columns = model.columns_from(trajectory.joint_names)
+    return dataclasses.replace(
+        trajectory,
+        joint_names=model.joint_names,
+        q=trajectory.q[:, columns],
+        v=trajectory.v[:, columns],
+        a=trajectory.a[:, columns],
+    )
