@@ -1,0 +1,283 @@
+"""Filters against filterpy and against truth drawn from their own model."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from filterpy.common import van_loan_discretization
+from filterpy.kalman import KalmanFilter, rts_smoother
+from numpy.testing import assert_allclose, assert_array_equal
+
+from sysid_core.errors import SignalError
+from sysid_core.signals import (
+    JointFilter,
+    JointStream,
+    KinematicBank,
+    NoiseEstimator,
+    NoiseLevels,
+    SampleOutcome,
+    estimate_noise,
+    estimate_rate_sd,
+    filter_joints,
+    smooth_joints,
+)
+
+NAMES = ("a", "b", "c")
+NOISE = NoiseLevels(np.array([1e-4, 3e-4, 1e-3]), np.array([50.0, 500.0, 20.0]), np.array(5e-3))
+
+
+def integrators(order: int) -> np.ndarray:
+    return np.eye(order + 1, k=1)
+
+
+def stamps(rng: np.random.Generator, count: int, rate_hz: float) -> np.ndarray:
+    """Irregular: periods between a half and one and a half of the nominal one."""
+    return 10**18 + np.cumsum((rng.uniform(0.5, 1.5, count) / rate_hz * 1e9).astype(np.int64))
+
+
+def draw(
+    rng: np.random.Generator, count: int = 1500, rate_hz: float = 200.0
+) -> tuple[JointStream, np.ndarray]:
+    """Measured positions and velocities, and the true (q, v, a), from the filters' own model."""
+    t_ns = stamps(rng, count, rate_hz)
+    n = len(NAMES)
+    x = np.zeros((count, n, 3))
+    for k in range(1, count):
+        dt = (t_ns[k] - t_ns[k - 1]) * 1e-9
+        F, Q = van_loan_discretization(integrators(2), np.array([[0.0], [0.0], [1.0]]), dt)[:2]
+        L = np.linalg.cholesky((Q + Q.T) / 2)
+        x[k] = x[k - 1] @ F.T + np.sqrt(NOISE.density)[:, None] * (rng.normal(size=(n, 3)) @ L.T)
+    q = x[:, :, 0] + NOISE.measurement_sd * rng.normal(size=(count, n))
+    v = x[:, :, 1] + NOISE.rate_sd * rng.normal(size=(count, n))
+    return JointStream(NAMES, t_ns, q, v=v), x
+
+
+def within(errors: np.ndarray, sd: np.ndarray, factor: float = 2.0) -> float:
+    return float(np.mean(np.abs(errors) < factor * sd))
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[JointStream, np.ndarray]:
+    return draw(np.random.default_rng(20220517))
+
+
+def oracle(stream: JointStream, joint: int) -> tuple[KalmanFilter, list, list, list, list]:
+    """filterpy's filter on one joint's positions, from the state the smoother starts with."""
+    kf = KalmanFilter(dim_x=3, dim_z=1)
+    sd = NOISE.measurement_sd[joint]
+    kf.x = np.array([[stream.q[0, joint]], [0.0], [0.0]])
+    kf.P = np.diag([sd**2, 10.0**2, 100.0**2])
+    kf.H, kf.R = np.array([[1.0, 0.0, 0.0]]), np.array([[sd**2]])
+    xs, Ps, Fs, Qs = [kf.x.copy()], [kf.P.copy()], [np.eye(3)], [np.zeros((3, 3))]
+    for k in range(1, len(stream)):
+        dt = (stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9
+        F, Q = van_loan_discretization(integrators(2), np.array([[0.0], [0.0], [1.0]]), dt)[:2]
+        kf.predict(F=F, Q=Q * NOISE.density[joint])
+        kf.update(stream.q[k, joint])
+        xs.append(kf.x.copy())
+        Ps.append(kf.P.copy())
+        Fs.append(F)
+        Qs.append(Q * NOISE.density[joint])
+    return kf, xs, Ps, Fs, Qs
+
+
+def test_bank_gives_the_states_and_covariances_of_filterpy(
+    drawn: tuple[JointStream, np.ndarray],
+) -> None:
+    stream = drawn[0].select(slice(0, 300))
+    bank = KinematicBank(NOISE.density)
+    start = np.zeros((3, 3))
+    start[:, 0] = stream.q[0]
+    bank.start(start, np.column_stack([NOISE.measurement_sd, np.tile([10.0, 100.0], (3, 1))]))
+    for k in range(1, len(stream)):
+        bank.predict((stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9)
+        bank.observe(0, stream.q[k], np.square(NOISE.measurement_sd))
+    for joint in range(3):
+        kf = oracle(stream, joint)[0]
+        assert_allclose(bank.x[joint], kf.x[:, 0], rtol=1e-8, atol=1e-10)
+        scale = np.sqrt(np.outer(np.diag(kf.P), np.diag(kf.P)))
+        assert_allclose(bank.P[joint] / scale, kf.P / scale, atol=1e-8)
+
+
+def test_smoother_gives_the_states_and_covariances_of_filterpy(
+    drawn: tuple[JointStream, np.ndarray],
+) -> None:
+    stream = drawn[0].select(slice(0, 300))
+    smooth = smooth_joints(stream, noise=NOISE)
+    for joint in range(3):
+        _, xs, Ps, Fs, Qs = oracle(stream, joint)
+        # filterpy's smoother takes Fs[k] for the step from k to k + 1.
+        x, P = rts_smoother(np.array(xs), np.array(Ps), Fs[1:], Qs[1:])[:2]
+        sd = np.sqrt(np.diagonal(P, axis1=1, axis2=2))
+        for k, (mean, spread) in enumerate(
+            ((smooth.q, smooth.q_sd), (smooth.v, smooth.v_sd), (smooth.a, smooth.a_sd))
+        ):
+            assert_allclose((mean[:, joint] - x[:, k, 0]) / sd[:, k], 0.0, atol=1e-5)
+            assert_allclose(spread[:, joint], sd[:, k], rtol=1e-5)
+
+
+def test_standard_deviations_of_filter_and_smoother_cover_the_truth(
+    drawn: tuple[JointStream, np.ndarray],
+) -> None:
+    stream, x = drawn
+    filtered, _ = filter_joints(stream, noise=NOISE)
+    smooth = smooth_joints(stream, noise=NOISE, use_velocity=True)
+    for result in (filtered, smooth):
+        for k, (mean, sd) in enumerate(
+            ((result.q, result.q_sd), (result.v, result.v_sd), (result.a, result.a_sd))
+        ):
+            assert 0.92 < within(mean - x[:, :, k], sd) < 0.98  # 0.954 nominal, correlated in time
+
+
+def test_estimated_noise_covers_the_truth_too(drawn: tuple[JointStream, np.ndarray]) -> None:
+    stream, x = drawn
+    filtered, _ = filter_joints(stream)
+    smooth = smooth_joints(stream, use_velocity=True)
+    for result in (filtered, smooth):
+        assert within((result.a - x[:, :, 2])[300:], result.a_sd[300:]) > 0.88
+        assert within((result.v - x[:, :, 1])[300:], result.v_sd[300:]) > 0.88
+
+
+def test_smoothing_is_closer_to_the_truth_than_filtering(
+    drawn: tuple[JointStream, np.ndarray],
+) -> None:
+    stream, x = drawn
+    stream = dataclasses.replace(stream, v=None)
+    filtered, _ = filter_joints(stream, noise=NOISE)
+    smooth = smooth_joints(stream, noise=NOISE)
+    rms = [np.sqrt(np.mean((r.a - x[:, :, 2]) ** 2)) for r in (filtered, smooth)]
+    assert rms[1] < 0.6 * rms[0]
+
+
+def test_noise_levels_are_found_from_the_data(rng: np.random.Generator) -> None:
+    stream, _ = draw(rng, count=3000)
+    levels = estimate_noise(stream.stamps_ns, stream.q)
+    assert_allclose(levels.measurement_sd, NOISE.measurement_sd, rtol=0.08)
+    assert_allclose(levels.density, NOISE.density, rtol=0.5)
+    rate_sd = estimate_rate_sd(stream.stamps_ns, stream.q, stream.v, levels)
+    assert ((0.9 * NOISE.rate_sd < rate_sd) & (rate_sd < 1.3 * NOISE.rate_sd)).all()
+
+
+@pytest.mark.parametrize("rate_hz", [100.0, 1000.0])
+def test_exact_positions_give_accelerations_to_a_percent(rate_hz: float) -> None:
+    t = np.arange(int(5 * rate_hz)) / rate_hz
+    w = 2.0 * np.pi * np.array([0.2, 0.5, 1.0])
+    q = np.sin(w * t[:, None])
+    smooth = smooth_joints(JointStream(NAMES, (t * 1e9).astype(np.int64), q))
+    inner = slice(len(t) // 10, -len(t) // 10)
+    error = (smooth.a + w**2 * q)[inner] / w**2
+    assert np.abs(error).max() < 0.01
+
+
+def test_a_robot_at_rest_stays_finite_for_long() -> None:
+    joint_filter = JointFilter(2)
+    for k in range(5000):
+        sample = joint_filter.update(k * 1_000_000, [0.3, -1.0])
+    assert_allclose(sample.q, [0.3, -1.0], atol=1e-9)
+    assert_allclose(sample.a, 0.0, atol=1e-6)
+    assert np.isfinite(sample.a_sd).all() and (sample.a_sd > 0.0).all()
+
+
+def test_a_recording_gives_exactly_the_live_numbers(drawn: tuple[JointStream, np.ndarray]) -> None:
+    stream, _ = drawn
+    live = JointFilter(3)
+    samples = [
+        live.update(int(stamp), q, v)
+        for stamp, q, v in zip(stream.stamps_ns, stream.q, stream.v, strict=True)
+    ]
+    again, counts = filter_joints(stream)
+    for key in ("q", "v", "a", "q_sd", "v_sd", "a_sd"):
+        assert_array_equal(getattr(again, key), [getattr(sample, key) for sample in samples])
+    assert counts == live.counts and counts.accepted == len(stream)
+
+
+def test_disordered_and_invalid_samples_are_refused_and_change_nothing() -> None:
+    joint_filter = JointFilter(2)
+    for k in range(100):
+        good = joint_filter.update(k * 10_000_000, [0.001 * k, 0.0])
+    nan, inf = [np.nan, 0.0], [np.inf, 0.0]
+    outcomes = [
+        joint_filter.update(99 * 10_000_000, [9.0, 9.0]).outcome,
+        joint_filter.update(95 * 10_000_000, [9.0, 9.0]).outcome,
+        joint_filter.update(100 * 10_000_000, nan).outcome,
+    ]
+    last = joint_filter.update(100 * 10_000_000, inf)
+    assert outcomes == [SampleOutcome.DUPLICATE, SampleOutcome.BACKWARD, SampleOutcome.INVALID]
+    assert_array_equal(last.q, good.q)
+    assert last.outcome.refused and last.stamp_ns == 99 * 10_000_000
+    counts = joint_filter.counts
+    assert (counts.accepted, counts.duplicates, counts.backward, counts.invalid) == (100, 1, 1, 2)
+
+
+def test_gaps_and_clock_resets_start_again_and_are_counted() -> None:
+    joint_filter = JointFilter(1, max_gap_s=0.1)
+    for k in range(50):
+        joint_filter.update(k * 10_000_000, [0.01 * k])
+    after_gap = joint_filter.update(2_000_000_000, [5.0])
+    after_reset = joint_filter.update(0, [-1.0])
+    assert after_gap.outcome is after_reset.outcome is SampleOutcome.STARTED
+    assert after_gap.q == 5.0 and after_gap.a == 0.0 and after_reset.q == -1.0
+    assert (joint_filter.counts.gaps, joint_filter.counts.resets) == (1, 1)
+
+
+def test_nothing_is_claimed_before_the_first_good_sample() -> None:
+    sample = JointFilter(1).update(0, [np.nan])
+    assert sample.outcome is SampleOutcome.INVALID and sample.stamp_ns is None
+    assert np.isnan(sample.q).all()
+
+
+def test_efforts_are_filtered_alike(rng: np.random.Generator) -> None:
+    t = np.arange(2000) / 500.0
+    truth = 10.0 * np.sin(3.0 * t)[:, None]
+    stream = JointStream(
+        ("a",),
+        (t * 1e9).astype(np.int64),
+        np.sin(3.0 * t)[:, None],
+        effort=truth + 0.5 * rng.normal(size=(2000, 1)),
+    )
+    filtered, _ = filter_joints(stream)
+    error = (filtered.effort - truth)[500:]
+    assert np.sqrt(np.mean(error**2)) < 0.2
+    assert within(error, filtered.effort_sd[500:]) > 0.8
+
+
+def test_standard_deviations_follow_selected_rows_and_columns(
+    drawn: tuple[JointStream, np.ndarray],
+) -> None:
+    smooth = smooth_joints(drawn[0], noise=NOISE)
+    part = smooth.select(slice(10, 20)).ordered(("c", "a"))
+    assert_array_equal(part.a_sd, smooth.a_sd[10:20][:, [2, 0]])
+
+
+def test_the_smoother_carries_nothing_over_a_gap(drawn: tuple[JointStream, np.ndarray]) -> None:
+    stream, _ = drawn
+    shifted = stream.stamps_ns.copy()
+    shifted[700:] += 10**9
+    whole = smooth_joints(JointStream(NAMES, shifted, stream.q), noise=NOISE)
+    alone = smooth_joints(JointStream(NAMES, shifted[:700], stream.q[:700]), noise=NOISE)
+    assert_array_equal(whole.a[:700], alone.a)
+
+
+@pytest.mark.parametrize(
+    ("call", "what"),
+    [
+        (lambda: JointFilter(2).update(0, [1.0]), r"shape \(1,\)"),
+        (lambda: JointFilter(1).update(0.5, [1.0]), "nanoseconds"),
+        (lambda: JointFilter(1, max_gap_s=0.0), "positive time"),
+        (lambda: NoiseLevels(np.array(0.0), np.array(1.0)), "positive"),
+        (lambda: NoiseLevels(np.ones(2), np.ones(2)).for_signals(3), "fit 3 signals"),
+        (lambda: smooth_joints(JointStream(("a",), [0, 1, 1], np.zeros((3, 1)))), "in_order"),
+        (lambda: smooth_joints(JointStream(("a",), [0, 1], [[0.0], [np.nan]])), "'a' at sample 1"),
+        (
+            lambda: smooth_joints(JointStream(("a",), [0, 1], [[0.0], [0.0]]), use_velocity=True),
+            "no velocities",
+        ),
+        (lambda: filter_joints(JointStream(("a",), [0], [[np.nan]])), "None of 1"),
+        (lambda: NoiseEstimator(1).levels(), "at least 12 samples"),
+    ],
+)
+def test_misuse_is_named_with_its_remedy(call: object, what: str) -> None:
+    with pytest.raises(SignalError, match=what):
+        call()
