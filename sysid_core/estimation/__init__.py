@@ -2,10 +2,22 @@
 
 from sysid_core.estimation.arm_regression import ArmEquations, Processing
 from sysid_core.estimation.carried_load import payload_torque_regressor
+from sysid_core.estimation.constrained import (
+    identified_chain,
+    identify_constrained,
+    identify_constrained_equations,
+)
+from sysid_core.estimation.constrained_equations import (
+    ConstrainedEquations,
+    ConstrainedProcessing,
+    structural_rows,
+)
 from sysid_core.estimation.covariance import correlated_information
-from sysid_core.estimation.density_prior import DensityPrior
+from sysid_core.estimation.density_prior import DensityPrior, shape_covariance
 from sysid_core.estimation.drive_gains import DriveGains, drive_gains_from_targets
+from sysid_core.estimation.entropic import EntropicRegression
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
+from sysid_core.estimation.homogeneous import HomogeneousBody
 from sysid_core.estimation.identification import (
     Estimator,
     Identification,
@@ -35,6 +47,7 @@ from sysid_core.estimation.payload import (
     summarise_payload,
 )
 from sysid_core.estimation.payload_from_torques import PayloadFromTorques
+from sysid_core.estimation.payload_least_squares import OrdinaryLeastSquares
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     PayloadMAP,
@@ -47,31 +60,38 @@ from sysid_core.estimation.payload_session import (
     PayloadSession,
     replay_payload,
 )
+from sysid_core.estimation.physical import PhysicalLeastSquares
 from sysid_core.estimation.physical_arm import PhysicalArm, Prior
-from sysid_core.estimation.point_mass import PointMassDiscretization, shape_covariance
+from sysid_core.estimation.point_mass import PointMassDiscretization
 from sysid_core.estimation.regression import (
     Regression,
     compress,
     condition_number,
     solve_compressed,
 )
+from sysid_core.estimation.total_least_squares import RecursiveTotalLeastSquares
 
 __all__ = [
     "CALIBRATED_SENSOR",
     "MOTION_SEGMENTS",
     "PAYLOAD_NAMES",
     "ArmEquations",
+    "ConstrainedEquations",
+    "ConstrainedProcessing",
     "DensityPrior",
     "DriveGains",
+    "EntropicRegression",
     "Estimate",
     "Estimator",
     "ExactMotion",
+    "HomogeneousBody",
     "Identification",
     "Information",
     "JointSplines",
     "LeastSquares",
     "MotionBelief",
     "OnlinePayload",
+    "OrdinaryLeastSquares",
     "PayloadData",
     "PayloadFromTorques",
     "PayloadInformation",
@@ -81,9 +101,11 @@ __all__ = [
     "PayloadState",
     "PayloadSummary",
     "PhysicalArm",
+    "PhysicalLeastSquares",
     "PointMassDiscretization",
     "Prior",
     "Processing",
+    "RecursiveTotalLeastSquares",
     "Regression",
     "RobustLoss",
     "SensorModel",
@@ -99,7 +121,10 @@ __all__ = [
     "dynamism",
     "friction_scale",
     "full_parameters",
+    "identified_chain",
     "identify",
+    "identify_constrained",
+    "identify_constrained_equations",
     "identify_equations",
     "inertial_scale",
     "payload_torque_regressor",
@@ -109,6 +134,7 @@ __all__ = [
     "shape_covariance",
     "solve_compressed",
     "solve_convex",
+    "structural_rows",
     "summarise_payload",
     "white_noise_sd",
     "wrench_sensitivity",

@@ -11,6 +11,7 @@ with the volume fractions v_i: to second order, densities vary by `contrast` bet
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -19,6 +20,22 @@ from sysid_core.robot import Array, Shape
 
 GRAINS = 56.0
 _MAX_EXPONENT = 30.0
+
+
+def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
+    """Prior covariance of `pi` where densities vary independently from place to place.
+
+    Args:
+        shape: In the sensor frame.
+        mass: Of the whole body [kg].
+        contrast: Relative standard deviation of the density between regions of 1/56 volume.
+
+    Returns:
+        Shape (10, 10).
+    """
+    Phi = shape.parameters_per_mass
+    variance = contrast**2 / GRAINS * mass**2 * shape.volumes / shape.volume
+    return (Phi * variance) @ Phi.T
 
 
 @dataclass(frozen=True)
@@ -37,14 +54,17 @@ class DensityPrior:
         if not self.contrast > 0:
             raise EstimationError("The contrast of a density prior must be greater than zero.")
 
+    @cached_property
+    def cells(self) -> Shape:
+        """The shape's cells cut in eight, so that a single layer of cells can be unbalanced too."""
+        return self.shape.refined()
+
     def covariance(self, mass: float) -> Array:
         """Covariance of `pi` to second order, shape (10, 10)."""
-        Phi = self.shape.parameters_per_mass
-        fraction = self.shape.volumes / self.shape.volume
-        return (Phi * (self.contrast**2 / GRAINS * mass**2 * fraction)) @ Phi.T
+        return shape_covariance(self.cells, mass, self.contrast)
 
     def most_likely_masses(self, R: Array, r: Array) -> Array:
-        """Minimise `|R Phi m - r|^2 / 2` plus the relative entropy.
+        """Minimise `|R Phi m - r|^2 / 2` plus the relative entropy; Phi is that of `cells`.
 
         The homogeneous body has the mass of the solution itself, found by repetition.
 
@@ -53,13 +73,13 @@ class DensityPrior:
             r: Shape (p,).
 
         Returns:
-            Masses of the cells, shape (n,), all positive [kg].
+            Masses of `cells`, shape (n,), all positive [kg].
 
         Raises:
             SolverError: Newton's method didn't converge.
         """
-        Phi = self.shape.parameters_per_mass
-        fraction = self.shape.volumes / self.shape.volume
+        Phi = self.cells.parameters_per_mass
+        fraction = self.cells.volumes / self.cells.volume
         direction = R @ Phi @ fraction
         power = float(direction @ direction)
         mass = float(direction @ r) / power if power > 0 else 0.0

@@ -206,12 +206,35 @@ class PayloadInformation:
         free = np.sqrt(6 * self.n_samples / max(1, 6 * self.n_samples - self.rank))
         return rms["force"] * free, rms["torque"] * free
 
+    def noise_moment(self) -> Array:
+        """`A^T Sigma A` under independent noise of the forces and of the torques, (10, 10)."""
+        sd_force, sd_torque = self.noise_sd()
+        F, T = self.force[:, :10], self.torque[:, :10]
+        return sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T
+
 
 def _updated(R: Array, rows: Array) -> Array:
     """The triangular factor with more rows; rows of shape (K, r, p)."""
     p = R.shape[0]
     stack = np.vstack([R, rows.reshape(-1, p)])
     return np.asarray(np.linalg.qr(stack, mode="r"))
+
+
+def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
+    """Expected squared error of an estimator that pulls towards something it assumes.
+
+    Args:
+        response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
+        noise: Covariance that comes from the sensor's noise, shape (10, 10).
+        pi: The estimate, shape (10,).
+        spread: Covariance of what the truth may be around it, shape (10, 10).
+
+    Returns:
+        Shape (10, 10).
+    """
+    pull = response - np.eye(10)
+    covariance = pull @ (spread + np.outer(pi, pi)) @ pull.T + noise
+    return 0.5 * (covariance + covariance.T)
 
 
 def payload_estimate(
@@ -250,10 +273,12 @@ def verdicts_from_prior(covariance: Array, prior_covariance: Array) -> tuple[Ver
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
     """
-    ratio = np.diag(covariance) / np.diag(prior_covariance)
-    ratio[4:] = np.diag(_given_first_moments(covariance)) / np.diag(
-        _given_first_moments(prior_covariance)
-    )
+    after, before = np.diag(covariance).copy(), np.diag(prior_covariance).copy()
+    floor = 1e-12 * before
+    after[4:] = np.diag(_given_first_moments(covariance))
+    before[4:] = np.diag(_given_first_moments(prior_covariance))
+    # Where the shape alone settles a moment, the data have nothing to add.
+    ratio = np.where(before > floor, after / np.maximum(before, floor), 1.0)
     return tuple(Verdict.PRIOR_DOMINATED if r > 0.5 else Verdict.IDENTIFIABLE for r in ratio)
 
 

@@ -91,6 +91,7 @@ class PayloadMAP:
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
         noise_sd = self._noise_sd(data)
         pi = self._first_guess(data, belief, noise_sd)
+        Phi = self.prior.cells.parameters_per_mass
         for _ in range(self.passes):
             x = belief.motion()
             A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
@@ -98,7 +99,7 @@ class PayloadMAP:
             X = np.concatenate([U, A, (data.wrench - A @ pi)[:, :, None]], axis=2)
             information = belief.information(wrench_sensitivity(x, pi), X, noise_sd)
             R, r, back = _eliminate(information, precision)
-            new = self.shape.parameters_per_mass @ self.prior.most_likely_masses(R, r + R @ pi)
+            new = Phi @ self.prior.most_likely_masses(R, r + R @ pi)
             step = new - pi
             u = back[:, -1] - back[:, :-1] @ step
             belief.correct(np.concatenate([u, step]))

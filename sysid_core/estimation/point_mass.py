@@ -17,29 +17,16 @@ import osqp
 from scipy import sparse
 
 from sysid_core.errors import EstimationError, SolverError
+from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     PayloadData,
     PayloadInformation,
+    linear_error_covariance,
     payload_estimate,
     verdicts_from_prior,
 )
 from sysid_core.robot import Array, Shape
-
-
-def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
-    r"""Prior covariance of `pi` where the cells' densities vary independently.
-
-    Args:
-        shape: In the sensor frame.
-        mass: Of the whole body [kg].
-        contrast: Relative standard deviation of each cell's mass.
-
-    Returns:
-        Shape (10, 10).
-    """
-    sd = contrast * mass * shape.volumes / shape.volume
-    return (shape.parameters_per_mass * sd**2) @ shape.parameters_per_mass.T
 
 
 class PointMassDiscretization:
@@ -51,7 +38,7 @@ class PointMassDiscretization:
             SOCP for Clarabel). The two don't share optima: each needs weights of its own.
         dynamism_scale: `c_1` [-]. 300 in the paper's simulations, 5000 or 25000 on its robot.
         regularization: `lambda`.
-        contrast: Assumed relative standard deviation of a cell's density, for the covariance.
+        contrast: Assumed variation of the density, for the covariance (`DensityPrior`).
     """
 
     def __init__(
@@ -72,7 +59,7 @@ class PointMassDiscretization:
         self.squared = squared
         self.dynamism_scale = dynamism_scale
         self.regularization = regularization
-        self.contrast = contrast
+        self.prior = DensityPrior(shape, contrast)
 
     @property
     def method(self) -> str:
@@ -146,18 +133,14 @@ class PointMassDiscretization:
         free = Phi[:, m > 1e-6 * m.max()]
         H = free.T @ (G1 + G2) @ free + self.regularization * s3 * np.eye(free.shape[1])
         gain = free @ np.linalg.solve(H, free.T)
-        bias = gain @ (G1_true + G2) - np.eye(10)
-        sd_f, sd_t = information.noise_sd()
-        noise = s1 * G1 + s2 * G2
-        blocks = _group_share(information, sd_f, sd_t)
-        prior = shape_covariance(self.shape, max(pi[0], 1e-9), self.contrast)
-        spread = prior + np.outer(pi, pi)
-        covariance = bias @ spread @ bias.T + gain @ (blocks * noise) @ gain.T
-        return 0.5 * (covariance + covariance.T), prior
+        noise = gain @ (_group_share(information) * (s1 * G1 + s2 * G2)) @ gain.T
+        prior = self.prior.covariance(max(float(pi[0]), 1e-9))
+        return linear_error_covariance(gain @ (G1_true + G2), noise, pi, prior), prior
 
 
-def _group_share(information: PayloadInformation, sd_force: float, sd_torque: float) -> Array:
+def _group_share(information: PayloadInformation) -> Array:
     """Noise variance seen by each pair of parameters: that of the axes which carry them."""
+    sd_force, sd_torque = information.noise_sd()
     F, T = information.force[:, :10], information.torque[:, :10]
     length_f, length_t = np.linalg.norm(F, axis=0) ** 2, np.linalg.norm(T, axis=0) ** 2
     total = length_f + length_t
