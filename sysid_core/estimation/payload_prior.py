@@ -1,0 +1,47 @@
+"""What is known of a payload before it is weighed, when not even its shape is given."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.robot import Array, pi_from_mass_com_inertia
+
+MIN_MASS = 1e-2  # [kg], keeps the prior's scale away from zero
+_MASS_SPREAD = 10.0  # so wide that the mass is left to the data
+
+
+def ball_prior(pi: ArrayLike, reach: float, size: float) -> tuple[Array, Array]:
+    r"""Mean and covariance of `pi` for something as large as a ball, somewhere within reach.
+
+    Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
+    the inertia of an even ball, known to itself. Moved to `pi` linearly about the payload found so
+    far, so that the inertia about the origin moves with the centre of mass.
+
+    Args:
+        pi: Parameters found so far, shape (10,).
+        reach: Standard deviation of the centre of mass per axis [m].
+        size: Radius of the ball [m].
+
+    Returns:
+        Mean (10,) and covariance (10, 10).
+    """
+    pi = np.asarray(pi, dtype=float)
+    mass = max(float(pi[0]), MIN_MASS)
+    com = pi[1:4] / mass if pi[0] > 0 else np.zeros(3)
+    com = com * min(1.0, reach / max(float(np.linalg.norm(com)), 1e-12))
+    inertia = 0.4 * mass * size**2
+    I_C = inertia * np.eye(3)
+
+    def at(c: Array) -> Array:
+        return pi_from_mass_com_inertia(mass, c, I_C)
+
+    step = 1e-3 * reach  # exact: pi is quadratic in the centre of mass
+    J = np.zeros((10, 10))  # d pi / d (m, c, I_C)
+    J[:, 0] = pi_from_mass_com_inertia(1.0, com, np.zeros((3, 3)))
+    J[:, 1:4] = np.transpose(
+        [(at(com + step * e) - at(com - step * e)) / (2.0 * step) for e in np.eye(3)]
+    )
+    J[4:, 4:] = np.eye(6)
+    sd = np.array([_MASS_SPREAD * mass, *[reach] * 3, *[inertia] * 6])
+    return at(com) - J[:, 1:4] @ com, (J * sd**2) @ J.T
