@@ -1,5 +1,18 @@
 """What can be identified at all."""
 
+from sysid_core.identifiability.answer import (
+    BodyIdentifiability,
+    Identifiability,
+    ParameterVerdict,
+    Verdict,
+)
+from sysid_core.identifiability.backward_recursion import (
+    CLEAR,
+    BackwardSolution,
+    Step,
+    StepRows,
+    solve_backward,
+)
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.certificate import ExcitationCertificate, certify_excitation
 from sysid_core.identifiability.composite_body import (
@@ -30,15 +43,11 @@ from sysid_core.identifiability.single_joint import (
     single_joint_rows,
     visible_constants,
 )
-from sysid_core.identifiability.structural import (
-    BodyIdentifiability,
-    Identifiability,
-    ParameterVerdict,
-    Verdict,
-    structural_identifiability,
-)
+from sysid_core.identifiability.structural import structural_identifiability
 
 __all__ = [
+    "CLEAR",
+    "BackwardSolution",
     "BaseParameters",
     "BodyIdentifiability",
     "DrivingAxisChain",
@@ -49,6 +58,8 @@ __all__ = [
     "NumericalRank",
     "ParameterVerdict",
     "Regrouping",
+    "Step",
+    "StepRows",
     "Transfer",
     "Verdict",
     "Visibility",
@@ -68,6 +79,7 @@ __all__ = [
     "random_states",
     "sampled_base_parameters",
     "single_joint_rows",
+    "solve_backward",
     "structural_identifiability",
     "varying_parts",
     "visible_constants",

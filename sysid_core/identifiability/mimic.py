@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
@@ -27,17 +28,9 @@ def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
     Raises:
         IdentifiabilityError: Joints mimic each other in a circle.
     """
-    if "<mimic" not in model.urdf_xml:
+    direct = _mimic_elements(model.urdf_xml)
+    if not direct:
         return ()
-    direct: dict[str, tuple[str, float, float]] = {}
-    for joint in ET.fromstring(model.urdf_xml).iter("joint"):
-        mimic = joint.find("mimic")
-        if mimic is not None:
-            direct[str(joint.get("name"))] = (
-                str(mimic.get("joint")),
-                float(mimic.get("multiplier", "1")),
-                float(mimic.get("offset", "0")),
-            )
     resolved = []
     for name in model.joint_names:
         if name not in direct:
@@ -55,6 +48,23 @@ def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
             multiplier, offset = multiplier * m, multiplier * b + offset
         resolved.append(MimicJoint(name, leader, multiplier, offset))
     return tuple(resolved)
+
+
+@functools.lru_cache(maxsize=32)
+def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
+    """Follower to leader, multiplier, offset."""
+    if "<mimic" not in urdf_xml:
+        return {}
+    direct: dict[str, tuple[str, float, float]] = {}
+    for joint in ET.fromstring(urdf_xml).iter("joint"):
+        mimic = joint.find("mimic")
+        if mimic is not None:
+            direct[str(joint.get("name"))] = (
+                str(mimic.get("joint")),
+                float(mimic.get("multiplier", "1")),
+                float(mimic.get("offset", "0")),
+            )
+    return direct
 
 
 def coupled_joints(model: RobotModel) -> dict[int, list[tuple[int, float, float]]]:

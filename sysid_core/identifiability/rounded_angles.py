@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -54,9 +55,22 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
     Returns:
         The robot and the names of the joints (fixed ones too) whose angles changed.
     """
-    if not model.urdf_xml or not has_rounded_angles(model.urdf_xml):
+    if not model.urdf_xml:
         return model, ()
-    root = ET.fromstring(model.urdf_xml)
+    exact_xml, changed = _exact_urdf(model.urdf_xml)
+    if not changed:
+        return model, ()
+    floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
+    exact = RobotModel.from_urdf(exact_xml, floating_base=floating, gravity=model.gravity)
+    locked = [name for name in exact.joint_names if name not in model.joint_names]
+    return (exact.with_locked(locked) if locked else exact), changed
+
+
+@functools.lru_cache(maxsize=32)
+def _exact_urdf(urdf_xml: str) -> tuple[str, tuple[str, ...]]:
+    if not has_rounded_angles(urdf_xml):
+        return urdf_xml, ()
+    root = ET.fromstring(urdf_xml)
     changed = []
     for joint in root.iter("joint"):
         origin = joint.find("origin")
@@ -64,11 +78,4 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
         if origin is not None and any(_is_rounded(number) for number in numbers):
             origin.set("rpy", " ".join(repr(exact_angle(number)) for number in numbers))
             changed.append(str(joint.get("name")))
-    if not changed:
-        return model, ()
-    floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
-    exact = RobotModel.from_urdf(
-        ET.tostring(root, encoding="unicode"), floating_base=floating, gravity=model.gravity
-    )
-    locked = [name for name in exact.joint_names if name not in model.joint_names]
-    return (exact.with_locked(locked) if locked else exact), tuple(changed)
+    return ET.tostring(root, encoding="unicode"), tuple(changed)

@@ -152,4 +152,4 @@ def _extended(algebra: SubspaceAlgebra, Q: Array, M: Array) -> Array:
         return Q
     W = M - Q @ (Q.T @ M)
     W = W - Q @ (Q.T @ W)
-    return np.hstack([Q, algebra.span(W)])
+    return np.concatenate([Q, algebra.span(W)], axis=1)

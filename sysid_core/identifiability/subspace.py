@@ -84,12 +84,12 @@ class SubspaceAlgebra:
         n = len(seed)
         Q = new = self.span(seed)
         while new.shape[1] > 0 and Q.shape[1] < n:
-            W = np.hstack([A @ new for A in operators])
+            W = np.concatenate([A @ new for A in operators], axis=1)
             # Twice is enough: the second pass removes what rounding left of the first.
             W = W - Q @ (Q.T @ W)
             W = W - Q @ (Q.T @ W)
             new = self.span(W)
-            Q = np.hstack([Q, new])
+            Q = np.concatenate([Q, new], axis=1)
         return Q
 
     def nullspace(self, N: Array) -> Array:
