@@ -1,0 +1,321 @@
+"""Plans that move one joint at a time, in postures that make every step well-conditioned."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.limits import MotionLimits
+from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
+from sysid_core.excitation.sequential_moves import (
+    Move,
+    candidate_moves,
+    pair_moves,
+)
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.identifiability import (
+    CLEAR,
+    BaseParameters,
+    MinimalConstants,
+    Step,
+    StepRows,
+    minimal_constants,
+    random_states,
+    sampled_base_parameters,
+    solve_backward,
+    with_exact_angles,
+)
+from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+
+TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
+SAMPLES = 60  # of a move that its information is computed from
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialPlan:
+    """A motion that moves one joint at a time, and what it is good for.
+
+    Attributes:
+        trajectory: The whole motion as one file, every swing a segment; checked.
+        moves: In the order in which they are played.
+        steps: Of the recursion, last joint first: what each settles and how well-conditioned.
+        constants: Names of what is estimated: minimal constants and friction.
+        check: Result of the safety check.
+    """
+
+    trajectory: Trajectory
+    moves: tuple[Move, ...]
+    steps: tuple[Step, ...]
+    constants: tuple[str, ...]
+    check: MotionCheck
+
+    @property
+    def worst_condition(self) -> float:
+        """Of all steps."""
+        return max(step.condition for step in self.steps)
+
+
+def plan_sequential(
+    model: RobotModel,
+    limits: MotionLimits,
+    friction: FrictionModel,
+    rng: np.random.Generator,
+    *,
+    locked_measured: bool = False,
+    q_start: ArrayLike | None = None,
+    n_moves: int | None = None,
+    candidates: int = 20,
+    amplitude: float = 0.6,
+    max_condition: float = 1e4,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> SequentialPlan:
+    """Choose single-joint moves and the postures of the other joints.
+
+    Moves are chosen one after another so that the information about all constants grows most
+    (log-determinant). Where torques are read at the motor, single-joint moves can't show
+    everything: then the fewest possible moves of two joints are added.
+
+    Args:
+        model: The robot, a serial arm.
+        limits: What the motion must keep to.
+        friction: Terms that will be estimated with the constants.
+        rng: Random postures are drawn from it.
+        locked_measured: Whether torques of joints at standstill are worth something, since they
+            are read behind the gears.
+        q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
+        n_moves: Number of moves; default: five per joint.
+        candidates: Free postures that are tried per joint.
+        amplitude: Of the swings [rad]; a quarter of it in metres for prismatic joints.
+        max_condition: A plan whose worst step is conditioned worse is refused.
+        rate_hz: Of the trajectory.
+        seed: Kept with the trajectory.
+        progress: Called with a phase and the share of it that is done.
+
+    Raises:
+        ExcitationError: No safe plan shows every constant; says which stay open.
+        ModelError: The robot isn't a serial arm.
+    """
+    report = progress or (lambda phase, share: None)
+    checker = MotionChecker(model, limits)
+    home = _start_posture(limits, q_start)
+    designer = _Designer(model, friction, rng, locked_measured)
+    pool = candidate_moves(
+        checker, rng, candidates, amplitude, lambda x: report("free postures", x)
+    )
+
+    def is_safe(move: Move) -> bool:
+        return _is_reachable(checker, home, move, rate_hz)
+
+    chosen = []
+    hidden = designer.hidden_directions(pool)
+    if hidden.shape[1]:
+        chosen = designer.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
+    chosen += designer.choose(pool, chosen, n_moves or 5 * model.nv, is_safe, report)
+    steps = designer.steps(chosen)
+    designer.require(steps, chosen, max_condition)
+    trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
+    check = checker.check(trajectory, progress=lambda x: report("final check", x))
+    check.raise_if_unsafe()
+    return SequentialPlan(
+        trajectory=trajectory,
+        moves=tuple(order),
+        steps=steps,
+        constants=designer.names,
+        check=check,
+    )
+
+
+def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
+    if q_start is None:
+        return np.clip(np.zeros(len(limits.joint_names)), limits.lower, limits.upper)
+    q = np.array(q_start, dtype=float)
+    if q.shape != limits.lower.shape or np.any(q < limits.lower) or np.any(q > limits.upper):
+        raise ExcitationError(
+            f"The start posture {q.tolist()} has the wrong length or lies outside the limits.",
+            remedy=f"Give {len(limits.lower)} joint positions between"
+            f" {limits.lower.tolist()} and {limits.upper.tolist()}.",
+        )
+    return q
+
+
+class _Designer:
+    """Information of moves about the constants, in units of natural scale."""
+
+    def __init__(
+        self,
+        model: RobotModel,
+        friction: FrictionModel,
+        rng: np.random.Generator,
+        locked_measured: bool,
+    ) -> None:
+        self.model, self.friction, self.locked_measured = model, friction, locked_measured
+        self.minimal: MinimalConstants = minimal_constants(with_exact_angles(model)[0])
+        q, v, a = random_states(model, 12 * model.n_bodies + 30, rng)
+        angles = rng.uniform(-np.pi, np.pi, (len(q), model.nv))
+        Y = self._rows(q if q.shape[1] == model.nv else angles, v, a)
+        names = self.minimal.names + friction.names
+        self.groups: BaseParameters = sampled_base_parameters(Y.reshape(-1, len(names)), names)
+        self.names = self.groups.base_names
+        tau = model.inverse_dynamics(q, 0.3 * v, 0.3 * a)
+        typical = np.sqrt(np.mean(tau**2, axis=0))
+        typical = np.maximum(typical, 0.01 * max(float(typical.max()), 1e-6))
+        self.noise = TORQUE_NOISE * typical
+        size = np.sqrt(np.mean(self.groups.base_regressor(Y) ** 2, axis=0))  # (n, p)
+        with np.errstate(divide="ignore"):
+            self.scale = np.min(
+                np.where(size > 1e-9 * size.max(), typical[:, None] / size, np.inf), axis=0
+            )
+
+    def _rows(self, q: Array, v: Array, a: Array) -> Array:
+        rigid = self.minimal.regressor(joint_torque_regressor(self.model, q, v, a))
+        return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
+
+    def rows(self, move: Move) -> Array:
+        """White rows of every joint's torque (zero where unusable), (samples, n, p)."""
+        keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
+        Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
+        Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)
+        if not self.locked_measured:
+            still = np.setdiff1d(np.arange(self.model.nv), move.joints)
+            Y[:, still] = 0.0
+        return Y
+
+    def information(self, move: Move) -> Array:
+        """Shape (p, p)."""
+        Y = self.rows(move).reshape(-1, len(self.names))
+        return Y.T @ Y
+
+    def hidden_directions(self, pool: list[Move]) -> Array:
+        """Directions that all these moves together don't show, columns, shape (p, k)."""
+        s, U = np.linalg.eigh(sum(self.information(move) for move in pool))
+        return U[:, s < 1e-10 * s[-1]]
+
+    def choose_pairs(
+        self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
+    ) -> list[Move]:
+        """As few two-joint moves as make the hidden directions clear."""
+        left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
+        total = np.eye(hidden.shape[1])
+        chosen: list[Move] = []
+        while left and np.linalg.eigvalsh(total)[0] < CLEAR**-2:
+            move, extra = left.pop(_best(total, [extra for _, extra in left]))
+            if np.trace(extra) > 1.0 and is_safe(move):
+                chosen.append(move)
+                total = total + extra
+        return chosen
+
+    def choose(
+        self,
+        pool: list[Move],
+        already: list[Move],
+        n_moves: int,
+        is_safe: Callable[[Move], bool],
+        report: Callable[[str, float], None],
+    ) -> list[Move]:
+        """Greedy choice by the growth of the log-determinant; unsafe moves are dropped."""
+        left = [(move, self.information(move)) for move in pool]
+        total = np.eye(len(self.names)) + sum(self.information(move) for move in already)
+        chosen: list[Move] = []
+        while left and len(chosen) < n_moves:
+            move, extra = left.pop(_best(total, [extra for _, extra in left]))
+            if not is_safe(move):
+                continue
+            chosen.append(move)
+            total = total + extra
+            report("choosing moves", len(chosen) / n_moves)
+        if len(chosen) < n_moves:
+            raise ExcitationError(
+                f"Only {len(chosen)} of {n_moves} moves are safe within the limits.",
+                remedy="Allow more room or more candidates, make the swings smaller, or start from"
+                " a posture further from obstacles.",
+            )
+        return chosen
+
+    def steps(self, moves: list[Move]) -> tuple[Step, ...]:
+        """The recursion on these moves, last joint first."""
+        p = len(self.names)
+        Y = np.concatenate([self.rows(move) for move in moves])
+        blocks = []
+        for j in reversed(range(self.model.nv)):
+            used = Y[np.any(Y[:, j] != 0.0, axis=1), j]
+            R = np.asarray(np.linalg.qr(used, mode="r")) if len(used) else np.zeros((0, p))
+            blocks.append(StepRows(self.model.joint_names[j], R, np.zeros(len(R)), np.eye(len(R))))
+        solution = solve_backward(blocks, np.zeros(p), np.eye(p))
+        self._open = [
+            [self.names[k] for k in np.argsort(np.abs(u))[::-1][:3]]
+            for u in solution.open_directions.T
+        ]
+        return solution.steps
+
+    def require(self, steps: tuple[Step, ...], moves: list[Move], max_condition: float) -> None:
+        """Refuse a plan that leaves constants open or has an ill-conditioned step."""
+        if self._open:
+            raise ExcitationError(
+                f"{len(moves)} moves leave {len(self._open)} direction(s) open:"
+                f" {'; '.join(' with '.join(names) for names in self._open)}.",
+                remedy="Allow more moves, faster or larger ones.",
+                open=self._open,
+            )
+        worst = max(steps, key=lambda step: step.condition)
+        if worst.condition > max_condition:
+            raise ExcitationError(
+                f"The step of joint '{worst.name}' has condition {worst.condition:.3g}, more than"
+                f" {max_condition:.3g}.",
+                remedy="Allow more moves or candidates, or larger swings.",
+                condition=worst.condition,
+            )
+
+
+def _best(total: Array, extras: list[Array]) -> int:
+    """Index of the information that makes the log-determinant grow most."""
+    return int(np.argmax([np.linalg.slogdet(total + extra)[1] for extra in extras]))
+
+
+def _is_reachable(checker: MotionChecker, home: Array, move: Move, rate_hz: float) -> bool:
+    """Whether the move is safe, and the straight way between the start posture and it."""
+    builder = MotionBuilder(checker, home, rate_hz=rate_hz)
+    builder.move_to(move.posture)
+    builder.play(move.time, move.q, move.v, move.a, move.label)
+    return checker.check(builder.build()).is_safe
+
+
+def _play(
+    checker: MotionChecker,
+    home: Array,
+    moves: list[Move],
+    rate_hz: float,
+    seed: int | None,
+    report: Callable[[str, float], None],
+) -> tuple[Trajectory, list[Move]]:
+    """All moves in one motion: the nearest next, straight where that is safe, else by the start."""
+    builder = MotionBuilder(checker, home, rate_hz=rate_hz)
+    left = list(moves)
+    order: list[Move] = []
+    while left:
+        distances = [np.max(np.abs(move.posture - builder.q)) for move in left]
+        move = left.pop(int(np.argmin(distances)))
+        if not _straight_is_safe(checker, builder.q, move.posture, rate_hz):
+            builder.move_to(home)
+        builder.move_to(move.posture)
+        label = f"{move.label}, posture {len(order) + 1}"
+        builder.play(move.time, move.q, move.v, move.a, label)
+        order.append(dataclasses.replace(move, label=label))
+        report("joining moves", len(order) / len(moves))
+    builder.move_to(home)
+    return builder.build(seed=seed), order
+
+
+def _straight_is_safe(checker: MotionChecker, start: Array, goal: Array, rate_hz: float) -> bool:
+    if np.allclose(start, goal, atol=1e-9):
+        return True
+    builder = MotionBuilder(checker, start, rate_hz=rate_hz)
+    builder.move_to(goal)
+    return checker.check(builder.build()).is_safe

@@ -1,0 +1,169 @@
+r"""Least squares joint by joint, from the last to the first, with the error carried along.
+
+Torques of joint j depend on bodies j ... n only. Each step estimates what its rows show and what
+is still unknown, and takes the rest as known from the steps before (Lin 1992, algorithm 2). What
+a step shows only badly is postponed: its rows are handed on to the next steps.
+
+Every estimate stays a linear function of the noise of all steps, so its covariance is exact, and
+falls into the shares that each joint's noise has in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+
+from sysid_core.robot import Array
+
+RANK_TOLERANCE = 1e-7  # of a step's largest singular value, in natural units
+CLEAR = 0.1  # standard deviation in natural units from which on a direction is settled at once
+
+
+@dataclass(frozen=True, eq=False)
+class StepRows:
+    """Compressed equations of one joint's torque, `values = rows @ x + noise`.
+
+    Attributes:
+        name: The joint.
+        rows: Shape (m, p).
+        values: Shape (m,).
+        noise: Covariance of the noise in `values`, shape (m, m), not singular.
+    """
+
+    name: str
+    rows: Array
+    values: Array
+    noise: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What one step has settled.
+
+    Attributes:
+        name: The joint whose torque was used.
+        n_settled: Number of directions.
+        n_postponed: Directions that the rows touch, too weakly to settle them here.
+        condition: Of the settled part, parameters in natural units (1 where nothing was settled).
+        directions: Settled directions, shape (p, n_settled).
+    """
+
+    name: str
+    n_settled: int
+    n_postponed: int
+    condition: float
+    directions: Array
+
+
+@dataclass(frozen=True, eq=False)
+class BackwardSolution:
+    """Result of the recursion.
+
+    Attributes:
+        x: Shape (p,).
+        shares: Covariance that each step's noise causes, shape (n_steps, p, p).
+        prior_share: Covariance left from the prior where data say little, shape (p, p).
+        steps: In the order of the recursion.
+        open_directions: Directions that the data say less of than the prior, shape (p, k).
+    """
+
+    x: Array
+    shares: Array
+    prior_share: Array
+    steps: tuple[Step, ...]
+    open_directions: Array
+
+    @property
+    def covariance(self) -> Array:
+        """Shape (p, p)."""
+        return self.shares.sum(axis=0) + self.prior_share
+
+
+def solve_backward(
+    blocks: Sequence[StepRows], prior: Array, prior_covariance: Array
+) -> BackwardSolution:
+    """Settle the parameters step by step.
+
+    Args:
+        blocks: One per joint, in the order of the recursion: last joint first.
+        prior: Where parameters stay that no step shows, shape (p,).
+        prior_covariance: Natural scale of the parameters, shape (p, p), positive definite.
+    """
+    p = len(prior)
+    sizes = [len(block.rows) for block in blocks]
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(int)
+    x = np.array(prior, dtype=float)
+    # x = truth + W @ (unit noise of all steps) + what the open directions miss.
+    W = np.zeros((p, starts[-1]))
+    N = np.linalg.cholesky(prior_covariance)  # basis of what is unknown, in natural units
+    A, y, E = np.zeros((0, p)), np.zeros(0), np.zeros((0, starts[-1]))  # postponed rows
+    steps = []
+    for block, start, stop in zip(blocks, starts[:-1], starts[1:], strict=True):
+        white, own_noise = _whitened(block)
+        A = np.vstack([white[:, :-1], A])
+        y = np.concatenate([white[:, -1], y])
+        own = np.zeros((len(white), starts[-1]))
+        own[:, start:stop] = own_noise
+        E = np.vstack([own, E])
+        U, s, Vt = np.linalg.svd(A @ N, full_matrices=False)
+        shown = s > RANK_TOLERANCE * s[0] if s.size and s[0] > 0 else np.zeros(len(s), bool)
+        clear = shown & (s * CLEAR > 1.0)
+        gain = N @ Vt[clear].T / s[clear] @ U[:, clear].T
+        x = x + gain @ (y - A @ x)
+        W = W + gain @ (E - A @ W)
+        steps.append(
+            Step(
+                name=block.name,
+                n_settled=int(clear.sum()),
+                n_postponed=int((shown & ~clear).sum()),
+                condition=float(s[clear][0] / s[clear][-1]) if clear.any() else 1.0,
+                directions=N @ Vt[clear].T,
+            )
+        )
+        N = N @ scipy.linalg.null_space(Vt[clear]) if clear.any() else N
+        later = U[:, shown & ~clear].T
+        A, y, E = later @ A, later @ y, later @ E
+    return _settle_the_rest(x, W, N, (A, y, E), starts, tuple(steps))
+
+
+def _whitened(block: StepRows) -> tuple[Array, Array]:
+    """Rows and values divided by their mean noise, and the noise as a map from unit noise."""
+    m = len(block.rows)
+    if m == 0:
+        return np.zeros((0, block.rows.shape[1] + 1)), np.zeros((0, 0))
+    size = np.sqrt(np.trace(block.noise) / m)
+    factor = np.linalg.cholesky(block.noise) / size
+    return np.column_stack([block.rows, block.values]) / size, factor
+
+
+def _settle_the_rest(
+    x: Array,
+    W: Array,
+    N: Array,
+    postponed: tuple[Array, Array, Array],
+    starts: Array,
+    steps: tuple[Step, ...],
+) -> BackwardSolution:
+    """Weigh what was postponed to the end against the prior, and sum up the errors."""
+    A, y, E = postponed
+    k = N.shape[1]
+    U, s, Vt = np.linalg.svd(A @ N, full_matrices=True)
+    full = np.zeros(k)
+    full[: len(s)] = s
+    weight = 1.0 / (full**2 + 1.0)
+    gain = N @ (Vt.T * weight)[:, : len(s)] * s @ U[:, : len(s)].T
+    x = x + gain @ (y - A @ x)
+    W = W + gain @ (E - A @ W)
+    rest = N @ Vt.T
+    shares = np.array([W[:, a:b] @ W[:, a:b].T for a, b in pairwise(starts)])
+    return BackwardSolution(
+        x=x,
+        shares=shares,
+        prior_share=(rest * weight**2) @ rest.T,
+        steps=steps,
+        open_directions=rest[:, full < 1.0],
+    )
