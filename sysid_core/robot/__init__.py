@@ -40,10 +40,12 @@ from sysid_core.robot.loop_closure import (
     passive_condition,
     try_assemble,
 )
+from sysid_core.robot.loop_projection import project_positions, project_velocities
 from sysid_core.robot.loop_regressor import (
     DRIVE_NAMES,
     DRIVE_UNITS,
     ConstrainedMotion,
+    actuated_inertia,
     constrained_motion,
     constrained_parameter_names,
     constrained_parameter_units,
@@ -62,6 +64,7 @@ from sysid_core.robot.loops_io import (
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.reference import (
     load_dh_robot,
+    load_robot,
     reference_robot,
     reference_robots,
     reference_rotors,
@@ -69,6 +72,7 @@ from sysid_core.robot.reference import (
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
 from sysid_core.robot.shape import DEFAULT_CELLS, Shape
+from sysid_core.robot.shape_file import load_shape
 from sysid_core.robot.tree_kinematics import Attachment, TreeKinematics
 from sysid_core.robot.urdf import example_robots, urdf_text
 
@@ -99,6 +103,7 @@ __all__ = [
     "Rotor",
     "Shape",
     "TreeKinematics",
+    "actuated_inertia",
     "actuation_map",
     "actuation_map_rate",
     "assemble",
@@ -118,7 +123,9 @@ __all__ = [
     "joint_torque_regressor",
     "load_closed_chain",
     "load_dh_robot",
+    "load_robot",
     "load_rotors",
+    "load_shape",
     "log_cholesky_from_pi",
     "loop_jacobian",
     "loop_jacobian_rate",
@@ -130,6 +137,8 @@ __all__ = [
     "pi_from_mass_com_inertia",
     "pi_from_pseudo_inertia",
     "play",
+    "project_positions",
+    "project_velocities",
     "projected_drive_regressor",
     "projected_inertial_regressor",
     "projected_regressor",

@@ -216,3 +216,34 @@ def _add_link(robot: ET.Element, name: str, row: Mapping[str, Any]) -> None:
         for key in ("xx", "xy", "xz", "yy", "yz", "zz")
     }
     ET.SubElement(inertial, "inertia", entries)
+
+
+def load_robot(
+    source: str | Path, *, floating_base: bool = False, gravity: ArrayLike | None = None
+) -> RobotModel:
+    """A robot by whatever people type: a reference robot's name, or what `from_urdf` takes.
+
+    Args:
+        source: Name of a reference robot or of an `example-robot-data` robot, path, or XML.
+        floating_base: Whether its base moves freely.
+        gravity: In the base frame, shape (3,) [m/s^2]; None: the robot's own, or the standard one.
+
+    Raises:
+        ModelError: Nothing of that name exists, or it can't be read.
+    """
+    if str(source) in reference_robots():
+        return reference_robot(str(source), floating_base=floating_base, gravity=gravity)
+    try:
+        return RobotModel.from_urdf(
+            source,
+            floating_base=floating_base,
+            gravity=STANDARD_GRAVITY if gravity is None else gravity,
+        )
+    except ModelError as err:
+        if "source" not in err.data:
+            raise
+        raise ModelError(
+            err.message,
+            remedy=f"{err.remedy} Reference robots: {', '.join(reference_robots())}.",
+            source=str(source),
+        ) from err
