@@ -1,6 +1,13 @@
 """The `sysid` command. Each file registers its own command with the groups of `app`."""
 
-from sysid_core.cli import identify, reproduce_stanford  # noqa: F401  (registers its command)
+from sysid_core.cli import (  # noqa: F401  (each registers its command)
+    identifiability,
+    identify,
+    payload,
+    payload_torques,
+    reproduce_stanford,
+    up,
+)
 from sysid_core.cli.app import run
 
 __all__ = ["run"]

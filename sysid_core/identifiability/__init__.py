@@ -43,6 +43,7 @@ from sysid_core.identifiability.single_joint import (
     single_joint_rows,
     visible_constants,
 )
+from sysid_core.identifiability.stages import Mimic
 from sysid_core.identifiability.structural import structural_identifiability
 
 __all__ = [
@@ -53,6 +54,7 @@ __all__ = [
     "DrivingAxisChain",
     "ExcitationCertificate",
     "Identifiability",
+    "Mimic",
     "MimicJoint",
     "MinimalConstants",
     "NumericalRank",

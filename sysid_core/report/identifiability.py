@@ -1,0 +1,117 @@
+"""The structural answer as the paper's table, and as a page."""
+
+from __future__ import annotations
+
+from sysid_core.identifiability import Identifiability, combination_text
+from sysid_core.report.html import Report
+from sysid_core.robot import Array
+
+TABLE_ROWS = ("m", "mx", "my", "mz", "Ixx", "Iyy", "Izz", "Iyz", "Ixz", "Ixy")
+LEGEND = (
+    "★ identifiable alone   ● identifiable in combination, chosen as base parameter"
+    "   ○ absorbed into base parameters   ✕ unidentifiable"
+)
+_WIDEST = 9  # bodies side by side; beyond, one line per body
+
+
+def identifiability_table(
+    answer: Identifiability, weightless: Identifiability | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """The paper's table: symbols of all parameters and the dimensions.
+
+    Args:
+        answer: The structural answer.
+        weightless: The same without gravity; its dimensions come first, the others in brackets.
+
+    Returns:
+        Column headings and rows. Few bodies stand side by side as in the paper, many one per line.
+    """
+    symbols = {p.name: p.verdict.symbol for p in answer.parameters}
+    headings = ["", *(body.name for body in answer.bodies)]
+    rows = [[row, *(symbols[f"{body.name}.{row}"] for body in answer.bodies)] for row in TABLE_ROWS]
+    if answer.rotor_names:
+        rows.append(["Im", *(symbols.get(f"{body.joint}.Im", "") for body in answer.bodies)])
+    light = weightless.bodies if weightless is not None else answer.bodies
+    for label, key in (("dim V", "dim_v"), ("dim K", "dim_k"), ("dim T", "dim_transfer")):
+        cells = []
+        for body, other in zip(answer.bodies, light, strict=True):
+            here, there = getattr(body, key), getattr(other, key)
+            cells.append(f"{here}" if weightless is None else f"{there} ({here})")
+        rows.append([label, *cells])
+    if len(answer.bodies) <= _WIDEST:
+        return headings, rows
+    table = [headings, *rows]
+    turned = [list(column) for column in zip(*table, strict=True)]
+    return ["body", *turned[0][1:]], turned[1:]
+
+
+def identifiability_summary(
+    answer: Identifiability, weightless: Identifiability | None = None
+) -> list[str]:
+    """The counts and warnings in sentences."""
+    base = "floating base" if answer.floating_base else "fixed base"
+    gravity = (
+        "no gravity" if not answer.gravity.any() else f"gravity {_vector(answer.gravity)} m/s²"
+    )
+    static = ", resting postures only" if answer.static else ""
+    lines = [
+        f"{answer.robot} ({base}, {gravity}{static}): {answer.n_base} of {answer.n_parameters}"
+        " inertial parameters are base parameters"
+        + (
+            f", {answer.n_base_with_rotors} with its {len(answer.rotor_names)} rotors."
+            if answer.n_base_with_rotors is not None
+            else "."
+        )
+    ]
+    if weightless is not None:
+        lines.append(f"Without gravity: {weightless.n_base}.")
+    if answer.exact_angles is not None:
+        lines.append(
+            f"With the URDF's rounded angles made exact: {answer.exact_angles.n_base} (as written:"
+            f" {answer.n_base})."
+        )
+    return lines
+
+
+def identifiability_report(
+    answer: Identifiability, weightless: Identifiability | None = None
+) -> Report:
+    """A page with the table, the regroupings and the transfers.
+
+    Args:
+        answer: The structural answer.
+        weightless: The same without gravity.
+    """
+    report = Report(
+        f"Structural identifiability of {answer.robot}",
+        "recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023)",
+    )
+    for line in identifiability_summary(answer, weightless):
+        report.paragraph(line)
+    for warning in answer.warnings:
+        report.verdict(False, warning)
+    headings, rows = identifiability_table(answer, weightless)
+    report.heading("Every parameter")
+    report.table(headings, rows, _caption(weightless))
+    if answer.exact_angles is not None:
+        headings, rows = identifiability_table(answer.exact_angles)
+        report.heading("With exact angles", 3)
+        report.table(headings, rows, "Angles such as 3.1416 taken for what they are meant to be.")
+    report.heading("Base parameters")
+    report.table(
+        ["stands for", "combination (SI units)", "meaning"],
+        [[r.base, combination_text(r.terms), r.meaning] for r in answer.regroupings],
+        "What is identified is the combination, not the single parameter.",
+    )
+    report.heading("What can pass unnoticed into the parent link")
+    report.bullets(str(transfer) for transfer in answer.transfers)
+    return report
+
+
+def _caption(weightless: Identifiability | None) -> str:
+    brackets = "" if weightless is None else "; dimensions without gravity (with gravity)"
+    return LEGEND + brackets
+
+
+def _vector(values: Array) -> str:
+    return "(" + " ".join(f"{x:g}" for x in values) + ")"
