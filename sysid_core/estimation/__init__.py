@@ -1,7 +1,7 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
 from sysid_core.estimation.arm_regression import ArmEquations, Processing
-from sysid_core.estimation.carried_load import payload_torque_regressor
+from sysid_core.estimation.carried_load import payload_torque_regressor, torque_streams
 from sysid_core.estimation.constrained import (
     identified_chain,
     identify_constrained,
@@ -46,7 +46,7 @@ from sysid_core.estimation.payload import (
     dynamism,
     summarise_payload,
 )
-from sysid_core.estimation.payload_from_torques import PayloadFromTorques
+from sysid_core.estimation.payload_from_torques import ExtraTorque, LoadedArm, PayloadFromTorques
 from sysid_core.estimation.payload_least_squares import OrdinaryLeastSquares
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
@@ -69,6 +69,7 @@ from sysid_core.estimation.regression import (
     condition_number,
     solve_compressed,
 )
+from sysid_core.estimation.running_map import RunningMAP
 from sysid_core.estimation.total_least_squares import RecursiveTotalLeastSquares
 
 __all__ = [
@@ -84,11 +85,13 @@ __all__ = [
     "Estimate",
     "Estimator",
     "ExactMotion",
+    "ExtraTorque",
     "HomogeneousBody",
     "Identification",
     "Information",
     "JointSplines",
     "LeastSquares",
+    "LoadedArm",
     "MotionBelief",
     "OnlinePayload",
     "OrdinaryLeastSquares",
@@ -108,6 +111,7 @@ __all__ = [
     "RecursiveTotalLeastSquares",
     "Regression",
     "RobustLoss",
+    "RunningMAP",
     "SensorModel",
     "SplineBasis",
     "SplineMotion",
@@ -136,6 +140,7 @@ __all__ = [
     "solve_convex",
     "structural_rows",
     "summarise_payload",
+    "torque_streams",
     "white_noise_sd",
     "wrench_sensitivity",
 ]

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm_regression import Processing, prepare
 from sysid_core.estimation.estimate import Verdict
 from sysid_core.identifiability import numerical_rank, random_states
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor, parameter_transform
-from sysid_core.signals import EffortKind, JointStream
+from sysid_core.robot import (
+    Array,
+    FrictionModel,
+    RobotModel,
+    joint_torque_regressor,
+    parameter_transform,
+)
+from sysid_core.signals import EffortKind, JointStream, Recording
 
 RANK_TOLERANCE = 1e-6
 
@@ -65,6 +74,31 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdi
         else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
         for none, x in zip(silent, leak, strict=True)
     )
+
+
+def torque_streams(
+    model: RobotModel,
+    recording: Recording,
+    friction: FrictionModel,
+    processing: Processing,
+) -> tuple[JointStream, ...]:
+    """Gapless, filtered motion with joint torques, ends trimmed, for `PayloadFromTorques`.
+
+    Args:
+        model: The robot.
+        recording: Joint states with declared efforts.
+        friction: Its drives turn efforts into torques.
+        processing: Rates and cut-offs.
+    """
+    out = []
+    for stretch in prepare(model, recording, friction, processing):
+        trim = round(processing.end_trim * stretch.rate_hz)
+        inside = slice(trim, len(stretch.tau) - trim)
+        if len(stretch.tau) > 2 * trim + 2:
+            motion = stretch.motion.select(inside)
+            torque = EffortKind.ACTUATOR_TORQUE
+            out.append(replace(motion, effort=stretch.tau[inside], effort_kind=torque))
+    return tuple(out)
 
 
 def require_torques(stream: JointStream) -> None:

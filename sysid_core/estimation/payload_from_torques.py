@@ -57,6 +57,36 @@ _NO_DRIFT = (FrictionTerm.INERTIA, FrictionTerm.RIPPLE)
 
 
 @dataclass(frozen=True, eq=False)
+class ExtraTorque:
+    """What the payload adds to the joint torques along one loaded recording.
+
+    Attributes:
+        time: Shape (K,) [s].
+        measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
+        predicted: By the estimated payload, shape (K, n) [N m].
+    """
+
+    time: Array
+    measured: Array
+    predicted: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedArm:
+    """A payload estimate and the torques that it explains.
+
+    Attributes:
+        estimate: Of the payload.
+        joint_names: Columns of the torques.
+        extra: One entry for each loaded recording.
+    """
+
+    estimate: Estimate
+    joint_names: tuple[str, ...]
+    extra: tuple[ExtraTorque, ...]
+
+
+@dataclass(frozen=True, eq=False)
 class _Run:
     """One gapless recording as equations `tau = A @ x`."""
 
@@ -149,7 +179,18 @@ class PayloadFromTorques:
         identified: Estimate | None = None,
         source: str = "",
     ) -> Estimate:
-        """Estimate the payload.
+        """Estimate the payload; see `compare` for the arguments and errors."""
+        return self.compare(loaded, unloaded, identified=identified, source=source).estimate
+
+    def compare(
+        self,
+        loaded: Sequence[JointStream],
+        unloaded: Sequence[JointStream] = (),
+        *,
+        identified: Estimate | None = None,
+        source: str = "",
+    ) -> LoadedArm:
+        """Estimate the payload, and show what it rests on.
 
         Args:
             loaded: Stretches at equal steps with q, v, a and torques [N m] (`smooth_motion`).
@@ -192,7 +233,7 @@ class PayloadFromTorques:
         factor = np.linalg.cholesky(fit.prior)
         added = np.linalg.eigvalsh(factor.T @ information @ factor)
         gained = added[added > RANK_TOLERANCE]
-        return Estimate(
+        estimate = Estimate(
             method=self.method,
             names=PAYLOAD_NAMES,
             values=pi,
@@ -217,6 +258,15 @@ class PayloadFromTorques:
             source=source,
             notes=(f"In the axes of '{self.frame}', about its origin.", *notes),
         )
+        extra = tuple(
+            ExtraTorque(
+                stream.time,
+                run.tau - run.A[:, :, :-10] @ fit.x[:-10],
+                run.A[:, :, -10:] @ pi,
+            )
+            for stream, run in zip(loaded, fit.runs[len(unloaded) :], strict=True)
+        )
+        return LoadedArm(estimate, self.model.joint_names, extra)
 
     # ---- the equations
 

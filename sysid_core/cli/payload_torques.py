@@ -1,0 +1,248 @@
+"""`sysid payload-torques`: what an arm without force-torque sensor carries."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, errors
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import LoadedArm
+    from sysid_core.robot import Array, RobotModel
+    from sysid_core.signals import ColumnMap
+
+
+@app.command("payload-torques")
+def payload_torques(
+    loaded: Annotated[
+        list[Path], typer.Argument(metavar="LOADED...", help="Tables (CSV) or rosbag2 bags.")
+    ],
+    robot: Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")],
+    frame: Annotated[str, typer.Option(help="Frame that carries the payload, such as tool0.")],
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")],
+    unloaded: Annotated[
+        list[Path] | None,
+        typer.Option(help="The same arm without payload; may be repeated. Without: the URDF's."),
+    ] = None,
+    arm: Annotated[
+        Path | None,
+        typer.Option(help="estimate.yaml of the unloaded arm (full parameters) instead."),
+    ] = None,
+    columns: Annotated[
+        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
+    ] = None,
+    gain_sd: Annotated[
+        float, typer.Option(min=0.0, help="Relative standard deviation of each drive gain.")
+    ] = 0.05,
+    target_current: Annotated[
+        str,
+        typer.Option(
+            metavar="FIRST-LAST",
+            help="Columns of the controller's desired currents; with --target-torque they replace"
+            " the column map's gains.",
+        ),
+    ] = "",
+    target_torque: Annotated[
+        str, typer.Option(metavar="FIRST-LAST", help="Columns of its own model torques.")
+    ] = "",
+    friction: Annotated[
+        str, typer.Option(help="'usual', 'geared', or terms with commas, as in `identify`.")
+    ] = "geared",
+    shape: Annotated[
+        str, typer.Option(help="Shape in the frame, as in `payload`: a prior on the inertia.")
+    ] = "",
+    reach: Annotated[
+        float, typer.Option(min=1e-3, help="How far the centre of mass may be off the frame [m].")
+    ] = 0.3,
+    size: Annotated[
+        float, typer.Option(min=1e-3, help="Radius of a ball as large as the payload [m].")
+    ] = 0.15,
+    rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 50.0,
+    motion_cutoff_hz: Annotated[float, typer.Option(min=0.1, help="Low-pass of the motion.")] = 8.0,
+    effort_kind: Annotated[
+        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+    ] = "",
+    true_mass: Annotated[float, typer.Option(help="To compare with [kg].")] = float("nan"),
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
+    ] = "",
+) -> None:
+    """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
+    import numpy as np
+
+    from sysid_core.cli.identify import friction_terms
+    from sysid_core.cli.recordings import drives_of, load_recording
+    from sysid_core.estimation import (
+        DensityPrior,
+        Estimate,
+        PayloadFromTorques,
+        Processing,
+        torque_streams,
+    )
+    from sysid_core.report.loaded_arm import loaded_arm_report
+    from sysid_core.robot import FrictionModel, RobotModel, load_shape
+    from sysid_core.signals import ColumnMap
+
+    model = RobotModel.from_urdf(robot)
+    column_map = None if columns is None else ColumnMap.load(columns)
+    drives = drives_of(model, column_map)
+    unloaded = unloaded or []
+    with errors.status("reading recordings") as status:
+        if target_current or target_torque:
+            drives = drives.with_gains(
+                target_gains(model, unloaded or loaded, column_map, target_current, target_torque)
+            )
+        friction_model = FrictionModel(drives, friction_terms(friction))
+        processing = Processing(rate_hz=rate_hz, motion_cutoff_hz=motion_cutoff_hz)
+        streams = [
+            [
+                stream
+                for path in paths
+                for stream in torque_streams(
+                    model, load_recording(path, column_map, effort_kind), friction_model, processing
+                )
+            ]
+            for paths in (loaded, unloaded)
+        ]
+        status.update("weighing the payload")
+        fit = PayloadFromTorques(
+            model,
+            frame,
+            friction=friction_model,
+            gain_sd=gain_sd,
+            reach=reach,
+            size=size,
+            density=DensityPrior(load_shape(shape)) if shape else None,
+        ).compare(
+            *streams,
+            identified=Estimate.load(arm) if arm else None,
+            source=", ".join(str(path) for path in loaded),
+        )
+    truth = true_mass if np.isfinite(true_mass) else None
+    out.mkdir(parents=True, exist_ok=True)
+    fit.estimate.save(out / "estimate.yaml")
+    report = loaded_arm_report(fit, gains=drives.gains.tolist(), gain_sd=gain_sd, true_mass=truth)
+    report.save(out / "report.html")
+    text = json.dumps(result_dict(fit, drives.gains.tolist(), gain_sd, truth), indent=2)
+    (out / "result.json").write_text(text + "\n", encoding="utf-8")
+    if json_path == "-":
+        sys.stdout.write(text + "\n")
+        return
+    if json_path:
+        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    _print_summary(fit, truth, out)
+
+
+def target_gains(
+    model: RobotModel,
+    recordings: list[Path],
+    columns: ColumnMap | None,
+    current: str,
+    torque: str,
+) -> Array:
+    """Drive gains that the controller itself uses, from the first recording, robot's order."""
+    from dataclasses import replace
+
+    from sysid_core.estimation import drive_gains_from_targets
+    from sysid_core.signals import read_table
+
+    if columns is None or not (current and torque):
+        raise SignalError(
+            "Gains from the controller's targets need a table, a column map and both"
+            " --target-current and --target-torque.",
+            remedy="For the UR10e tables: --target-current 19-24 --target-torque 25-30.",
+        )
+    streams = [
+        read_table(
+            recordings[0], replace(columns, effort=column_range(text, len(columns.joints)))
+        ).joints.ordered(model.joint_names)
+        for text in (current, torque)
+    ]
+    (desired, v), torques = (streams[0].effort, streams[0].v), streams[1].effort
+    if desired is None or torques is None or v is None:
+        raise SignalError(
+            f"'{recordings[0]}' has no velocities.",
+            remedy="They tell the controller's friction compensation from its model torque.",
+        )
+    return drive_gains_from_targets(desired, torques, v).gains
+
+
+def column_range(text: str, n: int) -> tuple[int, ...]:
+    """Columns `19-24`, both ends included."""
+    try:
+        first, last = (int(part) for part in text.split("-"))
+    except ValueError as err:
+        raise SignalError(
+            f"'{text}' is not a range of columns.", remedy="Write FIRST-LAST, such as 19-24."
+        ) from err
+    if last - first + 1 != n:
+        raise SignalError(
+            f"Columns {text} are {last - first + 1}, the robot has {n} joints.",
+            remedy="Columns are counted from 0; both ends belong to the range.",
+        )
+    return tuple(range(first, last + 1))
+
+
+def result_dict(
+    fit: LoadedArm, gains: list[float], gain_sd: float, true_mass: float | None
+) -> dict[str, object]:
+    """Contents of result.json."""
+    from sysid_core.estimation import summarise_payload
+
+    estimate = fit.estimate
+    out: dict[str, object] = {
+        "schema": "robot_sysid/payload_from_torques/1",
+        "estimate": estimate.to_dict(),
+        "drive_gains": gains,
+        "gain_sd": gain_sd,
+        "true_mass": true_mass,
+        "mass_error_percent": None
+        if true_mass is None
+        else 100.0 * (float(estimate.values[0]) / true_mass - 1.0),
+        "doubts": list(estimate.certify()),
+    }
+    if estimate.values[0] > 0:
+        payload = summarise_payload(estimate)
+        out |= {
+            "mass": payload.mass,
+            "mass_sd": payload.mass_sd,
+            "com": payload.com.tolist(),
+            "com_sd": payload.com_sd.tolist(),
+            "inertia": payload.inertia.tolist(),
+            "inertia_sd": payload.inertia_sd.tolist(),
+        }
+    return out
+
+
+def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
+    from rich.table import Table
+
+    estimate = fit.estimate
+    table = Table(title=f"{estimate.robot}: {estimate.method}")
+    for column in ("parameter", "value", "± sd", "unit", "verdict"):
+        table.add_column(column, justify="right" if column in ("value", "± sd") else "left")
+    for name, x, sd, unit, verdict in zip(
+        estimate.names,
+        estimate.values,
+        estimate.standard_deviations,
+        estimate.units,
+        estimate.verdicts,
+        strict=True,
+    ):
+        table.add_row(name, f"{x:.4g}", f"{sd:.2g}", unit, verdict.value)
+    console.print(table)
+    if true_mass is not None:
+        off = estimate.values[0] - true_mass
+        console.print(
+            f"Mass {estimate.values[0]:.3f} kg, {off:+.3f} kg ({100 * off / true_mass:+.1f} %) from"
+            f" the true {true_mass:g} kg: {off / estimate.standard_deviations[0]:+.1f} sd."
+        )
+    for line in (*estimate.certify(), *estimate.notes):
+        console.print(f"- {line}", soft_wrap=True, highlight=False)
+    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

@@ -1,0 +1,60 @@
+"""`sysid payload-torques` on a real arm's tables, and its refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.cli.payload_torques import column_range
+from sysid_core.errors import SignalError
+from sysid_core.estimation import Estimate
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+def test_ur10e_payload_is_weighed_from_the_command_line(shared_data: Path, tmp_path: Path) -> None:
+    runs = shared_data / "ur10e/identification"
+    done = CliRunner().invoke(
+        app,
+        [
+            "payload-torques",
+            str(runs / "ur-20_02_19_14harm50secLoad.csv"),
+            "--unloaded",
+            str(runs / "ur-20_02_19_14harm50sec.csv"),
+            "--robot",
+            str(shared_data / "ur10e/ur10e.urdf"),
+            "--columns",
+            str(ROOT / "config/columns/ur10e_csv.yaml"),
+            "--frame",
+            "tool0",
+            "--target-current",
+            "19-24",
+            "--target-torque",
+            "25-30",
+            "--true-mass",
+            "2.805",
+            "--out",
+            str(tmp_path),
+            "--json",
+            "-",
+        ],
+    )
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert abs(result["mass"] - 2.805) < 2 * result["mass_sd"]
+    assert result == json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    assert Estimate.load(tmp_path / "estimate.yaml").robot == "ur10e"
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "from the true 2.805 kg" in page
+    assert 'src="http' not in page
+
+
+@pytest.mark.parametrize("text", ["19", "19-23", "a-b"])
+def test_wrong_column_ranges_are_refused(text: str) -> None:
+    with pytest.raises(SignalError, match=text):
+        column_range(text, 6)
