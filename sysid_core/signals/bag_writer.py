@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import yaml
 from mcap.writer import CompressionType, Writer
+from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.bag_storage import CUSTOM_DATA_RECORD
@@ -136,12 +137,18 @@ class BagWriter:
                 f"Message type '{type_name}' of topic '{name}' isn't known.",
                 remedy="Give its .msg text in `definitions`, under that name.",
             )
-        if type_name not in self._schemas:
+        try:
             text, _ = self._types.generate_msgdef(type_name, ros_version=2)
+            type_hash = self._types.hash_rihs01(type_name)
+        except (KeyError, TypesysError) as err:
+            raise SignalError(
+                f"Message type '{type_name}' holds a type that isn't known: {err}.",
+                remedy="Give its .msg text in `definitions` too.",
+            ) from err
+        if type_name not in self._schemas:
             schema = self._writer.register_schema(type_name, "ros2msg", text.encode())
             self._schemas[type_name] = schema
         profiles = [(qos or OfferedQos()).profile()]
-        type_hash = self._types.hash_rihs01(type_name)
         channel = self._writer.register_channel(
             name,
             "cdr",
