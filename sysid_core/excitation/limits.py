@@ -131,7 +131,9 @@ class MotionLimits:
             names = [n for n, bad in zip(model.joint_names, no_effort, strict=True) if bad]
             notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
         if np.ndim(acceleration) == 0:
-            notes.append(f"Acceleration limit {acceleration} for every joint: the URDF has none.")
+            notes.append(
+                f"Acceleration limit {float(np.max(acceleration))} for every joint: the URDF has none."
+            )
         frame = tcp_frame or _last_link(model)
         model.frame_id(frame)
         return cls(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.geometry import RobotGeometry
@@ -138,7 +138,7 @@ class _Findings:
         return MotionCheck(violations, self.usage, samples, postures, notes)
 
 
-def _dense(trajectory: Trajectory, columns: ArrayLike) -> tuple[Array, Array, Array, Array]:
+def _dense(trajectory: Trajectory, columns: NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
     """The motion as the executor plays it, on a grid of at most `GRID` that keeps the samples."""
     time = trajectory.time
     pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
@@ -223,7 +223,7 @@ class MotionChecker:
         return findings.result(len(time), postures, notes)
 
     def _check_joints(
-        self, trajectory: Trajectory, columns: ArrayLike, findings: _Findings
+        self, trajectory: Trajectory, columns: NDArray[np.intp], findings: _Findings
     ) -> None:
         limits, names, time = self.limits, self.model.joint_names, trajectory.time
         q, v, a = (x[:, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
@@ -240,13 +240,14 @@ class MotionChecker:
         if limits.jerk is not None:
             findings.compare("jerk", names, time[:-1], np.diff(a, axis=0) / dt, limits.jerk)
         mismatch = np.abs(np.diff(q, axis=0) - 0.5 * dt * (v[:-1] + v[1:]))
-        tolerance = 1e-6 + 0.5 * dt**2 * limits.acceleration  # of the trapezoid rule
-        for j in np.flatnonzero(np.any(mismatch > tolerance, axis=0)):
+        # Error of the trapezoid rule, several times over.
+        tolerance = 1e-6 + 0.5 * dt**2 * (np.abs(a[:-1]) + np.abs(a[1:]))
+        for j in map(int, np.flatnonzero(np.any(mismatch > tolerance, axis=0))):
             k = int(np.argmax((mismatch / tolerance)[:, j]))
             values = (float(time[k]), float(mismatch[k, j]), float(tolerance[k, j]))
             findings.add(Violation("consistency", names[j], *values))
         for k in (0, -1):
-            for j in np.flatnonzero(np.abs(v[k]) > 1e-3 * limits.velocity):
+            for j in map(int, np.flatnonzero(np.abs(v[k]) > 1e-3 * limits.velocity)):
                 findings.add(Violation("rest", names[j], float(time[k]), float(v[k, j]), 0.0))
 
     def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:

@@ -26,11 +26,11 @@ def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
     Returns:
         Value, first and second derivative, each of shape (...).
     """
-    s = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
+    x: Array = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
     return (
-        s**3 * (10.0 - 15.0 * s + 6.0 * s**2),
-        30.0 * s**2 * (1.0 - s) ** 2,
-        60.0 * s * (1.0 - s) * (1.0 - 2.0 * s),
+        x**3 * (10.0 - 15.0 * x + 6.0 * x**2),
+        30.0 * x**2 * (1.0 - x) ** 2,
+        60.0 * x * (1.0 - x) * (1.0 - 2.0 * x),
     )
 
 
