@@ -24,11 +24,11 @@ def autocovariance(residual: ArrayLike, starts: Sequence[int], max_lag: int) -> 
     total, count = np.zeros(max_lag + 1), 0
     for part in stretches(starts, len(e)):
         piece = e[part]
-        count += len(piece)
+        count += int(np.count_nonzero(piece))  # an exact zero is an equation that was left out
         size = scipy.fft.next_fast_len(len(piece) + max_lag + 1, real=True)
         spectrum = np.abs(scipy.fft.rfft(piece, size)) ** 2
         total += scipy.fft.irfft(spectrum, size)[: max_lag + 1]
-    return total / count
+    return total / max(count, 1)
 
 
 def correlation_lag(gamma: Array) -> int:

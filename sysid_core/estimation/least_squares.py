@@ -46,13 +46,19 @@ class RobustLoss(str, Enum):
 
 
 def joint_weights(residual: Array, floor: Array) -> Array:
-    """Inverse residual variance per joint, (K, n) to (n,); `floor` keeps exact data finite."""
-    return 1.0 / np.maximum(np.mean(residual**2, axis=0), floor)
+    """Inverse residual variance per joint, (K, n) to (n,); `floor` keeps exact data finite.
+
+    Exact zeros are equations that were left out (both sides zero): they don't count.
+    """
+    used = np.maximum(np.count_nonzero(residual, axis=0), 1)
+    return 1.0 / np.maximum(np.sum(residual**2, axis=0) / used, floor)
 
 
 def robust_weights(residual: Array, loss: RobustLoss, floor: Array) -> Array:
     """Weights of every residual with a scale from the median, shape (K, n)."""
-    sigma = np.maximum(1.4826 * np.median(np.abs(residual), axis=0), np.sqrt(floor))
+    used = np.where(residual != 0.0, np.abs(residual), np.nan)  # zeros: left out, see above
+    used[0] = np.where(np.isnan(used).all(axis=0), 0.0, used[0])
+    sigma = np.maximum(1.4826 * np.nanmedian(used, axis=0), np.sqrt(floor))
     return loss.weights(residual / sigma) / sigma**2
 
 

@@ -288,8 +288,7 @@ def _assembly(chain: ClosedChain, q: Array) -> Assembly:
     c = np.abs(loop_residual(chain, q))
     edges = np.cumsum([0] + [loop.size for loop in chain.loops])
     per_loop = np.stack(
-        [c[:, i:j].max(axis=1) for i, j in itertools.pairwise(edges)]
-        or [np.zeros(len(q))],
+        [c[:, i:j].max(axis=1) for i, j in itertools.pairwise(edges)] or [np.zeros(len(q))],
         axis=1,
     )
     return Assembly(q, np.all(per_loop <= ASSEMBLY_TOLERANCE, axis=1), per_loop)

@@ -1,0 +1,149 @@
+r"""Identification of closed chains: friction and drives alone, or everything.
+
+Zhang, Haugk, Vasudevan 2024, section III, as the convex program that it is: nothing depends on an
+initial guess. Legs: inertial parameters are held at the manufacturer's values. Arms and open
+chains are chains without loops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.constrained_equations import (
+    ConstrainedEquations,
+    ConstrainedProcessing,
+    drives_from_values,
+)
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.identification import Estimator
+from sysid_core.estimation.least_squares import Weighting
+from sysid_core.estimation.physical_arm import PhysicalArm
+from sysid_core.robot import DRIVE_NAMES, ClosedChain, is_physically_consistent
+from sysid_core.signals import Recording
+
+
+def identify_constrained(
+    recordings: Recording | Sequence[Recording],
+    chain: ClosedChain,
+    *,
+    inertials: bool = False,
+    drives: Sequence[str] | None = None,
+    measured: Sequence[str] = (),
+    processing: ConstrainedProcessing | None = None,
+    estimator: Estimator | None = None,
+) -> Estimate:
+    """Identify a closed (or open) chain from recordings of its actuated joints.
+
+    Args:
+        recordings: One or several runs; they are fitted together.
+        chain: The mechanism; its inertial parameters are held fixed unless `inertials`.
+        inertials: Whether the inertial parameters are estimated too.
+        drives: Joints whose friction and drive are estimated; default: the actuated ones. Others
+            keep the chain's values.
+        measured: Passive joints whose encoders are used as well.
+        processing: Filters and decimation.
+        estimator: Default: physically consistent least squares with robust weights.
+
+    Returns:
+        Drive parameters `joint.F_c` …, and with `inertials` those of all links before them.
+
+    Raises:
+        SignalError: Joints or torques are missing in the recording.
+        ModelError: Loops don't assemble at the recorded positions.
+        EstimationError: The robot doesn't move.
+    """
+    runs = [recordings] if isinstance(recordings, Recording) else list(recordings)
+    names = None if drives is None else tuple(drives)
+    equations = ConstrainedEquations.build(chain, runs, processing, drives=names, measured=measured)
+    if equations.processing.estimate_delay:
+        equations = equations.without_delay()
+    return identify_constrained_equations(equations, inertials=inertials, estimator=estimator)
+
+
+def identify_constrained_equations(
+    equations: ConstrainedEquations,
+    *,
+    inertials: bool = False,
+    estimator: Estimator | None = None,
+) -> Estimate:
+    """As `identify_constrained`, with the motions at hand (to compare estimators)."""
+    chain = equations.chain
+    estimator = estimator or PhysicalArm(weighting=Weighting.ROBUST)
+    estimate = estimator.fit(equations.regression(inertials=inertials))
+    consistent = dict(estimate.consistent)
+    if not inertials:
+        fixed = is_physically_consistent(chain.model.pi)
+        consistent = {
+            body: bool(ok) for body, ok in zip(chain.model.body_names, fixed, strict=True)
+        }
+    return replace(
+        estimate,
+        method=f"constrained-{estimate.method}",
+        consistent=consistent,
+        robot=chain.name,
+        urdf_hash=chain.model.urdf_hash,
+        source=equations.source,
+        notes=(*estimate.notes, *_notes(equations, inertials)),
+    )
+
+
+def identified_chain(chain: ClosedChain, estimate: Estimate) -> ClosedChain:
+    """The chain with the values of an estimate; what it doesn't hold keeps the chain's.
+
+    Raises:
+        EstimationError: The estimate has nothing of this chain.
+    """
+    values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+    joints = [name for name in chain.model.joint_names if f"{name}.{DRIVE_NAMES[0]}" in values]
+    found = {
+        joint: replace(
+            drive,
+            gear_ratio=chain.drive(joint).gear_ratio,
+            torque_limit=chain.drive(joint).torque_limit,
+        )
+        for joint, drive in drives_from_values(joints, values).items()
+    }
+    bodies = chain.model.body_names
+    has_inertials = all(f"{body}.m" in values for body in bodies)
+    if not found and not has_inertials:
+        raise EstimationError(
+            f"The estimate has neither drives nor masses of '{chain.name}'.",
+            remedy="Give the estimate of this robot, with full parameters.",
+        )
+    out = chain.with_drives(found)
+    if has_inertials:
+        out = out.with_model(
+            chain.model.with_pi(estimate.values[: 10 * len(bodies)].reshape(-1, 10))
+        )
+    return out
+
+
+def _notes(equations: ConstrainedEquations, inertials: bool) -> tuple[str, ...]:
+    chain = equations.chain
+    notes = []
+    if np.isfinite(equations.delay_sd):
+        notes.append(
+            f"Torques were reported {1e3 * equations.delay:+.3f} ms late"
+            f" (sd {1e3 * equations.delay_sd:.3f} ms); taken out before the fit."
+        )
+    slow = equations.slow_share()
+    worst = max(slow, key=lambda joint: slow[joint])
+    if slow[worst] > 0.0:
+        notes.append(
+            f"Equations of joints slower than {equations.processing.dead_band} rad/s were left out"
+            f" (stiction): {100 * np.mean(list(slow.values())):.0f} % of all, most at"
+            f" {worst} ({100 * slow[worst]:.0f} %)."
+        )
+    if not inertials:
+        notes.append("Inertial parameters were held at the description's values.")
+    passive = [joint for joint in chain.passive if joint not in equations.drives]
+    if passive:
+        notes.append(
+            f"Friction of {len(passive)} passive joints was held at its nominal value; what is"
+            " wrong with it shows up in the drives of the same loop."
+        )
+    return tuple(notes)

@@ -1,0 +1,444 @@
+r"""From recordings of a closed chain to its measurement equations, `u = G^T W theta`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.errors import EstimationError, SignalError
+from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
+from sysid_core.estimation.regression import Regression
+from sysid_core.excitation import motion_box
+from sysid_core.robot import (
+    DRIVE_NAMES,
+    Array,
+    ClosedChain,
+    ConstrainedMotion,
+    Drive,
+    constrained_motion,
+    constrained_parameter_names,
+    constrained_parameter_units,
+    constrained_torques,
+    project_positions,
+    project_velocities,
+    projected_drive_regressor,
+    projected_inertial_regressor,
+)
+from sysid_core.signals import (
+    EffortKind,
+    JointStream,
+    Recording,
+    ZeroPhaseFilter,
+    central_difference,
+    resample,
+    split_at_gaps,
+)
+
+_BLOCK = 4000  # samples whose regressor is held at once
+
+
+@dataclass(frozen=True)
+class ConstrainedProcessing:
+    r"""What is done to recordings of a closed chain before the fit.
+
+    `matched`: the regressor is built at the recording's own rate; then regressor and torque pass
+    the same filter and are decimated. The filter is linear, so `u = G^T W theta` stays true and
+    nothing is biased. `paper`: velocity, acceleration and torque pass filters of their own, the
+    regressor is built from what remains (Zhang et al. 2024, section IV-B).
+
+    Attributes:
+        kind: `matched` or `paper`.
+        cutoff_hz: Of the matched filter.
+        velocity_hz: Cut-off for velocities, `paper` only.
+        acceleration_hz: Cut-off for accelerations, `paper` only.
+        torque_hz: Cut-off for torques, `paper` only.
+        decimation: Every how many samples are kept, `paper` only; `matched` keeps five samples per
+            period of its cut-off.
+        end_trim: Cut at both ends, where filters are spoilt [s].
+        max_gap: Longer gaps split the recording [s].
+        dead_band: Equations of a joint are dropped while it is slower: there stiction, which is
+            anything between -F_c and F_c, takes the place of friction [rad/s].
+        estimate_delay: Whether the delay of the reported torques is estimated and taken out.
+    """
+
+    kind: str = "matched"
+    cutoff_hz: float = 20.0
+    velocity_hz: float = 18.0
+    acceleration_hz: float = 15.0
+    torque_hz: float = 33.0
+    decimation: int = 10
+    end_trim: float = 0.3
+    max_gap: float = 0.1
+    dead_band: float = 0.02
+    estimate_delay: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("matched", "paper"):
+            raise EstimationError(
+                f"Processing '{self.kind}' is unknown.", remedy="Choose 'matched' or 'paper'."
+            )
+
+    @classmethod
+    def of_the_paper(cls) -> ConstrainedProcessing:
+        """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
+        return cls(kind="paper", end_trim=0.0, dead_band=0.0, estimate_delay=False)
+
+
+@dataclass(frozen=True, eq=False)
+class _Stretch:
+    motion: ConstrainedMotion
+    effort: Array
+    rate_hz: float
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedEquations:
+    """Recordings of a closed chain, ready to be turned into measurement equations.
+
+    Attributes:
+        chain: With the parameters that stay fixed, and the prior of those that don't.
+        stretches: Consistent motions with their torques, without gaps.
+        processing: Filters and decimation.
+        drives: Joints whose friction and drive are estimated.
+        delay: How late the torques were reported, taken out already [s].
+        delay_sd: Its standard deviation (NaN where it wasn't estimated) [s].
+        source: The recordings.
+    """
+
+    chain: ClosedChain
+    stretches: tuple[_Stretch, ...]
+    processing: ConstrainedProcessing
+    drives: tuple[str, ...]
+    delay: float = 0.0
+    delay_sd: float = float("nan")
+    source: str = ""
+
+    @classmethod
+    def build(
+        cls,
+        chain: ClosedChain,
+        recordings: Sequence[Recording],
+        processing: ConstrainedProcessing | None = None,
+        *,
+        drives: tuple[str, ...] | None = None,
+        measured: Sequence[str] = (),
+    ) -> ConstrainedEquations:
+        """Read recordings; dependent joints follow from the loops.
+
+        Args:
+            chain: The mechanism.
+            recordings: Runs of it, all fitted together.
+            processing: Filters and decimation.
+            drives: Joints whose friction and drive are estimated; default: the actuated ones.
+            measured: Passive joints whose encoders are used beside the actuated ones.
+
+        Raises:
+            SignalError: Joints or efforts are missing, or efforts aren't torques.
+            ModelError: The loops don't assemble at the recorded positions.
+        """
+        processing = processing or ConstrainedProcessing()
+        if not recordings:
+            raise EstimationError("There is no recording to identify from.")
+        stretches = [
+            _stretch(chain, piece, tuple(measured), processing)
+            for recording in recordings
+            for piece in _pieces(chain, recording, tuple(measured), processing)
+        ]
+        if not stretches:
+            raise SignalError(
+                "The recordings are too short: nothing is left after the ends are cut.",
+                remedy="Record a second or more without gaps.",
+            )
+        return cls(
+            chain=chain,
+            stretches=tuple(stretches),
+            processing=processing,
+            drives=tuple(drives) if drives is not None else chain.actuated,
+            source=", ".join(dict.fromkeys(r.source for r in recordings if r.source)),
+        )
+
+    def without_delay(self, rounds: int = 4) -> ConstrainedEquations:
+        r"""Estimate the torques' delay d and take it out.
+
+        To first order `u(t) = e(t + d) = e + d ė` for reported torques e, so d is one more
+        parameter of a linear fit; shifting and repeating removes what first order leaves.
+        """
+        equations = self
+        for _ in range(rounds):
+            change, sd = _delay(equations.regression(inertials=False, rate=True))
+            late = equations.delay + change
+            moved = tuple(
+                replace(stretch, effort=_shifted(stretch.effort, stretch.rate_hz, change))
+                for stretch in equations.stretches
+            )
+            equations = replace(equations, stretches=moved, delay=late, delay_sd=sd)
+            if abs(change) < 1e-3:  # first order is exact enough: the rest is below a microsecond
+                break
+        return equations
+
+    def regression(self, *, inertials: bool, rate: bool = False) -> Regression:
+        """Filtered, trimmed and decimated equations.
+
+        Args:
+            inertials: Whether the inertial parameters are among the columns; otherwise the
+                chain's own are taken out of the torques.
+            rate: Whether the torques' rate is the last column (for the delay).
+        """
+        chain, p = self.chain, self.processing
+        blocks, torques, starts, count, lost = [], [], [], 0, []
+        for stretch in self.stretches:
+            W, u, slow = self._filtered(stretch, inertials)
+            if rate:
+                e = ZeroPhaseFilter(p.cutoff_hz).apply(stretch.effort, stretch.rate_hz)
+                e_dot = central_difference(e, stretch.rate_hz)[_kept(len(e), stretch.rate_hz, p)]
+                W = np.concatenate([W, -e_dot[:, :, None]], axis=2)
+            W[slow], u[slow] = 0.0, 0.0
+            lost.append(slow)
+            blocks.append(W)
+            torques.append(u)
+            starts.append(count)
+            count += len(u)
+        W, u = np.concatenate(blocks), np.concatenate(torques)
+        if np.mean(np.concatenate(lost)) > 0.95:
+            raise EstimationError(
+                f"No joint of '{chain.name}' moves faster than {p.dead_band} rad/s.",
+                remedy="Move the robot, or lower the dead band.",
+            )
+        names = constrained_parameter_names(chain, self.drives)
+        units = constrained_parameter_units(chain, self.drives)
+        split = 10 * chain.model.n_bodies
+        first = 0 if inertials else split
+        friction = W[:, :, split - first :]
+        massless = tuple(
+            body
+            for body, pi in zip(chain.model.body_names, chain.model.pi, strict=True)
+            if not np.any(pi)
+        )
+        extra = ("effort.delay",) if rate else ()
+        n_drive = 4 * len(self.drives) + len(extra)
+        non_negative = np.tile([True, True, True, False], len(self.drives))
+        return Regression(
+            Y=W,
+            tau=u,
+            names=names[first:] + extra,
+            units=units[first:] + (("s",) if rate else ()),
+            rows=chain.actuated,
+            bodies=chain.model.body_names if inertials else (),
+            prior=np.concatenate(
+                [chain.model.pi.ravel() if inertials else np.empty(0), np.zeros(n_drive)]
+            ),
+            prior_sd=np.concatenate(
+                [
+                    inertial_scale(chain.model) if inertials else np.empty(0),
+                    friction_scale(friction, u),
+                ]
+            ),
+            non_negative=np.concatenate(
+                [
+                    np.zeros(split - first, dtype=bool),
+                    non_negative,
+                    np.zeros(len(extra), dtype=bool),
+                ]
+            ),
+            structure=np.eye(W.shape[2])
+            if rate  # nothing but the delay is read from that fit
+            else structural_rows(chain, self.drives, inertials=inertials),
+            starts=tuple(starts),
+            massless=massless if inertials else (),
+        )
+
+    def slow_share(self) -> dict[str, float]:
+        """Share of each actuated joint's equations that were dropped as too slow."""
+        slow = np.concatenate([self._slow(s) for s in self.stretches])
+        return dict(zip(self.chain.actuated, slow.mean(axis=0).tolist(), strict=True))
+
+    def _slow(self, stretch: _Stretch) -> Array:
+        p, rate = self.processing, stretch.rate_hz
+        keep = _kept(len(stretch.effort), rate, p)
+        v_a = stretch.motion.v[:, self.chain.actuated_columns]
+        if p.dead_band <= 0.0:
+            return np.zeros((len(range(*keep.indices(len(v_a)))), v_a.shape[1]), dtype=bool)
+        low_pass = ZeroPhaseFilter(p.cutoff_hz)
+        inside = (np.abs(low_pass.apply(v_a, rate)) < p.dead_band).astype(float)
+        return (low_pass.apply(inside, rate) > 0.1)[keep]
+
+    def _filtered(self, stretch: _Stretch, inertials: bool) -> tuple[Array, Array, Array]:
+        p, rate, chain = self.processing, stretch.rate_hz, self.chain
+        keep = _kept(len(stretch.effort), rate, p)
+        known = _without_drives(chain, self.drives, inertials)
+        if p.kind == "paper":
+            motion = _smoothed(stretch.motion, rate, p).rows(keep)
+            u = ZeroPhaseFilter(p.torque_hz).apply(stretch.effort, rate)[keep]
+            W = _columns(chain, motion, self.drives, inertials)
+            return W, u - constrained_torques(known, motion), self._slow(stretch)
+        low_pass = ZeroPhaseFilter(p.cutoff_hz)
+        u = low_pass.apply(stretch.effort - constrained_torques(known, stretch.motion), rate)[keep]
+        return self._matched_columns(stretch, inertials, low_pass, keep), u, self._slow(stretch)
+
+    def _matched_columns(
+        self, stretch: _Stretch, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
+    ) -> Array:
+        """Regressor at full rate, filtered and decimated; in blocks that overlap by the filter."""
+        rate, K = stretch.rate_hz, len(stretch.effort)
+        margin = int(np.ceil(4.0 * low_pass.settling_time() * rate))
+        wanted = np.arange(*keep.indices(K))
+        out = []
+        for begin in range(0, K, _BLOCK):
+            inside = wanted[(wanted >= begin) & (wanted < begin + _BLOCK)]
+            if not len(inside):
+                continue
+            low, high = max(0, begin - margin), min(K, begin + _BLOCK + margin)
+            W = _columns(self.chain, stretch.motion.rows(slice(low, high)), self.drives, inertials)
+            out.append(low_pass.apply(W, rate)[inside - low])
+        return np.concatenate(out)
+
+
+def structural_rows(
+    chain: ClosedChain,
+    drives: tuple[str, ...],
+    *,
+    inertials: bool = True,
+    seed: int = 7,
+    n_samples: int = 120,
+) -> Array:
+    """Triangular factor of the projected regressor at random consistent states, shape (p, p).
+
+    Args:
+        chain: The mechanism.
+        drives: Joints with friction and drive columns.
+        inertials: Whether the inertial columns are there.
+        seed: Of the states.
+        n_samples: How many.
+    """
+    rng = np.random.default_rng(seed)
+    box = motion_box(chain, rng)
+    q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
+    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
+    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    W = _columns(chain, motion, drives, inertials)
+    return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))
+
+
+def _columns(
+    chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...], inertials: bool
+) -> Array:
+    friction = projected_drive_regressor(chain, motion, drives)
+    if not inertials:
+        return friction
+    return np.concatenate([projected_inertial_regressor(chain, motion), friction], axis=2)
+
+
+def _without_drives(chain: ClosedChain, drives: tuple[str, ...], inertials: bool) -> ClosedChain:
+    """The chain with what is known only: estimated drives, and perhaps all masses, are zero."""
+    known = chain.with_drives({joint: Drive() for joint in drives})
+    return (
+        known.with_model(chain.model.with_pi(np.zeros_like(chain.model.pi))) if inertials else known
+    )
+
+
+def _kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
+    trim = min(int(processing.end_trim * rate_hz), K // 8)
+    step = processing.decimation
+    if processing.kind == "matched":
+        step = max(1, int(rate_hz / (5.0 * processing.cutoff_hz)))
+    return slice(trim, K - trim, step)
+
+
+def _pieces(
+    chain: ClosedChain,
+    recording: Recording,
+    measured: tuple[str, ...],
+    processing: ConstrainedProcessing,
+) -> list[JointStream]:
+    stream = recording.joints
+    if stream.effort is None or stream.effort_kind not in (
+        EffortKind.ACTUATOR_TORQUE,
+        EffortKind.LINK_TORQUE,
+    ):
+        raise SignalError(
+            f"The efforts of '{recording.source}' are '{stream.effort_kind.value}', not torques.",
+            remedy="Declare `effort_kind: actuator_torque` if they are, or multiply currents by the"
+            " drive gains first.",
+        )
+    passive = [joint for joint in measured if joint not in stream.names]
+    if passive:
+        raise SignalError(
+            f"The recording '{recording.source}' has no passive joints {passive}; it has"
+            f" {list(stream.names)}.",
+            remedy="Leave them out of the measured joints: the loops give them then.",
+            missing=passive,
+        )
+    ordered = stream.ordered((*chain.actuated, *measured))
+    pieces = split_at_gaps(ordered, processing.max_gap)
+    return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
+
+
+def _stretch(
+    chain: ClosedChain,
+    stream: JointStream,
+    measured: tuple[str, ...],
+    processing: ConstrainedProcessing,
+) -> _Stretch:
+    rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
+    even = resample(stream, rate)
+    n_a = chain.n_actuated
+    if even.v is None:
+        low_pass = ZeroPhaseFilter(min(3.0 * processing.cutoff_hz, 0.4 * rate))
+        v = central_difference(low_pass.apply(even.q, rate), rate)
+    else:
+        v = even.v
+    assert even.effort is not None  # checked by _pieces
+    if measured:
+        q = project_positions(chain, even.names, even.q)
+        v_a = project_velocities(chain, q, even.names, v)
+        motion = constrained_motion(
+            chain, q[:, chain.actuated_columns], v_a, central_difference(v_a, rate), q=q
+        )
+    else:
+        motion = constrained_motion(
+            chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
+        )
+    return _Stretch(motion, even.effort[:, :n_a], rate)
+
+
+def _smoothed(
+    motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing
+) -> ConstrainedMotion:
+    return ConstrainedMotion(
+        q=motion.q,
+        v=ZeroPhaseFilter(p.velocity_hz).apply(motion.v, rate),
+        a=ZeroPhaseFilter(p.acceleration_hz).apply(motion.a, rate),
+        G=motion.G,
+    )
+
+
+def _shifted(effort: Array, rate_hz: float, delay: float) -> Array:
+    """`e(t + delay)`, held at the ends."""
+    k = np.arange(len(effort))
+    return np.column_stack([np.interp(k + delay * rate_hz, k, column) for column in effort.T])
+
+
+def _delay(regression: Regression) -> tuple[float, float]:
+    """Value and standard deviation of the last column's parameter, by joint-weighted fits."""
+    n, p = regression.Y.shape[1:]
+    weights = np.ones(n)
+    for _ in range(4):
+        rows = (regression.Y * np.sqrt(weights)[:, None]).reshape(-1, p)
+        target = (regression.tau * np.sqrt(weights)).ravel()
+        scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+        values = np.linalg.lstsq(rows / scale, target, rcond=1e-10)[0] / scale
+        residual = regression.tau - regression.Y @ values
+        weights = 1.0 / np.maximum(np.mean(residual**2, axis=0), 1e-20)
+    R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
+    return float(values[-1]), float(1.0 / max(abs(R[-1, -1]), 1e-300))
+
+
+def drives_from_values(joints: Sequence[str], values: dict[str, float]) -> dict[str, Drive]:
+    """Drives of joints from parameters called `joint.F_c` and so on."""
+    return {
+        joint: Drive(**{key: values[f"{joint}.{key}"] for key in DRIVE_NAMES})
+        for joint in joints
+        if all(f"{joint}.{key}" in values for key in DRIVE_NAMES)
+    }
