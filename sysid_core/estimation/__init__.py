@@ -34,6 +34,7 @@ from sysid_core.estimation.motion_belief import (
     MotionBelief,
     SplineMotion,
     WhiteMotion,
+    filtered_motion_covariance,
     wrench_sensitivity,
 )
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
@@ -70,6 +71,18 @@ from sysid_core.estimation.regression import (
     solve_compressed,
 )
 from sysid_core.estimation.running_map import RunningMAP
+from sysid_core.estimation.sequential import (
+    LockedTorque,
+    SequentialFit,
+    SequentialLeastSquares,
+    Unexcited,
+)
+from sysid_core.estimation.sequential_motion import (
+    SequentialIdentification,
+    identify_sequentially,
+    motion_segments,
+    moving_joints,
+)
 from sysid_core.estimation.total_least_squares import RecursiveTotalLeastSquares
 
 __all__ = [
@@ -92,6 +105,7 @@ __all__ = [
     "JointSplines",
     "LeastSquares",
     "LoadedArm",
+    "LockedTorque",
     "MotionBelief",
     "OnlinePayload",
     "OrdinaryLeastSquares",
@@ -113,8 +127,12 @@ __all__ = [
     "RobustLoss",
     "RunningMAP",
     "SensorModel",
+    "SequentialFit",
+    "SequentialIdentification",
+    "SequentialLeastSquares",
     "SplineBasis",
     "SplineMotion",
+    "Unexcited",
     "Verdict",
     "Weighting",
     "WhiteMotion",
@@ -123,6 +141,7 @@ __all__ = [
     "correlated_information",
     "drive_gains_from_targets",
     "dynamism",
+    "filtered_motion_covariance",
     "friction_scale",
     "full_parameters",
     "identified_chain",
@@ -130,7 +149,10 @@ __all__ = [
     "identify_constrained",
     "identify_constrained_equations",
     "identify_equations",
+    "identify_sequentially",
     "inertial_scale",
+    "motion_segments",
+    "moving_joints",
     "payload_torque_regressor",
     "pseudo_inertia_expression",
     "replay_payload",

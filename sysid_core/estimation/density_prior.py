@@ -48,7 +48,7 @@ class DensityPrior:
     """
 
     shape: Shape
-    contrast: float = 0.5
+    contrast: float = 0.7
 
     def __post_init__(self) -> None:
         if not self.contrast > 0:

@@ -107,6 +107,8 @@ def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tup
         t = 1.0
         while (trial := value(pi + t * step)) > current - 1e-4 * t * decrement and t > 1e-12:
             t *= 0.5
+        if t <= 1e-12 and decrement < 1e-6 * (1.0 + abs(current)):
+            return pi, H  # at the limit of the arithmetic
         pi, current = pi + t * step, trial
     raise SolverError(
         "The entropic regression did not converge.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,8 +11,24 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.payload import PayloadInformation, PayloadSummary, summarise_payload
-from sysid_core.estimation.point_mass import PointMassDiscretization
+from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.estimation.running_map import RunningMAP
 from sysid_core.robot import Array, Shape
+
+
+class InformationEstimator(Protocol):
+    """A payload estimator that needs the compressed data only."""
+
+    @property
+    def method(self) -> str:
+        """Name in reports."""
+
+    @property
+    def dynamism_scale(self) -> float:
+        """`c_1` with which the data must be compressed."""
+
+    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+        """Estimate from compressed data."""
 
 
 class PayloadState(str, Enum):
@@ -31,7 +48,9 @@ class OnlinePayload:
 
     Args:
         shape: Of the object, in the sensor frame.
-        estimator: What solves; the default is `PointMassDiscretization(shape)`.
+        estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
+            `RunningMAP`, the default estimator in running form.
+        sensor: What the sensor's errors may be, for the default estimator.
         mass_tolerance: Mass counts as known below this relative standard deviation.
         com_tolerance: COM counts as known below this part of the shape's largest length.
         inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
@@ -40,22 +59,31 @@ class OnlinePayload:
     def __init__(
         self,
         shape: Shape,
-        estimator: PointMassDiscretization | None = None,
+        estimator: InformationEstimator | None = None,
         *,
-        mass_tolerance: float = 0.02,
+        sensor: SensorModel | None = None,
+        mass_tolerance: float = 0.03,
         com_tolerance: float = 0.02,
         inertia_tolerance: float = 0.15,
     ) -> None:
         self.shape = shape
-        self.estimator = estimator or PointMassDiscretization(shape)
+        self.estimator = estimator
+        self._running = RunningMAP(shape, sensor=sensor)
         self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
         self.reset()
 
     def reset(self) -> None:
         """Forget all samples."""
-        self.information = PayloadInformation(self.estimator.dynamism_scale)
+        self._running.reset()
+        scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
+        self._own_information = PayloadInformation(scale)
         self._last_stamp: float | None = None
         self._estimate: Estimate | None = None
+
+    @property
+    def information(self) -> PayloadInformation:
+        """The samples so far, compressed: any estimator can be asked from it."""
+        return self._running.information if self.estimator is None else self._own_information
 
     @property
     def n_samples(self) -> int:
@@ -70,6 +98,7 @@ class OnlinePayload:
         alpha: ArrayLike,
         a_proper: ArrayLike,
         gravity: ArrayLike,
+        motion_covariance: ArrayLike | None = None,
     ) -> None:
         """Take one sample, all vectors in the axes of the sensor.
 
@@ -80,6 +109,8 @@ class OnlinePayload:
             alpha: Angular acceleration, shape (3,) [rad/s^2].
             a_proper: Acceleration of the sensor's origin minus gravity, shape (3,) [m/s^2].
             gravity: Shape (3,) [m/s^2].
+            motion_covariance: Of (a_proper, omega, alpha), shape (9, 9), where the filter tells it
+                (`filtered_motion_covariance`); typical values when None.
 
         Raises:
             EstimationError: A value isn't finite, or time doesn't increase.
@@ -97,7 +128,10 @@ class OnlinePayload:
                 remedy="Leave it out; it was not used.",
             )
         b, omega_s, alpha_s, a, g = vectors
-        self.information.add(b, a, omega_s, alpha_s, g)
+        if self.estimator is None:
+            self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance)
+        else:
+            self._own_information.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s
         self._estimate = None
 
@@ -110,7 +144,11 @@ class OnlinePayload:
         if self._estimate is None:
             if self.n_samples == 0:
                 raise EstimationError("No samples yet.", remedy="Call `update` first.")
-            self._estimate = self.estimator.solve(self.information)
+            self._estimate = (
+                self._running.estimate()
+                if self.estimator is None
+                else self.estimator.solve(self.information)
+            )
         return self._estimate
 
     @property

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.homogeneous import weigh
 from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief, wrench_sensitivity
 from sysid_core.estimation.payload import (
     PayloadData,
@@ -27,6 +27,10 @@ from sysid_core.estimation.payload import (
     verdicts_from_prior,
 )
 from sysid_core.robot import Array, Shape, wrench_regressor
+
+# Chosen on random objects (studies.payload_objects): the first for small errors, the second for
+# standard deviations that match them.
+CONTRAST, COVARIANCE_CONTRAST = 0.7, 1.0
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,8 @@ class PayloadMAP:
         shape: Shape,
         *,
         sensor: SensorModel | None = None,
-        contrast: float = 0.5,
-        covariance_contrast: float = 1.0,
+        contrast: float = CONTRAST,
+        covariance_contrast: float = COVARIANCE_CONTRAST,
         passes: int = 6,
     ) -> None:
         self.shape = shape
@@ -90,15 +94,22 @@ class PayloadMAP:
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
         noise_sd = self._noise_sd(data)
-        pi = self._first_guess(data, belief, noise_sd)
+        if not isinstance(belief, ExactMotion):
+            # Uncertain motion is eliminated by differences; far below it, noise is lost in them.
+            force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
+            size = float(np.max(self.shape.size))
+            noise_sd = np.maximum(noise_sd, 1e-5 * force * np.repeat([1.0, size], 3))
+        compressed = PayloadInformation.from_data(data)
+        pi = self.shape.homogeneous(weigh(self.shape, compressed))
+        precision = self.nuisance_precision()
         Phi = self.prior.cells.parameters_per_mass
         for _ in range(self.passes):
             x = belief.motion()
             A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
-            U, precision = self._nuisances(data.time, A @ pi)
+            U = self.nuisance_columns(A @ pi, _rate(data.time, A @ pi))
             X = np.concatenate([U, A, (data.wrench - A @ pi)[:, :, None]], axis=2)
             information = belief.information(wrench_sensitivity(x, pi), X, noise_sd)
-            R, r, back = _eliminate(information, precision)
+            R, r, back = eliminate_nuisances(information, precision)
             new = Phi @ self.prior.most_likely_masses(R, r + R @ pi)
             step = new - pi
             u = back[:, -1] - back[:, :-1] @ step
@@ -106,9 +117,9 @@ class PayloadMAP:
             pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
-        covariance = _posterior(R, self.covariance_prior.covariance(pi[0]))
-        verdicts = verdicts_from_prior(covariance, self.covariance_prior.covariance(pi[0]))
-        compressed = PayloadInformation.from_data(data)
+        spread = self.covariance_prior.covariance(float(pi[0]))
+        covariance = posterior_covariance(R, spread)
+        verdicts = verdicts_from_prior(covariance, spread)
         return payload_estimate(
             self.method, pi, covariance, verdicts, compressed, source=data.source
         )
@@ -119,41 +130,41 @@ class PayloadMAP:
             return np.repeat(np.maximum(self.sensor.noise, 1e-12), 3)
         return white_noise_sd(data.wrench)
 
-    def _first_guess(self, data: PayloadData, belief: MotionBelief, noise_sd: Array) -> Array:
-        """Homogeneous body with the mass that the forces ask for."""
-        x = belief.motion()
-        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
-        unit = self.shape.homogeneous(1.0)
-        f, b = (A @ unit)[:, :3], data.wrench[:, :3]
-        mass = float(np.sum(f * b) / np.sum(f * f))
-        if not mass > 0:
-            raise EstimationError(
-                f"The forces ask for a mass of {mass:.4g} kg.",
-                remedy="Is the wrench that of the sensor on the object, and gravity's direction"
-                " right? Turned signs or a sensor mounted upside down look like this.",
-                mass=mass,
-            )
-        return mass * unit
+    def nuisance_precision(self) -> Array:
+        """Prior precisions of the sensor's errors, in the order of `nuisance_columns`."""
+        sensor = self.sensor
+        sd: list[float] = []
+        if max(sensor.bias) > 0:
+            sd += np.repeat(np.maximum(sensor.bias, 1e-9), 3).tolist()
+        if sensor.delay > 0:
+            sd.append(sensor.delay)
+        if sensor.gain > 0:
+            sd += [sensor.gain] * 36
+        return np.array(sd) ** -2.0 if sd else np.zeros(0)
 
-    def _nuisances(self, time: Array, wrench: Array) -> tuple[Array, Array]:
-        """Columns of the sensor's errors, shape (K, 6, u), and their prior precisions (u,)."""
-        sensor, K = self.sensor, len(time)
-        columns, sd = [], []
+    def nuisance_columns(self, wrench: Array, rate: Array) -> Array:
+        """How the sensor's errors show in the wrench.
+
+        Args:
+            wrench: Shape (K, 6).
+            rate: Its time derivative, shape (K, 6).
+
+        Returns:
+            Shape (K, 6, u): bias, delay, and the gain matrix row by row, those that are assumed.
+        """
+        sensor, K = self.sensor, len(wrench)
+        columns = [np.zeros((K, 6, 0))]
         if max(sensor.bias) > 0:
             columns.append(np.tile(np.eye(6), (K, 1, 1)))
-            sd += list(np.repeat(np.maximum(sensor.bias, 1e-9), 3))
-        if sensor.delay > 0 and K > 2:
-            columns.append(-np.gradient(wrench, time, axis=0)[:, :, None])
-            sd.append(sensor.delay)
+        if sensor.delay > 0:
+            columns.append(-rate[:, :, None])
         if sensor.gain > 0:
             unit = np.repeat([1.0, sensor.crosstalk_length], 3)
             cross = np.zeros((K, 6, 36))
             for i in range(6):
                 cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
             columns.append(cross)
-            sd += [sensor.gain] * 36
-        U = np.concatenate(columns, axis=2) if columns else np.zeros((K, 6, 0))
-        return U, np.array(sd) ** -2.0 if sd else np.zeros(0)
+        return np.concatenate(columns, axis=2)
 
 
 def white_noise_sd(wrench: Array) -> Array:
@@ -169,7 +180,12 @@ def white_noise_sd(wrench: Array) -> Array:
     return np.repeat(np.maximum(sd, np.maximum(floor, 1e-12)), 3)
 
 
-def _eliminate(information: Array, precision: Array) -> tuple[Array, Array, Array]:
+def _rate(time: Array, wrench: Array) -> Array:
+    """Time derivative, shape (K, 6)."""
+    return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
+
+
+def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
     """Nuisances (the first rows) eliminated: factor R, r with `|R step - r|`, and the way back.
 
     The nuisances that go with a step are `back[:, -1] - back[:, :-1] @ step`.
@@ -189,7 +205,7 @@ def _eliminate(information: Array, precision: Array) -> tuple[Array, Array, Arra
     return R, r, back
 
 
-def _posterior(R: Array, prior: Array) -> Array:
+def posterior_covariance(R: Array, prior: Array) -> Array:
     """`(R^T R + prior^-1)^-1` without inverting the prior."""
     S = R @ prior @ R.T + np.eye(len(R))
     gain = np.linalg.solve(S, R @ prior)

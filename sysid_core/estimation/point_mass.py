@@ -196,9 +196,8 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
         eps_abs=1e-9,
         eps_rel=1e-9,
         max_iter=20000,
-        polishing=True,
     )
-    result = solver.solve()
+    result = solver.solve(raise_error=False)
     if result.info.status not in ("solved", "solved inaccurate"):
         raise SolverError(
             f"OSQP ended the point-mass problem as '{result.info.status}'.",

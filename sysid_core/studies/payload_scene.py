@@ -17,10 +17,11 @@ from sysid_core.estimation import (
     PayloadData,
     SplineMotion,
     WhiteMotion,
+    filtered_motion_covariance,
 )
 from sysid_core.excitation.payload_motion import AMPLITUDE, frequencies_for_speed, wrist_columns
 from sysid_core.robot import Array, RobotModel, wrench_regressor
-from sysid_core.signals.kalman import KinematicBank
+from sysid_core.signals import JointStream, filter_joints
 from sysid_core.studies.payload_objects import StudyObject
 
 RATE_HZ = 100.0
@@ -139,12 +140,14 @@ class Experiment:
     Attributes:
         causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
         smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
-        belief: What is known of the motion's error.
+        belief: What is known of the smoothed motion's error.
+        covariance: Of the causal motion (a, omega, alpha), shape (K, 9, 9).
     """
 
     causal: PayloadData
     smoothed: PayloadData
     belief: MotionBelief
+    covariance: Array
 
 
 def encoder_experiment(
@@ -161,7 +164,10 @@ def encoder_experiment(
     motion = swing(speed, seconds)
     wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng)
     q = motion.q + encoder_sd * rng.normal(size=motion.q.shape)
-    causal = motion.model.frame_motion(motion.frame, *_kalman(motion.time, q, encoder_sd))
+    stamps = np.round(motion.time * 1e9).astype(np.int64)
+    filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
+    assert filtered.v is not None and filtered.a is not None
+    causal = motion.model.frame_motion(motion.frame, filtered.q, filtered.v, filtered.a)
     splines = JointSplines.fit(motion.time, q)
     belief = SplineMotion(motion.model, motion.frame, splines, motion.time)
     smooth = belief.frame_motion()
@@ -170,6 +176,7 @@ def encoder_experiment(
         make,
         replace(make, a=smooth.a, omega=smooth.omega, alpha=smooth.alpha, gravity=smooth.gravity),
         belief,
+        filtered_motion_covariance(motion.model, motion.frame, filtered),
     )
 
 
@@ -186,21 +193,5 @@ def accelerometer_experiment(
     sd = np.repeat([noise.linear_acceleration, 0.0, noise.angular_acceleration], 3)
     x = np.hstack([exact.a, exact.omega, exact.alpha]) + sd * rng.normal(size=(len(exact), 9))
     data = replace(exact, wrench=wrench, a=x[:, :3], omega=x[:, 3:6], alpha=x[:, 6:])
-    return Experiment(data, data, WhiteMotion(data.a, data.omega, data.alpha, sd))
-
-
-def _kalman(time: Array, q: Array, encoder_sd: float) -> tuple[Array, Array, Array]:
-    """Causal Kalman filter of every joint, from rest at the first reading (a cold start)."""
-    n = q.shape[1]
-    bank = KinematicBank(np.full(n, 100.0))  # jerk density [rad^2/s^5]
-    variance = max(encoder_sd, 1e-9) ** 2
-    bank.start(
-        np.column_stack([q[0], np.zeros((n, 2))]), np.tile([np.sqrt(variance), 2.0, 10.0], (n, 1))
-    )
-    out = np.empty((len(time), n, 3))
-    out[0] = bank.x
-    for k in range(1, len(time)):
-        bank.predict(float(time[k] - time[k - 1]))
-        bank.observe(0, q[k], variance)
-        out[k] = bank.x
-    return out[:, :, 0], out[:, :, 1], out[:, :, 2]
+    covariance = np.tile(np.diag(sd**2), (len(exact), 1, 1))
+    return Experiment(data, data, WhiteMotion(data.a, data.omega, data.alpha, sd), covariance)

@@ -5,7 +5,16 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import OnlinePayload, PayloadState, PointMassDiscretization
+from sysid_core.estimation import (
+    EntropicRegression,
+    HomogeneousBody,
+    OnlinePayload,
+    OrdinaryLeastSquares,
+    PayloadState,
+    PointMassDiscretization,
+    RecursiveTotalLeastSquares,
+    RunningMAP,
+)
 
 
 def feed(online, data, rows):
@@ -29,8 +38,29 @@ def test_the_same_samples_give_the_same_estimate_online_and_in_batch(rng):
     second.estimate()
     feed(second, data, range(50, len(data)))
     assert np.array_equal(first.estimate().values, second.estimate().values)
-    batch = first.estimator.fit(data)
+    batch = RunningMAP(shape).fit(data)
     assert np.allclose(first.estimate().values, batch.values, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        OrdinaryLeastSquares(),
+        RecursiveTotalLeastSquares(),
+        PointMassDiscretization(hammer_like(np.random.default_rng(0))[0]),
+        PointMassDiscretization(hammer_like(np.random.default_rng(0))[0], squared=True),
+        EntropicRegression(hammer_like(np.random.default_rng(0))[0]),
+        HomogeneousBody(hammer_like(np.random.default_rng(0))[0]),
+    ],
+    ids=lambda estimator: estimator.method,
+)
+def test_every_estimator_runs_online_as_in_batch(estimator, rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    online = OnlinePayload(shape, estimator)
+    feed(online, data, range(len(data)))
+    batch = estimator.fit(data)
+    assert np.allclose(online.estimate().values, batch.values, rtol=0, atol=1e-9)
 
 
 def test_the_state_advances_from_collecting_to_known(rng):
