@@ -46,6 +46,7 @@ class SequentialFit:
         estimate: In base parameters, comparable with every other estimator's.
         constants: Names of the q minimal constants and friction parameters that were solved for.
         units: Of each.
+        joints: The joint that each belongs to.
         values: Shape (q,).
         solution: The recursion: covariance, its shares, steps.
         prior_covariance: Natural scale of the constants, shape (q, q).
@@ -56,6 +57,7 @@ class SequentialFit:
     estimate: Estimate
     constants: tuple[str, ...]
     units: tuple[str, ...]
+    joints: tuple[str, ...]
     values: Array
     solution: BackwardSolution
     prior_covariance: Array
@@ -68,7 +70,7 @@ class SequentialFit:
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:
-        """Share of each constant's variance that comes from each step, shape (n_steps, q)."""
+        """Share of each constant's variance that each step's noise causes, (n_steps, q)."""
         variance = np.diagonal(self.solution.shares, axis1=1, axis2=2)
         total = np.maximum(np.diag(self.solution.covariance), 1e-300)
         return np.asarray(variance / total)
@@ -81,6 +83,7 @@ class _Solvable:
     Y: Array
     names: tuple[str, ...]
     units: tuple[str, ...]
+    joints: tuple[str, ...]
     prior: Array
     prior_covariance: Array
     to_base: Array
@@ -139,10 +142,11 @@ class SequentialLeastSquares:
         system = _solvable(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.rows)
-        blocks, rms, condition_rows = [], {}, []
+        blocks: list[StepRows] = []
+        condition_rows: list[Array] = []
         for j in reversed(range(n)):
             rows = usable[:, j]
-            block, residual = _compress_joint(
+            block = _compress_joint(
                 regression.rows[j],
                 system.Y[rows, j],
                 regression.tau[rows, j],
@@ -150,8 +154,8 @@ class SequentialLeastSquares:
                 self.max_lag,
             )
             blocks.append(block)
-            condition_rows.append(block.rows / np.sqrt(np.mean(np.diag(block.noise)) or 1.0))
-            rms[regression.rows[j]] = residual
+            if len(block.rows):
+                condition_rows.append(block.rows / np.sqrt(np.mean(np.diag(block.noise))))
         solution = solve_backward(blocks, system.prior, system.prior_covariance)
         ratios = scipy.linalg.eigh(solution.covariance, system.prior_covariance, eigvals_only=True)
         open_names = _open_constants(solution, system)
@@ -185,6 +189,7 @@ class SequentialLeastSquares:
             estimate=estimate,
             constants=system.names,
             units=system.units,
+            joints=system.joints,
             values=solution.x,
             solution=solution,
             prior_covariance=system.prior_covariance,
@@ -251,6 +256,8 @@ def _solvable(minimal: MinimalConstants, regression: Regression) -> _Solvable:
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
     names = minimal.names + regression.names[n_inertial:]
     units = minimal.units + regression.units[n_inertial:]
+    bodies = tuple(regression.rows[body] for body in minimal.bodies)
+    joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
     # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
     groups = sampled_base_parameters(regression.structure @ lift, names)
     chosen = list(groups.independent)
@@ -266,6 +273,7 @@ def _solvable(minimal: MinimalConstants, regression: Regression) -> _Solvable:
         Y=Y,
         names=tuple(names[i] for i in chosen),
         units=tuple(units[i] for i in chosen),
+        joints=tuple(joints[i] for i in chosen),
         prior=from_full @ regression.prior,
         prior_covariance=(from_full * regression.prior_sd**2) @ from_full.T,
         to_base=regression.base.regrouping @ lift[:, chosen],
@@ -274,7 +282,7 @@ def _solvable(minimal: MinimalConstants, regression: Regression) -> _Solvable:
 
 def _compress_joint(
     name: str, Y: Array, tau: Array, starts: tuple[int, ...], max_lag: int
-) -> tuple[StepRows, float]:
+) -> StepRows:
     """One joint's rows (K, p) and torques (K,) as a few equations with their noise."""
     K, p = Y.shape
     scale = np.linalg.norm(Y, axis=0)
@@ -282,7 +290,7 @@ def _compress_joint(
     Q, s, Vt = np.linalg.svd(Y / scale, full_matrices=False)
     m = int(np.sum(s > 1e-11 * s[0])) if s.size and s[0] > 0 else 0
     if m == 0:
-        return StepRows(name, np.zeros((0, p)), np.zeros(0), np.zeros((0, 0))), 0.0
+        return StepRows(name, np.zeros((0, p)), np.zeros(0), np.zeros((0, 0)))
     if m >= K:
         raise EstimationError(
             f"Joint '{name}' has {K} torque samples for {m} unknowns.",
@@ -298,7 +306,7 @@ def _compress_joint(
     # Rounding must not make the noise singular.
     lam, U = np.linalg.eigh(noise)
     noise = (U * np.maximum(lam, 1e-3 * variance)) @ U.T
-    return StepRows(name, (s[:, None] * Vt) * scale, values, noise), float(np.sqrt(variance))
+    return StepRows(name, (s[:, None] * Vt) * scale, values, noise)
 
 
 def _starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:

@@ -33,6 +33,13 @@ from sysid_core.excitation.payload_motion import (
     payload_information,
     plan_payload_motion,
 )
+from sysid_core.excitation.sequential import (
+    SequentialPlan,
+    plan_sequential,
+)
+from sysid_core.excitation.sequential_moves import (
+    Move,
+)
 from sysid_core.excitation.trajectory import Segment, Trajectory
 from sysid_core.excitation.transfer import (
     minimum_jerk,
@@ -56,10 +63,12 @@ __all__ = [
     "MotionCheck",
     "MotionChecker",
     "MotionLimits",
+    "Move",
     "PathFollower",
     "PayloadPlan",
     "RobotGeometry",
     "Segment",
+    "SequentialPlan",
     "Trajectory",
     "Violation",
     "assembly_map",
@@ -76,6 +85,7 @@ __all__ = [
     "payload_information",
     "plan_loop_excitation",
     "plan_payload_motion",
+    "plan_sequential",
     "plan_transfer",
     "sine_trajectory",
     "straight_move",

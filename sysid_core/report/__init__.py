@@ -14,19 +14,35 @@ from sysid_core.report.identification import (
     prediction_table,
 )
 from sysid_core.report.payload import comparison_rows, payload_errors, payload_report
+from sysid_core.report.sequential import (
+    STEP_COLUMNS,
+    add_sequential_parts,
+    comparison_table,
+    error_growth_figure,
+    sequential_report,
+    step_rows,
+)
 
 __all__ = [
     "COLOURS",
     "LEGEND",
+    "STEP_COLUMNS",
     "Report",
+    "add_sequential_parts",
     "cell_text",
     "comparison_rows",
+    "comparison_table",
+    "error_growth_figure",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
     "new_figure",
+    "payload_errors",
+    "payload_report",
     "prediction_figure",
     "prediction_table",
+    "sequential_report",
+    "step_rows",
     "time_series",
 ]

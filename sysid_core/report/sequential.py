@@ -1,0 +1,177 @@
+"""The report of a sequential identification: its steps, and how their error grows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sysid_core.estimation import SequentialFit, SequentialIdentification
+from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.html import Report
+from sysid_core.report.identification import identification_report
+from sysid_core.validation import Prediction
+
+
+def error_growth_figure(fit: SequentialFit) -> Figure:
+    """Standard deviation of every constant, and which step's noise it comes from.
+
+    Above: in units of the constant's natural scale, step by step as here and all rows at once.
+    Below: shares of the variance. Constants stand in the order of the recursion.
+    """
+    steps = [step.name for step in fit.solution.steps]
+    order = sorted(range(len(fit.constants)), key=lambda k: (steps.index(fit.joints[k]), k))
+    scale = np.sqrt(np.diag(fit.prior_covariance))
+    x = np.arange(len(order))
+    figure, (above, below) = new_figure(2, 1, width=12.0, height=3.2)
+    above.semilogy(
+        x, (fit.at_once_sd / scale)[order], "o", color=COLOURS[5], ms=4, label="all rows at once"
+    )
+    above.semilogy(
+        x, (fit.standard_deviations / scale)[order], ".", color=COLOURS[6], label="step by step"
+    )
+    above.set_ylabel("standard deviation\n/ natural scale", fontsize=8)
+    above.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    bottom = np.zeros(len(order))
+    for i, (name, share) in enumerate(zip(steps, fit.inherited_shares(), strict=True)):
+        colour = COLOURS[i % len(COLOURS)]
+        below.bar(x, share[order], 0.85, bottom=bottom, color=colour, label=name)
+        bottom += share[order]
+    below.bar(x, 1.0 - bottom, 0.85, bottom=bottom, color="#dddddd", label="not excited: URDF")
+    below.set_ylabel("share of variance\nby noise of joint", fontsize=8)
+    below.set_ylim(0.0, 1.0)
+    below.legend(fontsize=7, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
+    below.set_xticks(x, [_short(fit.constants[k]) for k in order], rotation=90, fontsize=6)
+    for axis in (above, below):
+        axis.set_xlim(-0.7, len(order) - 0.3)
+    return figure
+
+
+def step_rows(fit: SequentialFit) -> list[list[object]]:
+    """One row per step: what it used, what it settled, and what it inherited."""
+    shares = fit.inherited_shares()
+    ratio = fit.standard_deviations / np.maximum(fit.at_once_sd, 1e-300)
+    rows: list[list[object]] = []
+    for i, step in enumerate(fit.solution.steps):
+        own = [k for k, joint in enumerate(fit.joints) if joint == step.name]
+        rows.append(
+            [
+                step.name,
+                fit.rows_used[step.name],
+                step.n_settled,
+                step.n_postponed,
+                step.condition,
+                fit.estimate.residual_rms.get(step.name),
+                float(np.median(1.0 - shares[i][own])),
+                float(np.median(ratio[own])),
+            ]
+        )
+    return rows
+
+
+STEP_COLUMNS = (
+    "joint",
+    "samples",
+    "settled",
+    "postponed",
+    "condition",
+    "residual RMS",
+    "variance from other steps",
+    "sd against all at once",
+)
+
+
+def sequential_report(
+    result: SequentialIdentification,
+    training: Sequence[Prediction],
+    validation: Sequence[Prediction],
+    rivals: Mapping[str, Sequence[Prediction]] | None = None,
+) -> Report:
+    """Everything that a reader needs to judge a sequential identification.
+
+    Args:
+        result: The identified robot.
+        training: Predictions of the runs that it was fitted to.
+        validation: Predictions of other runs.
+        rivals: Predictions of the same other runs by other methods, by name.
+    """
+    report = identification_report(result.identification, training, validation)
+    add_sequential_parts(report, result.fit)
+    if rivals:
+        report.heading("Next to other methods")
+        comparison_table(report, {"sequential": validation, **rivals})
+    report.heading("Segments that were used")
+    report.table(
+        ["segment", "from [s]", "to [s]"],
+        [[s.label, s.start, s.end] for s in result.segments],
+    )
+    return report
+
+
+def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
+    """Steps, growth of the error and constants."""
+    report.heading("Steps, from the last joint to the first")
+    report.table(
+        STEP_COLUMNS,
+        step_rows(fit),
+        "A step takes what was settled before as known. 'Variance from other steps': median over"
+        " the joint's constants; 'sd against all at once': what one joint fit of the same rows"
+        " would reach is 1.",
+    )
+    report.figure(
+        error_growth_figure(fit),
+        "How the error grows: constants in the order in which the recursion reaches their joints.",
+    )
+    report.heading("Minimal constants and friction")
+    report.table(
+        ["constant", "joint", "value", "standard deviation", "all at once", "unit"],
+        [
+            [name, joint, float(x), float(s), float(t), unit]
+            for name, joint, x, s, t, unit in zip(
+                fit.constants,
+                fit.joints,
+                fit.values,
+                fit.standard_deviations,
+                fit.at_once_sd,
+                fit.units,
+                strict=True,
+            )
+        ],
+    )
+
+
+def comparison_table(report: Report, methods: Mapping[str, Sequence[Prediction]]) -> None:
+    """RMS and R² per joint of several methods, run by run."""
+    names = list(methods)
+    for runs in zip(*methods.values(), strict=True):
+        stats = [run.joints() for run in runs]
+        columns = ["joint"]
+        for name in names:
+            columns += [f"{name}: RMS [{runs[0].unit}]", f"{name}: R²"]
+        rows = []
+        for joint in runs[0].joint_names:
+            row: list[object] = [joint]
+            for s in stats:
+                row += [s[joint]["rms"], s[joint]["r2"]]
+            rows.append(row)
+        relative = ", ".join(
+            f"{name} {100 * run.relative_error():.2f} %"
+            for name, run in zip(names, runs, strict=True)
+        )
+        report.table(columns, rows, f"{runs[0].source}; relative errors: {relative}")
+
+
+def _short(name: str) -> str:
+    """Friction by its symbol alone: the joint is clear from its place."""
+    return name.rsplit(".", 1)[-1]
+
+
+__all__ = [
+    "STEP_COLUMNS",
+    "add_sequential_parts",
+    "comparison_table",
+    "error_growth_figure",
+    "sequential_report",
+    "step_rows",
+]
