@@ -1,10 +1,13 @@
 """The `sysid` command. Each file registers its own command with the groups of `app`."""
 
 from sysid_core.cli import (  # noqa: F401  (each registers its command)
+    bag,
+    doctor,
     identifiability,
     identify,
     payload,
     payload_torques,
+    reproduce_identifiability,
     reproduce_stanford,
     up,
 )
