@@ -38,7 +38,7 @@ def identify(
         str,
         typer.Option(
             help="'usual', 'geared', or terms with commas: coulomb, viscous, inertia, offset,"
-            " asymmetry, stribeck, play, load, ripple."
+            " asymmetry, stribeck, play, load, saturation, ripple."
         ),
     ] = "usual",
     fix: Annotated[

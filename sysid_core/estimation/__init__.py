@@ -65,9 +65,11 @@ from sysid_core.estimation.physical import PhysicalLeastSquares
 from sysid_core.estimation.physical_arm import PhysicalArm, Prior
 from sysid_core.estimation.point_mass import PointMassDiscretization
 from sysid_core.estimation.regression import (
+    Compressed,
     Regression,
     compress,
     condition_number,
+    excited_rank,
     solve_compressed,
 )
 from sysid_core.estimation.running_map import RunningMAP
@@ -90,6 +92,7 @@ __all__ = [
     "MOTION_SEGMENTS",
     "PAYLOAD_NAMES",
     "ArmEquations",
+    "Compressed",
     "ConstrainedEquations",
     "ConstrainedProcessing",
     "DensityPrior",
@@ -141,6 +144,7 @@ __all__ = [
     "correlated_information",
     "drive_gains_from_targets",
     "dynamism",
+    "excited_rank",
     "filtered_motion_covariance",
     "friction_scale",
     "full_parameters",

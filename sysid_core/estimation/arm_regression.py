@@ -219,12 +219,19 @@ class ArmEquations:
         ]
         return float(np.mean(np.concatenate(moving)))
 
-    def regression(self, pi: Array, keep: Sequence[NDArray[np.bool_]] | None = None) -> Regression:
+    def regression(
+        self,
+        pi: Array,
+        keep: Sequence[NDArray[np.bool_]] | None = None,
+        *,
+        raw: bool = False,
+    ) -> Regression:
         """Filtered, trimmed and decimated equations.
 
         Args:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
             keep: Samples of every stretch to use, each (K_i,); default: those in motion.
+            raw: Neither filtered nor decimated, as a prediction is judged.
         """
         blocks, taus, starts, count = [], [], [], 0
         phi_raw = []
@@ -233,9 +240,11 @@ class ArmEquations:
             v, a = _array(motion.v), _array(motion.a)
             Phi = self.friction.regressor(motion.q, v, a, Y @ pi)
             low_pass = ZeroPhaseFilter(self.processing.torque_cutoff_hz)
-            full = _filtered(np.concatenate([Y, Phi], axis=2), low_pass, rate)
-            tau = low_pass.apply(stretch.tau, rate)
-            step = max(1, int(rate / (6.0 * self.processing.torque_cutoff_hz)))
+            full, tau, step = np.concatenate([Y, Phi], axis=2), stretch.tau, 1
+            if not raw:
+                full = _filtered(full, low_pass, rate)
+                tau = low_pass.apply(tau, rate)
+                step = max(1, int(rate / (6.0 * self.processing.torque_cutoff_hz)))
             use = np.zeros(len(tau), dtype=bool)
             trim = min(int(self.processing.end_trim * rate), len(tau) // 8)
             use[trim : len(tau) - trim : step] = True
@@ -286,11 +295,13 @@ def structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -
     if q.shape[1] == model.nv:
         angles = q
     Y = joint_torque_regressor(model, q, v, a)
+    # Loads as the robot's own masses cause them, or masses of natural size where it has none.
+    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
     # Slow and fast samples, so that the terms near standstill differ from Coulomb friction.
     slow = v * np.where(rng.random(v.shape) < 0.5, 2e-3, 1.0)
-    Phi = friction.regressor(angles, slow, a, rng.normal(size=v.shape) * 10.0)
+    Phi = friction.regressor(angles, slow, a, load * rng.choice([-1.0, 1.0], v.shape))
     # Viscous and inertial columns belong to the same states as the rigid body's.
-    same = friction.regressor(angles, v, a, rng.normal(size=v.shape) * 10.0)
+    same = friction.regressor(angles, v, a, load)
     rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
     flat = rows.reshape(-1, rows.shape[2])
     return np.asarray(np.linalg.qr(flat, mode="r"))

@@ -13,6 +13,7 @@ from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.information import Information
 from sysid_core.estimation.regression import (
     RANK_TOLERANCE,
+    Compressed,
     Regression,
     compress,
     condition_number,
@@ -43,15 +44,6 @@ class RobustLoss(str, Enum):
         if self is RobustLoss.HUBER:
             return np.where(u <= 1.345, 1.0, 1.345 / np.maximum(u, 1.345))
         return np.where(u <= 4.685, (1.0 - np.minimum(u / 4.685, 1.0) ** 2) ** 2, 0.0)
-
-
-def joint_weights(residual: Array, floor: Array) -> Array:
-    """Inverse residual variance per joint, (K, n) to (n,); `floor` keeps exact data finite.
-
-    Exact zeros are equations that were left out (both sides zero): they don't count.
-    """
-    used = np.maximum(np.count_nonzero(residual, axis=0), 1)
-    return 1.0 / np.maximum(np.sum(residual**2, axis=0) / used, floor)
 
 
 def robust_weights(residual: Array, loss: RobustLoss, floor: Array) -> Array:
@@ -111,7 +103,8 @@ class LeastSquares:
         known = np.where(free, 0.0, regression.prior)
         tau = regression.tau - regression.Y @ known
         Y_b = base.base_regressor(regression.Y[:, :, free])
-        pi_b, weights, R = self._solve(Y_b, tau, variance_floor(regression.tau))
+        data = compress(Y_b, tau)
+        pi_b, weights, R = self._solve(Y_b, tau, data, variance_floor(regression.tau))
         residual = tau - Y_b @ pi_b
         w = weights if weights.ndim == 1 else np.mean(weights, axis=0)
         information = Information.from_data(
@@ -132,7 +125,7 @@ class LeastSquares:
             ),
             condition_number=condition_number(R),
             rank=excited_rank(
-                compress(Y_b, tau, np.ones(len(regression.rows)))[0],
+                data.weighted(np.ones(len(regression.rows)))[0],
                 base.base_regressor(regression.structure[:, free]),
             ),
             structural_rank=base.rank,
@@ -141,23 +134,24 @@ class LeastSquares:
             notes=information.sentences(base.base_names),
         )
 
-    def _solve(self, Y: Array, tau: Array, floor: Array) -> tuple[Array, Array, Array]:
+    def _solve(
+        self, Y: Array, tau: Array, data: Compressed, floor: Array
+    ) -> tuple[Array, Array, Array]:
         """Values, final weights of the squared residuals, and the weighted triangular factor."""
         weights: Array = np.ones(tau.shape[1])
-        R, r, _ = compress(Y, tau, weights)
+        R, r = data.weighted(weights)
         pi_b = solve_compressed(R, r)
         if self.weighting is Weighting.NONE:
             # One variance for all torques; its value only matters for the covariance.
-            variance = np.mean((tau - Y @ pi_b) ** 2)
-            weights = weights / max(variance, float(np.min(floor)))
+            weights /= max(float(np.mean(data.variances(pi_b))), float(np.min(floor)))
             return pi_b, weights, R * np.sqrt(weights[0])
         for _ in range(self.iterations):
-            residual = tau - Y @ pi_b
             if self.weighting is Weighting.JOINT:
-                weights = joint_weights(residual, floor)
+                weights = 1.0 / np.maximum(data.variances(pi_b), floor)
+                R, r = data.weighted(weights)
             else:
-                weights = robust_weights(residual, self.loss, floor)
-            R, r, _ = compress(Y, tau, weights)
+                weights = robust_weights(tau - Y @ pi_b, self.loss, floor)
+                R, r = compress(Y, tau, weights).weighted(np.ones(tau.shape[1]))
             previous, pi_b = pi_b, solve_compressed(R, r)
             if np.allclose(pi_b, previous, rtol=1e-6, atol=1e-9 * np.abs(pi_b).max(initial=0.0)):
                 break

@@ -16,13 +16,13 @@ from sysid_core.estimation.information import Information
 from sysid_core.estimation.least_squares import (
     RobustLoss,
     Weighting,
-    joint_weights,
     robust_weights,
     variance_floor,
 )
 from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
 from sysid_core.estimation.regression import (
     RANK_TOLERANCE,
+    Compressed,
     Regression,
     compress,
     condition_number,
@@ -116,26 +116,28 @@ class PhysicalArm:
         Y = regression.Y[:, :, free]
         start = regression.prior[free]
         floor = variance_floor(regression.tau)
+        data = compress(Y, tau)
         # Without constraints until the weights settle; then once with them.
         weights: Array = np.ones(tau.shape[1])
+        R, r = data.weighted(weights)
         pi = start
-        rounds = {"none": 1, "joint": 4, "robust": 12}[self.weighting.value]
-        for k in range(rounds + 1):
-            if k:
-                residual = tau - Y @ pi
-                if self.weighting is Weighting.ROBUST:
-                    weights = robust_weights(residual, self.loss, floor)
-                elif self.weighting is Weighting.JOINT:
-                    weights = joint_weights(residual, floor)
-                else:
-                    variance = max(float(np.mean(residual**2)), float(np.min(floor)))
-                    weights = np.full(tau.shape[1], 1.0 / variance)
-            R, r, _ = compress(Y, tau, weights)
-            previous = pi
-            pi = solve_compressed(
-                np.vstack([R, np.diag(prior_rows)]), np.concatenate([r, prior_rows * start])
+        for _ in range({"none": 1, "joint": 5, "robust": 20}[self.weighting.value]):
+            pi, previous = (
+                solve_compressed(
+                    np.vstack([R, np.diag(prior_rows)]), np.concatenate([r, prior_rows * start])
+                ),
+                pi,
             )
-            if k > 1 and np.all(np.abs(pi - previous) <= 1e-3 * s[free]):
+            if self.weighting is Weighting.ROBUST:
+                weights = robust_weights(tau - Y @ pi, self.loss, floor)
+                R, r = compress(Y, tau, weights).weighted(np.ones(tau.shape[1]))
+            else:
+                variance = np.maximum(data.variances(pi), floor)
+                if self.weighting is Weighting.NONE:
+                    variance[:] = np.mean(variance)
+                weights = 1.0 / variance
+                R, r = data.weighted(weights)
+            if np.all(np.abs(pi - previous) <= 1e-3 * s[free]):
                 break
         full = self._solve(regression, free, R, r)
         pi = full[free]
@@ -148,7 +150,7 @@ class PhysicalArm:
         )
         covariance = np.zeros((len(free), len(free)))
         covariance[np.ix_(free, free)] = information.covariance
-        return self._estimate(regression, free, full, covariance, residual, R, M)
+        return self._estimate(regression, free, full, covariance, residual, data, R, M)
 
     def _solve(self, regression: Regression, free: NDArray[np.bool_], R: Array, r: Array) -> Array:
         """All parameters, in units of their natural scale for the solver's sake."""
@@ -211,6 +213,7 @@ class PhysicalArm:
         values: Array,
         covariance: Array,
         residual: Array,
+        data: Compressed,
         R: Array,
         M: Array,
     ) -> Estimate:
@@ -241,11 +244,7 @@ class PhysicalArm:
             ),
             condition_number=condition_number(columns),
             rank=excited_rank(
-                compress(
-                    base.base_regressor(regression.Y[:, :, free]),
-                    residual,
-                    np.ones(residual.shape[1]),
-                )[0],
+                base.base_regressor(data.weighted(np.ones(len(regression.rows)))[0]),
                 base.base_regressor(regression.structure[:, free]),
             ),
             structural_rank=base.rank,

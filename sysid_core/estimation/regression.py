@@ -132,33 +132,73 @@ class Regression:
         return self.Y @ np.asarray(pi, dtype=float)
 
 
-def compress(Y: Array, tau: Array, weights: Array) -> tuple[Array, Array, float]:
-    r"""`||R pi - r||^2 + rest = sum_k w_k ||tau_k - Y_k pi||^2`, however long the recording.
+@dataclass(frozen=True, eq=False)
+class Compressed:
+    r"""Everything that least squares needs of a recording, however long it was.
+
+    One triangular factor per joint: `||R_j pi - r_j||^2 + rest_j` is joint j's sum of squares.
+
+    Attributes:
+        R: Factors, each of shape (m_j, p).
+        r: Right-hand sides, each of shape (m_j,).
+        rest: What no parameter explains, shape (n,).
+        n_samples: K, for variances.
+    """
+
+    R: tuple[Array, ...]
+    r: tuple[Array, ...]
+    rest: Array
+    n_samples: int
+
+    def weighted(self, weights: ArrayLike) -> tuple[Array, Array]:
+        """One factor for all joints, each weighted: R (m, p) and r (m,) with m <= p.
+
+        Args:
+            weights: Of the squared residuals, shape (n,).
+        """
+        root = np.sqrt(np.asarray(weights, dtype=float))
+        stacked = np.vstack(
+            [w * np.column_stack(pair) for w, pair in zip(root, self._pairs, strict=True)]
+        )
+        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+        m = min(R.shape[1] - 1, len(R))
+        return np.triu(R[:m, :-1]), R[:m, -1]
+
+    def variances(self, pi: ArrayLike) -> Array:
+        """Mean squared residual of every joint, shape (n,)."""
+        pi = np.asarray(pi, dtype=float)
+        squares = [float(np.sum((R @ pi - r) ** 2)) for R, r in self._pairs]
+        return (np.array(squares) + self.rest) / self.n_samples
+
+    @property
+    def _pairs(self) -> zip[tuple[Array, Array]]:
+        return zip(self.R, self.r, strict=True)
+
+
+def compress(Y: Array, tau: Array, weights: Array | None = None) -> Compressed:
+    """Triangular factors of every joint's equations.
 
     Args:
         Y: Shape (K, n, p).
         tau: Shape (K, n).
-        weights: Shape (n,) or (K, n); of the squared residuals.
-
-    Returns:
-        R (m, p) and r (m,) with m <= p, and what no parameter explains.
+        weights: Of every squared residual, shape (K, n); None: all 1.
     """
     K, n, p = Y.shape
-    root = np.sqrt(np.broadcast_to(weights, (K, n)))
-    # Joint by joint: distal joints' rows have few columns, and a short factor is stacked cheaply.
-    factors = []
+    factors, sides, rest = [], [], np.zeros(n)
     for j in range(n):
+        # Distal joints' rows have few columns that aren't zero.
         used = np.flatnonzero(np.any(Y[:, j] != 0.0, axis=0))
-        stacked = np.column_stack([Y[:, j][:, used], tau[:, j]]) * root[:, j, None]
-        factor = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
-        factor = factor[: len(used) + 1]
-        wide = np.zeros((len(factor), p + 1))
-        wide[:, used], wide[:, -1] = factor[:, :-1], factor[:, -1]
+        stacked = np.column_stack([Y[:, j][:, used], tau[:, j]])
+        if weights is not None:
+            stacked *= np.sqrt(weights[:, j, None])
+        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
+        m = min(len(used), len(R))
+        wide = np.zeros((m, p))
+        wide[:, used] = np.triu(R[:m, :-1])
         factors.append(wide)
-    R = scipy.linalg.qr(np.vstack(factors), mode="r", check_finite=False)[0]
-    m = min(p, len(R))
-    rest = float(R[p, -1] ** 2) if len(R) > p else 0.0
-    return np.triu(R[:m, :-1]), R[:m, -1], rest
+        sides.append(R[:m, -1].copy())
+        rest[j] = float(np.sum(R[m : m + 1, -1] ** 2))
+    return Compressed(tuple(factors), tuple(sides), rest, K)
 
 
 def solve_compressed(R: Array, r: Array) -> Array:

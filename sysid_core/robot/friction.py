@@ -30,6 +30,9 @@ class FrictionTerm(str, Enum):
     STRIBECK = "stribeck"  # F_s s(v) exp(-(v/v_s)^2)
     PLAY = "play"  # F_p z(q), z in [-1, 1]: presliding, the value at standstill
     LOAD = "load"  # F_l |tau_rb| s(v): the gear's teeth press harder under load
+    SATURATION = (
+        "saturation"  # F_k tau_rb |tau_rb|: a motor gives less torque per ampere at high load
+    )
     RIPPLE = "ripple"  # F_rc cos(2 N q) + F_rs sin(2 N q): two waves per motor turn
 
     @property
@@ -52,12 +55,14 @@ _SYMBOLS = {
     FrictionTerm.STRIBECK: ("F_s",),
     FrictionTerm.PLAY: ("F_p",),
     FrictionTerm.LOAD: ("F_l",),
+    FrictionTerm.SATURATION: ("F_k",),
     FrictionTerm.RIPPLE: ("F_rc", "F_rs"),
 }
 _UNITS = {
     FrictionTerm.VISCOUS: "N m s/rad",
     FrictionTerm.INERTIA: "kg m^2",
     FrictionTerm.LOAD: "1",
+    FrictionTerm.SATURATION: "1/(N m)",
 }
 _NON_NEGATIVE = ("F_c", "F_v", "I_a", "F_l", "F_p")
 
@@ -67,7 +72,14 @@ USUAL_TERMS = (
     FrictionTerm.INERTIA,
     FrictionTerm.OFFSET,
 )
-GEARED_ARM_TERMS = (*USUAL_TERMS, FrictionTerm.STRIBECK, FrictionTerm.PLAY, FrictionTerm.LOAD)
+GEARED_ARM_TERMS = (
+    *USUAL_TERMS,
+    FrictionTerm.STRIBECK,
+    FrictionTerm.PLAY,
+    FrictionTerm.LOAD,
+    FrictionTerm.SATURATION,
+)
+_LOAD_TERMS = (FrictionTerm.LOAD, FrictionTerm.SATURATION)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +148,7 @@ class FrictionModel:
     @property
     def needs_load(self) -> bool:
         """Whether a term depends on the rigid-body torque."""
-        return FrictionTerm.LOAD in self.terms
+        return any(term in _LOAD_TERMS for term in self.terms)
 
     def regressor(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
@@ -147,7 +159,7 @@ class FrictionModel:
             q: Joint positions, shape (K, n).
             v: Velocities, shape (K, n).
             a: Accelerations, shape (K, n).
-            load: Rigid-body torques, shape (K, n); needed by the term LOAD.
+            load: Rigid-body torques, shape (K, n); needed by LOAD and SATURATION.
 
         Returns:
             Phi, shape (K, n, p).
@@ -196,6 +208,8 @@ class FrictionModel:
             angle = 2.0 * self.drives.gear_ratios[i] * q
             return (np.cos(angle), np.sin(angle))
         assert load is not None  # checked in `regressor`
+        if term is FrictionTerm.SATURATION:
+            return (load[:, i] * np.abs(load[:, i]),)
         return (np.abs(load[:, i]) * sign,)
 
 
