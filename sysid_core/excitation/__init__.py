@@ -1,12 +1,14 @@
 """Motions that excite what is to be identified, and the check that they are safe."""
 
 from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.criteria import ExcitationCriterion, ExcitationQuality
 from sysid_core.excitation.execution import (
     Command,
     Executor,
     ExecutorSettings,
     ExecutorState,
 )
+from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.loop_box import AssemblyMap, assembly_map, coupled_drives, motion_box
@@ -40,6 +42,7 @@ from sysid_core.excitation.sequential import (
 from sysid_core.excitation.sequential_moves import (
     Move,
 )
+from sysid_core.excitation.sine import plan_sines
 from sysid_core.excitation.trajectory import Segment, Trajectory
 from sysid_core.excitation.transfer import (
     minimum_jerk,
@@ -51,10 +54,13 @@ from sysid_core.excitation.transfer import (
 __all__ = [
     "AssemblyMap",
     "Command",
+    "ExcitationCriterion",
+    "ExcitationQuality",
     "ExecutionMonitor",
     "Executor",
     "ExecutorSettings",
     "ExecutorState",
+    "FourierBasis",
     "HeldBox",
     "LoopExcitation",
     "Measured",
@@ -86,6 +92,7 @@ __all__ = [
     "plan_loop_excitation",
     "plan_payload_motion",
     "plan_sequential",
+    "plan_sines",
     "plan_transfer",
     "sine_trajectory",
     "straight_move",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,7 +51,7 @@ class PathFollower:
             return
         rate = goal_rate if self._is_smooth(goal_rate, dt) else self._nearest_rate(goal_rate, dt)
         s = self._place_after(rate, dt)
-        q, v, a = self.trajectory.at(s)
+        q, v, a = self._sample(s)
         slope = (rate - self.rate) / dt
         self.s, self.rate = s, rate
         self.q, self.v, self.a = q, v * rate, a * rate**2 + v * slope
@@ -63,13 +64,35 @@ class PathFollower:
         For controllers that take whole trajectories instead of a stream of commands. Its first
         sample is the current command, which may be moving; the last one is at rest.
         """
+        return self._ahead(1.0 / rate_hz, lambda ghost, dt: 0.0)
+
+    def remaining_trajectory(
+        self, full_rate: float, slow_start: float, rate_hz: float = 100.0
+    ) -> Trajectory:
+        """What is left, with the rate rising to full within `slow_start` [s]; ends at rest."""
+
+        def rise(ghost: PathFollower, dt: float) -> float:
+            return min(full_rate, ghost.rate + full_rate * dt / slow_start)
+
+        return self._ahead(1.0 / rate_hz, rise)
+
+    def _ahead(self, dt: float, goal_rate: Callable[[PathFollower, float], float]) -> Trajectory:
+        """The commands to come, sampled, until the path or the motion ends."""
         ghost = copy.copy(self)
-        rows, dt = [np.stack([ghost.q, ghost.v, ghost.a])], 1.0 / rate_hz
-        while ghost.rate > 0.0 and not ghost.at_end:
-            ghost.advance(dt, 0.0)
+        rows = [np.stack([ghost.q, ghost.v, ghost.a])]
+        while not ghost.at_end:
+            goal = goal_rate(ghost, dt)
+            if ghost.rate == 0.0 and goal == 0.0:
+                break
+            steady = ghost.rate == goal > 0.0
+            ghost.advance(dt, goal)
             rows.append(np.stack([ghost.q, ghost.v, ghost.a]))
-        rows.append(np.stack([ghost.q, 0 * ghost.v, 0 * ghost.a]))
-        samples = np.stack(rows)
+            if steady:  # nothing changes any more: the rest at once
+                rows += ghost._steady_rows(dt)
+                break
+        rest = np.zeros_like(rows[-1])
+        rest[0] = rows[-1][0]
+        samples = np.stack([*rows, rest])
         return Trajectory(
             robot=self.trajectory.robot,
             urdf_hash=self.trajectory.urdf_hash,
@@ -80,11 +103,33 @@ class PathFollower:
             a=samples[:, 2],
         )
 
+    def _sample(self, s: float) -> tuple[Array, Array, Array]:
+        """q, v and a at a place: v and a linear, q cubic so that it moves as v says."""
+        t = self.trajectory
+        k = int(np.clip(np.searchsorted(t.time, s) - 1, 0, len(t.time) - 2))
+        h = float(t.time[k + 1] - t.time[k])
+        x = (s - float(t.time[k])) / h
+        v, a = ((1 - x) * y[k] + x * y[k + 1] for y in (t.v, t.a))
+        chord = t.q[k] + (t.q[k + 1] - t.q[k]) * x * x * (3 - 2 * x)
+        q = chord + h * x * (1 - x) * ((1 - x) * t.v[k] - x * t.v[k + 1])  # Hermite
+        return q, v, a
+
+    def _steady_rows(self, dt: float) -> list[Array]:
+        """All commands to come at the present rate, each (3, n)."""
+        path, rate = self.trajectory, self.rate
+        s = np.arange(self.s + rate * dt, float(path.time[-1]), rate * dt)
+        s = np.append(s, path.time[-1])
+        q, v, a = (
+            np.column_stack([np.interp(s, path.time, column) for column in x.T])
+            for x in (path.q, path.v, path.a)
+        )
+        return list(np.stack([q, v * rate, a * rate**2], axis=1))
+
     def _place_after(self, rate: float, dt: float) -> float:
         return min(self.s + 0.5 * dt * (self.rate + rate), float(self.trajectory.time[-1]))
 
     def _is_smooth(self, rate: float, dt: float) -> bool:
-        _, v, _ = self.trajectory.at(self._place_after(rate, dt))
+        _, v, _ = self._sample(self._place_after(rate, dt))
         return bool(np.all(np.abs(v * rate - self.v) <= self.acceleration * dt))
 
     def _nearest_rate(self, goal: float, dt: float) -> float:

@@ -72,21 +72,21 @@ def oscillation(
     frequencies_hz: ArrayLike,
     duration: float,
     *,
-    amplitude: float = AMPLITUDE,
+    amplitude: ArrayLike = AMPLITUDE,
     ramp: float = 1.0,
     rate_hz: float = 100.0,
 ) -> tuple[Array, Array, Array, Array]:
-    r"""Sines of three joints, `alpha + A sin(2 pi f phi(t))`, starting and ending at rest.
+    r"""Sines of some joints, `alpha + A sin(2 pi f phi(t))`, starting and ending at rest.
 
     The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
     sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.
 
     Args:
         posture: Centre of the oscillation and start of the motion, shape (n,) [rad].
-        columns: The joints that move, shape (3,).
-        frequencies_hz: Shape (3,).
+        columns: The m joints that move, shape (m,).
+        frequencies_hz: Shape (m,).
         duration: Including both ramps [s].
-        amplitude: [rad].
+        amplitude: One for all, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
         rate_hz: Of the samples.
 
@@ -106,6 +106,7 @@ def oscillation(
     slope = (minimum_jerk(rise)[1] - minimum_jerk(fall)[1]) / ramp
     phase = np.where(time <= ramp, ramp * area(rise), time - ramp / 2.0)
     phase = np.where(time > duration - ramp, duration - ramp * (1.0 + area(fall)), phase)
+    amplitude = np.asarray(amplitude, dtype=float)
     omega = 2.0 * np.pi * np.asarray(frequencies_hz, dtype=float)
     angle = omega * phase[:, None]
     q = np.tile(posture, (len(time), 1))

@@ -1,0 +1,81 @@
+"""Periodic motions: finite Fourier series that begin and end at rest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class FourierBasis:
+    r"""Finite Fourier series with zero displacement, velocity and acceleration at both ends.
+
+    `q(t) = q_0 + sum_l a_l/(omega l) sin(omega l t) - b_l/(omega l) cos(omega l t)`
+    (Swevers et al. 1997, eq. 14), with the coefficients restricted to
+    `sum a_l = 0` (velocity), `sum b_l/l = 0` (displacement) and `sum l b_l = 0` (acceleration),
+    so that `2 N - 3` free coefficients per joint remain.
+
+    Attributes:
+        period: 2 pi / omega [s].
+        n_harmonics: N, at least 3.
+    """
+
+    period: float
+    n_harmonics: int = 5
+
+    def __post_init__(self) -> None:
+        if self.n_harmonics < 3:
+            raise ExcitationError(
+                f"A series that starts at rest needs 3 or more harmonics, not {self.n_harmonics}."
+            )
+        if not self.period > 0:
+            raise ExcitationError(f"The period must be positive, got {self.period} s.")
+
+    @property
+    def n_free(self) -> int:
+        """Free coefficients per joint."""
+        return 2 * self.n_harmonics - 3
+
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array]:
+        """Displacement, velocity and acceleration per free coefficient.
+
+        Args:
+            time: Shape (K,) [s].
+
+        Returns:
+            Three matrices of shape (K, n_free), in s, 1 and 1/s: coefficients are speeds.
+        """
+        harmonics = np.arange(1, self.n_harmonics + 1)
+        omega = 2.0 * np.pi * harmonics / self.period  # (N,)
+        angle = np.outer(np.asarray(time, dtype=float), omega)
+        sine, cosine = np.sin(angle), np.cos(angle)
+        A = scipy.linalg.null_space(np.ones((1, self.n_harmonics)))
+        B = scipy.linalg.null_space(np.vstack([1.0 / harmonics, harmonics]))
+        return (
+            np.hstack([(sine / omega) @ A, -(cosine / omega) @ B]),
+            np.hstack([cosine @ A, sine @ B]),
+            np.hstack([-(sine * omega) @ A, (cosine * omega) @ B]),
+        )
+
+    def motion(
+        self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """Joint motion of a series.
+
+        Args:
+            time: Shape (K,) [s].
+            centre: Where the motion starts and ends, shape (n,) [rad or m].
+            coefficients: Free coefficients, shape (n_free, n) [rad/s or m/s].
+
+        Returns:
+            q, v and a, each of shape (K, n).
+        """
+        Q, V, A = self.matrices(time)
+        coefficients = np.asarray(coefficients, dtype=float)
+        return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
