@@ -1,5 +1,6 @@
 """Robots: URDFs, rigid-body parameters, regressors."""
 
+from sysid_core.robot.controller_payload import ControllerPayload, PayloadLimits, fixed_pose
 from sysid_core.robot.drives import Drives
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.friction import (
@@ -62,6 +63,7 @@ from sysid_core.robot.loops_io import (
     save_closed_chain,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.payload_exchange import ExchangeState, PayloadExchange
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -75,6 +77,13 @@ from sysid_core.robot.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.shape_file import load_shape
 from sysid_core.robot.tree_kinematics import Attachment, TreeKinematics
 from sysid_core.robot.urdf import example_robots, urdf_text
+from sysid_core.robot.vendor_payload import (
+    VENDORS,
+    Vendor,
+    VendorRequest,
+    response_accepted,
+    vendor_request,
+)
 
 __all__ = [
     "ASSEMBLY_TOLERANCE",
@@ -86,23 +95,30 @@ __all__ = [
     "INERTIAL_UNITS",
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
+    "VENDORS",
     "Array",
     "Assembly",
     "Attachment",
     "ClosedChain",
     "ConstrainedMotion",
+    "ControllerPayload",
     "Drive",
     "Drives",
+    "ExchangeState",
     "FrameMotion",
     "FrictionModel",
     "FrictionTerm",
     "Loop",
     "LoopEnd",
     "MotionBox",
+    "PayloadExchange",
+    "PayloadLimits",
     "RobotModel",
     "Rotor",
     "Shape",
     "TreeKinematics",
+    "Vendor",
+    "VendorRequest",
     "actuated_inertia",
     "actuation_map",
     "actuation_map_rate",
@@ -116,6 +132,7 @@ __all__ = [
     "constrained_torques",
     "drive_parameter_names",
     "example_robots",
+    "fixed_pose",
     "frame_motion_sensitivity",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
@@ -146,6 +163,7 @@ __all__ = [
     "reference_robot",
     "reference_robots",
     "reference_rotors",
+    "response_accepted",
     "rotor_regressor",
     "rotors_from_urdf",
     "rotors_of",
@@ -154,5 +172,6 @@ __all__ = [
     "transform_pi",
     "try_assemble",
     "urdf_text",
+    "vendor_request",
     "wrench_regressor",
 ]
