@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 def is_bag(path: Path) -> bool:
     """Whether a path is a rosbag2 recording rather than a table."""
-    return path.suffix in (".mcap", ".db3") or (path.is_dir() and (path / "metadata.yaml").exists())
+    if path.is_dir():  # a killed logger leaves no metadata.yaml
+        return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
+    return path.suffix in (".mcap", ".db3")
 
 
 def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "") -> Recording:

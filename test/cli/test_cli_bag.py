@@ -1,0 +1,118 @@
+"""`sysid bag`: what users see of whole and damaged bags."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.errors import SignalError
+from sysid_core.signals import BagWriter, build_typestore, read_bag
+
+STORE = build_typestore()
+JOINT_STATE = "sensor_msgs/msg/JointState"
+T0 = 1_700_000_000_000_000_000
+
+
+def joint_state(t_ns: int, q: float) -> bytes:
+    types = STORE.types
+    stamp = types["builtin_interfaces/msg/Time"](sec=t_ns // 10**9, nanosec=t_ns % 10**9)
+    values = np.array([q, -q])
+    message = types[JOINT_STATE](
+        header=types["std_msgs/msg/Header"](stamp=stamp, frame_id=""),
+        name=["a", "b"],
+        position=values,
+        velocity=values,
+        effort=values,
+    )
+    return bytes(STORE.serialize_cdr(message, JOINT_STATE))
+
+
+def write(path: Path, rng: np.random.Generator, custom_data: dict[str, str]) -> Path:
+    with BagWriter(path, custom_data=custom_data) as writer:
+        writer.add_topic("/joint_states", JOINT_STATE)
+        for k in range(400):
+            t = T0 + 10_000_000 * (k + 50 * (k >= 200))  # half a second is missing
+            q = np.sin(0.03 * k) + 1e-4 * rng.normal()
+            writer.write("/joint_states", joint_state(t, q), t)
+    return path
+
+
+@pytest.fixture
+def bag(tmp_path: Path, rng: np.random.Generator) -> Path:
+    return write(tmp_path / "run", rng, {"effort_kind": "link_torque"})
+
+
+@pytest.fixture
+def damaged(bag: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "cut"
+    path.mkdir()
+    data = (bag / "run_0.mcap").read_bytes()
+    (path / "cut_0.mcap").write_bytes(data[: len(data) // 2])
+    return path
+
+
+def sysid(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["bag", *map(str, arguments)])
+    if isinstance(result.exception, SignalError):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+def test_info_lists_topics_with_counts_and_rates(bag: Path) -> None:
+    status, text = sysid("info", bag)
+    assert status == 0
+    assert "/joint_states" in text and "400" in text and "effort_kind: link_torque" in text
+    status, text = sysid("info", bag, "--json", "-")
+    facts = json.loads(text)
+    assert facts["messages"] == 400 and facts["damage"] == []
+    assert facts["topics"][0]["type"] == JOINT_STATE
+    assert facts["seconds"] == pytest.approx(4.49)
+
+
+def test_info_says_what_is_broken_and_what_to_do(damaged: Path) -> None:
+    status, text = sysid("info", damaged)
+    assert status == 0
+    assert "cut off" in text and "metadata.yaml" in text and "sysid bag recover" in text
+
+
+def test_recover_makes_a_whole_bag_and_says_what_was_wrong(damaged: Path, tmp_path: Path) -> None:
+    status, text = sysid("recover", damaged, tmp_path / "whole")
+    assert status == 0 and "cut off" in text
+    count = len(read_bag(damaged).joints)
+    assert f"{count} messages" in text
+    recovered = read_bag(tmp_path / "whole")
+    assert len(recovered.joints) == count
+    assert not any("cut off" in note for note in recovered.notes)
+    with pytest.raises(SignalError, match="exists already"):
+        sysid("recover", damaged, tmp_path / "whole")
+
+
+def test_check_tells_rate_gaps_and_noise(bag: Path, tmp_path: Path) -> None:
+    status, text = sysid("check", bag)
+    assert status == 0 and "Fit for identification" in text and "link_torque" in text
+    sysid("check", bag, "--json", tmp_path / "facts.json")
+    facts = json.loads((tmp_path / "facts.json").read_text())
+    joints = facts["streams"]["joint states"]
+    assert joints["rate_hz"] == pytest.approx(100.0)
+    assert joints["gaps"] == 1 and joints["longest_gap_ms"] == pytest.approx(510.0)
+    assert joints["noise"] == pytest.approx([1e-4, 1e-4], rel=0.2)
+
+
+def test_check_refuses_efforts_that_nobody_explains(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    path = write(tmp_path / "mute", rng, {})
+    status, text = sysid("check", path)
+    assert status == 1 and "--effort-kind" in text
+    status, text = sysid("check", path, "--effort-kind", "motor_current")
+    assert status == 0 and "motor_current" in text
+
+
+def test_a_missing_bag_is_one_clear_error(tmp_path: Path) -> None:
+    with pytest.raises(SignalError, match="no bag"):
+        sysid("info", tmp_path / "nowhere")
