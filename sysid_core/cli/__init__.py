@@ -7,6 +7,7 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     identify,
     payload,
     payload_torques,
+    plan_payload,
     reproduce_identifiability,
     reproduce_stanford,
     up,

@@ -13,6 +13,7 @@ from sysid_core.report.identification import (
     prediction_figure,
     prediction_table,
 )
+from sysid_core.report.motion import effort_figure, motion_figure, motion_report
 from sysid_core.report.payload import comparison_rows, payload_errors, payload_report
 from sysid_core.report.sequential import (
     STEP_COLUMNS,
@@ -32,11 +33,14 @@ __all__ = [
     "cell_text",
     "comparison_rows",
     "comparison_table",
+    "effort_figure",
     "error_growth_figure",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
+    "motion_figure",
+    "motion_report",
     "new_figure",
     "payload_errors",
     "payload_report",
