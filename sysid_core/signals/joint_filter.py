@@ -72,7 +72,8 @@ class JointFilter:
             q: Positions, shape (n,) [rad or m].
             v: Measured velocities, shape (n,); None: positions alone.
             effort: Shape (n,), in any unit.
-                The filter starts again when velocities or efforts come or go.
+                The filter starts again when velocities or efforts come or go. All NaN from
+                the start on stands for not measured, as some drivers have it.
 
         Returns:
             The state now; see its `outcome` for whether the sample was used.
@@ -81,14 +82,15 @@ class JointFilter:
             SignalError: An array of the wrong length, or a stamp that isn't an integer.
         """
         z = self._checked("position", q)
-        z_v = None if v is None else self._checked("velocity", v)
-        if effort is not None:
-            z = np.concatenate([z, self._checked("effort", effort)])
+        z_v = self._measured_or_none("velocity", v, self._measured[0])
+        z_effort = self._measured_or_none("effort", effort, self._measured[1])
+        if z_effort is not None:
+            z = np.concatenate([z, z_effort])
         finite = bool(np.isfinite(z).all() and (z_v is None or np.isfinite(z_v).all()))
         outcome, dt = self._clock.judge(stamp_ns, finite)
         if outcome.refused:
             return self._sample(outcome)
-        measured = (v is not None, effort is not None)
+        measured = (z_v is not None, z_effort is not None)
         if measured != self._measured:
             self._filters, self._measured = self._build(*measured), measured
             outcome = SampleOutcome.STARTED
@@ -106,6 +108,12 @@ class JointFilter:
                 remedy="Map the sample to the filter's joints by name first.",
             )
         return array
+
+    def _measured_or_none(self, what: str, values: ArrayLike | None, before: bool) -> Array | None:
+        if values is None:
+            return None
+        array = self._checked(what, values)
+        return None if not before and np.isnan(array).all() else array
 
     def _build(self, with_velocity: bool, with_effort: bool) -> TunedBank:
         n = self.n_joints

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from rosbags.highlevel import AnyReader
 from rosbags.interfaces import QosDurability, QosReliability
-from rosbags.rosbag2 import Reader, StoragePlugin, Writer
+from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import (
@@ -216,17 +219,29 @@ def test_a_bag_cut_anywhere_is_read_up_to_its_last_whole_chunk(
     assert any("metadata.yaml" in note for note in recording.notes)
 
 
-def test_a_kill_loses_no_more_than_a_chunk(tmp_path: Path) -> None:
-    writer = BagWriter(tmp_path / "killed", chunk_bytes=4096)
-    writer.add_topic(JOINTS, JOINT_STATE)
-    for k in range(1000):
-        writer.write(JOINTS, joint_state(T0 + k, np.full(3, k)), T0 + k)
-    # What a kill leaves: the bytes that have left the process; nothing closes the bag.
-    recording = read_bag(tmp_path / "killed")
-    size = len(joint_state(T0, np.zeros(3)))
-    assert 1000 - len(recording.joints) <= 4096 / size + 1
-    writer.close()
-    assert len(read_bag(tmp_path / "killed").joints) == 1000
+KILLED = """
+import os, signal, sys
+from sysid_core.signals import BagWriter
+data = open(sys.argv[2], "rb").read()
+writer = BagWriter(sys.argv[1], chunk_bytes=4096)
+writer.add_topic("/joint_states", "sensor_msgs/msg/JointState")
+for k in range(1000):
+    writer.write("/joint_states", data, k)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_process_loses_no_more_than_a_chunk(tmp_path: Path) -> None:
+    data = joint_state(T0, np.zeros(3))
+    (tmp_path / "message").write_bytes(data)
+    arguments = [str(tmp_path / "killed"), str(tmp_path / "message")]
+    done = subprocess.run([sys.executable, "-c", KILLED, *arguments], timeout=120)
+    assert done.returncode == -signal.SIGKILL
+    stored = open_bag(tmp_path / "killed")
+    assert 0 <= 1000 - stored.count <= 4096 / len(data) + 1
+    assert any("cut off" in text for text in stored.damage)
+    with pytest.raises(ReaderError):  # what readers make of it that need the index
+        Reader(tmp_path / "killed" / "killed_0.mcap").open()
 
 
 def test_a_damaged_chunk_is_left_out_and_said_so(bag: Path, tmp_path: Path) -> None:

@@ -228,6 +228,18 @@ def test_nothing_is_claimed_before_the_first_good_sample() -> None:
     assert np.isnan(sample.q).all()
 
 
+def test_efforts_and_velocities_that_are_nan_from_the_start_are_not_measured() -> None:
+    with_nan, without = JointFilter(1), JointFilter(1)
+    for k in range(50):
+        q = [np.sin(0.1 * k)]
+        sample = with_nan.update(k * 10_000_000, q, [np.nan], [np.nan])
+        plain = without.update(k * 10_000_000, q)
+    assert_array_equal(sample.a, plain.a)
+    assert sample.effort is None and with_nan.counts.invalid == 0
+    with_nan.update(50 * 10_000_000, [0.0], effort=[1.0])
+    assert with_nan.update(51 * 10_000_000, [0.0], effort=[np.nan]).outcome.refused
+
+
 def test_efforts_are_filtered_alike(rng: np.random.Generator) -> None:
     t = np.arange(2000) / 500.0
     truth = 10.0 * np.sin(3.0 * t)[:, None]

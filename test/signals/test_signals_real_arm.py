@@ -1,0 +1,58 @@
+"""The filters on a real UR10e, whose own velocity measurement they don't see."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_core.signals import (
+    ColumnMap,
+    JointStream,
+    estimate_noise,
+    filter_joints,
+    in_order,
+    read_table,
+    signal_delay,
+    smooth_joints,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="module")
+def arm(shared_data: Path) -> JointStream:
+    columns = ColumnMap.load(ROOT / "config" / "columns" / "ur10e_csv.yaml")
+    file = shared_data / "ur10e" / "identification" / "ur-20_02_06-20sec_10harm.csv"
+    stream, report = in_order(read_table(file, columns).joints)
+    assert report.is_clean
+    return stream
+
+
+def test_velocity_from_positions_alone_is_what_the_controller_measures(arm: JointStream) -> None:
+    smooth = smooth_joints(arm)
+    error = np.sqrt(np.mean((smooth.v - arm.v) ** 2, axis=0))
+    assert (error < 0.01 * np.sqrt(np.mean(arm.v**2, axis=0))).all()
+    # The controller filters its velocity: it comes late, by less than the sampling period.
+    delays = [
+        signal_delay(arm.stamps_ns, smooth.v[:, j], arm.stamps_ns, arm.v[:, j], max_delay_s=0.05)
+        for j in range(6)
+    ]
+    assert all(0.0 < delay.delay_s < 0.003 and delay.explained > 0.9999 for delay in delays)
+
+
+def test_live_velocity_differs_from_the_smoothed_one_as_its_standard_deviation_says(
+    arm: JointStream,
+) -> None:
+    smooth = smooth_joints(arm)
+    live, counts = filter_joints(JointStream(arm.names, arm.stamps_ns, arm.q))
+    assert counts.accepted == len(arm)
+    later = slice(200, None)
+    spread = np.sqrt(live.v_sd**2 + smooth.v_sd**2)[later]
+    assert np.mean(np.abs(live.v - smooth.v)[later] < 2.0 * spread) > 0.9
+
+
+def test_encoder_noise_of_a_real_arm_is_some_hundredths_of_a_milliradian(arm: JointStream) -> None:
+    noise = estimate_noise(arm.stamps_ns, arm.q).measurement_sd
+    assert ((noise > 1e-5) & (noise < 1.5e-4)).all()
