@@ -51,25 +51,8 @@ def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
 
 def loop_jacobian_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
     """dJ/dt on the closed mechanism; (K, n) and (K, n) to (K, n_c, n)."""
-    tree = chain.tree
-    poses = tree.poses(_postures(chain, q))
-    rates = tree.rates(poses, _postures(chain, v))
-    blocks = []
-    for loop, (a, b) in zip(chain.loops, chain.attachments, strict=True):
-        J = tree.point_jacobian(a, poses) - tree.point_jacobian(b, poses)
-        J_dot = tree.point_jacobian_rate(a, poses, rates) - tree.point_jacobian_rate(
-            b, poses, rates
-        )
-        if loop.kind == "rod":
-            d = (tree.point(a, poses) - tree.point(b, poses)) / loop.length
-            d_dot = tree.point_rate(a, poses, rates) - tree.point_rate(b, poses, rates)
-            J_dot = d[:, None] @ J_dot + d_dot[:, None] / loop.length @ J
-        blocks.append(J_dot)
-        if loop.kind == "weld":
-            blocks.append(
-                tree.angular_jacobian(a, rates.axis_dot) - tree.angular_jacobian(b, rates.axis_dot)
-            )
-    return _stack(blocks, poses, chain)
+    poses = chain.tree.poses(_postures(chain, q))
+    return _jacobian_rate(chain, poses, _postures(chain, v))
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
@@ -79,12 +62,65 @@ def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
 
 def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
     """Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K, n, n_a)."""
-    J = loop_jacobian(chain, q)
+    poses = chain.tree.poses(_postures(chain, q))
+    J = _jacobian(chain, poses)
     G = _map_from_jacobian(chain, J)
     G_dot = np.zeros_like(G)
     rows = chain.passive_columns
-    G_dot[:, rows] = -_solve(J[:, :, rows], loop_jacobian_rate(chain, q, v) @ G)
+    G_dot[:, rows] = -_solve(J[:, :, rows], _jacobian_rate(chain, poses, _postures(chain, v)) @ G)
     return G_dot
+
+
+@dataclass(frozen=True, eq=False)
+class ClosureState:
+    """Everything that the loops say of K states of motion.
+
+    Attributes:
+        q: Positions of all joints, shape (K, n).
+        v: Velocities of all joints, shape (K, n).
+        G: `q̇ = G q̇_a`, shape (K, n, n_a).
+        drift: `Ġ q̇_a`, the accelerations at `q̈_a = 0`, shape (K, n).
+        residual: Largest closure error before the correction, shape (K,).
+    """
+
+    q: Array
+    v: Array
+    G: Array
+    drift: Array
+    residual: Array
+
+
+def closure_state(
+    chain: ClosedChain, q: ArrayLike, v_a: ArrayLike, *, correct: bool = False
+) -> ClosureState:
+    """Velocities, G and drift at given postures, with the kinematics computed once.
+
+    Args:
+        chain: The mechanism.
+        q: Closed postures, shape (K, n).
+        v_a: Actuated velocities, shape (K, n_a).
+        correct: Take one Newton step back onto the loops, for time steps that leave them by little.
+    """
+    q = _postures(chain, q)
+    v_a = np.atleast_2d(np.asarray(v_a, dtype=float))
+    poses = chain.tree.poses(q)
+    J = _jacobian(chain, poses)
+    G = _map_from_jacobian(chain, J)
+    v = np.einsum("kij,kj->ki", G, v_a)
+    drift, residual = np.zeros_like(v), np.zeros(len(q))
+    rows = chain.passive_columns
+    if len(rows):
+        J_u = J[:, :, rows]
+        right = [(_jacobian_rate(chain, poses, v) @ v[:, :, None])]
+        if correct:
+            right.append(_residual(chain, poses)[:, :, None])
+        solved = _solve(J_u, np.concatenate(right, axis=2))
+        drift[:, rows] = -solved[:, :, 0]
+        if correct:
+            residual = np.max(np.abs(right[1]), axis=(1, 2))
+            q = q.copy()
+            q[:, rows] -= solved[:, :, 1]
+    return ClosureState(q, v, G, drift, residual)
 
 
 def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
@@ -224,6 +260,26 @@ def _jacobian(chain: ClosedChain, poses: TreePoses) -> Array:
         if loop.kind == "weld":
             blocks.append(
                 tree.angular_jacobian(a, poses.axis) - tree.angular_jacobian(b, poses.axis)
+            )
+    return _stack(blocks, poses, chain)
+
+
+def _jacobian_rate(chain: ClosedChain, poses: TreePoses, v: Array) -> Array:
+    tree = chain.tree
+    rates = tree.rates(poses, v)
+    blocks = []
+    for loop, (a, b) in zip(chain.loops, chain.attachments, strict=True):
+        J_dot = tree.point_jacobian_rate(a, poses, rates)
+        J_dot = J_dot - tree.point_jacobian_rate(b, poses, rates)
+        if loop.kind == "rod":
+            J = tree.point_jacobian(a, poses) - tree.point_jacobian(b, poses)
+            d = (tree.point(a, poses) - tree.point(b, poses)) / loop.length
+            d_dot = tree.point_rate(a, poses, rates) - tree.point_rate(b, poses, rates)
+            J_dot = d[:, None] @ J_dot + d_dot[:, None] / loop.length @ J
+        blocks.append(J_dot)
+        if loop.kind == "weld":
+            blocks.append(
+                tree.angular_jacobian(a, rates.axis_dot) - tree.angular_jacobian(b, rates.axis_dot)
             )
     return _stack(blocks, poses, chain)
 

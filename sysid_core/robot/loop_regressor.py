@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import INERTIAL_UNITS, Array
 from sysid_core.robot.loop_closure import (
-    actuation_map,
-    actuation_map_rate,
     assemble,
     assemble_along,
+    closure_state,
 )
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.robot.regressor import inertial_parameter_names
@@ -74,12 +73,9 @@ def constrained_motion(
         q_all = np.asarray(q, dtype=float)
     else:
         q_all = assemble_along(chain, q_a) if ordered else assemble(chain, q_a)
-    G = actuation_map(chain, q_all)
-    v = np.einsum("kij,kj->ki", G, v_a)
-    a = np.einsum("kij,kj->ki", G, a_a)
-    if chain.passive:
-        a += np.einsum("kij,kj->ki", actuation_map_rate(chain, q_all, v), v_a)
-    return ConstrainedMotion(q_all, v, a, G)
+    state = closure_state(chain, q_all, v_a)
+    a = np.einsum("kij,kj->ki", state.G, a_a) + state.drift
+    return ConstrainedMotion(state.q, state.v, a, state.G)
 
 
 def drive_parameter_names(joints: tuple[str, ...]) -> tuple[str, ...]:

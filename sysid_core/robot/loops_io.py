@@ -218,6 +218,11 @@ def _motion_box(raw: Mapping[str, Any], actuated: tuple[str, ...]) -> MotionBox 
     entries = raw.get("excitation")
     if not entries:
         return None
+    if isinstance(entries, Mapping):  # a plain box: middle and half range of every actuated joint
+        mid, half = (np.array(_need(entries, key, "excitation"), float) for key in ("mid", "half"))
+        if mid.shape != (len(actuated),) or half.shape != (len(actuated),):
+            raise ModelError(f"`excitation` needs {len(actuated)} entries in `mid` and `half`.")
+        return MotionBox(actuated, mid, np.eye(len(actuated)), half)
     center = np.array([float((raw.get("excitation_center") or {}).get(j, 0.0)) for j in actuated])
     if not isinstance(entries, Sequence) or len(entries) != len(actuated):
         raise ModelError(
