@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.bag_storage import StoredBag, StoredTopic, open_bag
 from sysid_core.signals.bag_types import stored_typestore
-from sysid_core.signals.recording import EffortKind, JointStream, Mark, Recording, WrenchStream
+from sysid_core.signals.recording import (
+    Array,
+    EffortKind,
+    JointStream,
+    Mark,
+    Recording,
+    WrenchStream,
+)
 from sysid_core.signals.timing import in_order
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -39,7 +47,7 @@ def read_bag(
         path: rosbag2 folder, or an .mcap or .db3 file.
         joint_topic: Topic of JointState messages; None: the bag's `joint_topic`, or the only one.
         wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any.
-        joints: Joints to read, in this order; None: those of the first message.
+        joints: Joints to read, in this order; None: those that most messages have.
         effort_kind: What the efforts mean; None: what the bag's `effort_kind` says, else unknown.
 
     Raises:
@@ -151,65 +159,72 @@ def _stamps(header: list[int], log: list[int], what: str) -> tuple[list[int], tu
     return log, (f"{what}: headers carry no stamps; the time of reception stands for them.",)
 
 
+class _JointSample(NamedTuple):
+    names: tuple[str, ...]
+    header_ns: int
+    log_ns: int
+    q: Array
+    v: Array
+    effort: Array
+
+
 @dataclass
 class _JointRows:
     """Joint states as they come, mapped by name."""
 
     names: tuple[str, ...] = ()
-    header: list[int] = field(default_factory=list)
-    log: list[int] = field(default_factory=list)
-    rows: dict[str, list[Any]] = field(default_factory=lambda: {"q": [], "v": [], "effort": []})
-    seen: set[str] = field(default_factory=set)
-    others: int = 0
-    _columns: dict[tuple[str, ...], list[int] | None] = field(default_factory=dict)
+    samples: list[_JointSample] = field(default_factory=list)
 
     def take(self, log_ns: int, msg: Any) -> None:
         """Take in a JointState message."""
-        found = tuple(msg.name)
-        if not self.names:
-            self.names = found
-        if found not in self._columns:
-            self.seen.update(found)
-            whole = set(self.names) <= set(found)
-            self._columns[found] = [found.index(name) for name in self.names] if whole else None
-        columns = self._columns[found]
-        if columns is None or len(msg.position) != len(found):
-            self.others += 1
-            return
-        self.header.append(_stamp_ns(msg.header.stamp))
-        self.log.append(log_ns)
-        for key, values in (("q", msg.position), ("v", msg.velocity), ("effort", msg.effort)):
-            self.rows[key].append(values[columns] if len(values) == len(found) else None)
+        stamp_ns = _stamp_ns(msg.header.stamp)
+        self.samples.append(
+            _JointSample(tuple(msg.name), stamp_ns, log_ns, msg.position, msg.velocity, msg.effort)
+        )
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
         """The stream in order, and what there is to say about it."""
-        if not self.header:
+        seen = Counter(sample.names for sample in self.samples)
+        # Where several drivers share a topic (arm and gripper), the more frequent one counts.
+        named = [found for found in seen if found]
+        names = self.names or max(named, key=lambda found: (seen[found], len(found)), default=())
+        columns = {
+            found: [found.index(name) for name in names]
+            for found in seen
+            if set(names) <= set(found)
+        }
+        used = [s for s in self.samples if s.names in columns and len(s.q) == len(s.names)]
+        if not names or not used:
             raise SignalError(
-                f"No message on '{topic}' has all the joints {list(self.names)}.",
-                remedy=f"Joints there: {sorted(self.seen)}.",
+                f"No message on '{topic}' has names and positions of all the joints {list(names)}.",
+                remedy=f"Joints there: {sorted({name for found in seen for name in found})}.",
             )
         notes = []
-        if self.others:
+        if len(used) < len(self.samples):
             notes.append(
-                f"{topic}: {self.others} messages lack some of the joints {list(self.names)}"
-                " or their positions and were left out."
+                f"{topic}: {len(self.samples) - len(used)} messages lack some of the joints"
+                f" {list(names)} or their positions and were left out."
             )
-        arrays: dict[str, Any] = {"q": np.array(self.rows["q"])}
+        arrays: dict[str, Any] = {"q": np.array([s.q[columns[s.names]] for s in used])}
         for key, what in (("v", "velocities"), ("effort", "efforts")):
-            arrays[key], note = _optional(self.rows[key], what)
+            rows = [
+                values[columns[s.names]] if len(values := getattr(s, key)) == len(s.names) else None
+                for s in used
+            ]
+            arrays[key], note = _optional(rows, what)
             notes += [f"{topic}: {note}"] if note else []
-        stamps, stamp_notes = _stamps(self.header, self.log, topic)
-        stream = JointStream(self.names, np.array(stamps), effort_kind=kind, **arrays)
+        stamps, stamp_notes = _stamps([s.header_ns for s in used], [s.log_ns for s in used], topic)
+        stream = JointStream(names, np.array(stamps), effort_kind=kind, **arrays)
         ordered, report = in_order(stream)
         if len(ordered) == 0:
             raise SignalError(
                 f"Every sample on '{topic}' has NaN or infinite values.",
-                remedy="Check the driver; positions must be numbers.",
+                remedy="Check the driver, or leave out joints that it knows nothing of (`joints`).",
             )
         return ordered, (*notes, *stamp_notes, *report.notes(topic))
 
 
-def _optional(rows: list[Any], what: str) -> tuple[np.ndarray | None, str]:
+def _optional(rows: list[Array | None], what: str) -> tuple[Array | None, str]:
     """An array of what may be missing, and why it is missing where it is so only in part."""
     missing = sum(row is None for row in rows)
     if missing == len(rows):

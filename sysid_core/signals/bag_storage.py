@@ -74,7 +74,6 @@ class StoredBag:
         topics: In order of appearance.
         custom_data: Key-value pairs of the bag.
         damage: What is broken, one sentence each; empty for a whole bag.
-        seconds: Between the first and the last message.
     """
 
     path: Path
@@ -127,6 +126,11 @@ def open_bag(path: str | Path) -> StoredBag:
             raise SignalError(
                 damage[0], remedy="Rebuild it with `ros2 bag reindex`; only MCAP is recovered here."
             )
+    damage += [
+        f"'{name}' is listed in metadata.yaml and isn't there."
+        for name in metadata.get("relative_file_paths") or ()
+        if path.is_dir() and not (path / Path(name).name).is_file()
+    ]
     topics: dict[str, dict[str, Any]] = {}
     custom_data: dict[str, str] = {}
     for item in _scan(files) if scanned else _read_indexed(path):

@@ -282,12 +282,30 @@ def test_joints_are_mapped_by_name_whatever_their_order(tmp_path: Path) -> None:
         order = rng.permutation(3)
         q = np.array([1.0, 2.0, 3.0])
         messages.append(joint_state(T0 + k, q[order], [NAMES[i] for i in order]))
-    messages.append(joint_state(T0 + 50, [9.0], ["gripper"]))
+    messages.insert(0, joint_state(T0 - 50, [9.0], ["gripper"]))
     path = write_joints(tmp_path / "bag", messages)
     recording = read_bag(path, joints=["wrist", "shoulder"])
     assert_array_equal(recording.joints.q, np.tile([3.0, 1.0], (20, 1)))
     assert recording.joints.v is None and recording.joints.effort is None
     assert any("1 messages lack some of the joints" in note for note in recording.notes)
+
+
+def test_of_several_drivers_on_a_topic_the_more_frequent_one_is_read(tmp_path: Path) -> None:
+    messages = [joint_state(T0 + k, [1.0, 2.0, 3.0]) for k in range(20)]
+    messages[::5] = [joint_state(T0 + 5 * k, [9.0], ["gripper"]) for k in range(4)]
+    recording = read_bag(write_joints(tmp_path / "bag", messages))
+    assert recording.joints.names == tuple(NAMES) and len(recording.joints) == 16
+    assert any("4 messages lack some" in note for note in recording.notes)
+
+
+def test_a_missing_file_of_a_split_bag_is_said(bag: Path, tmp_path: Path) -> None:
+    path = tmp_path / "split"
+    path.mkdir()
+    (path / "run_0.mcap").write_bytes(only_file(bag).read_bytes())
+    metadata = yaml.safe_load((bag / "metadata.yaml").read_text())
+    metadata["rosbag2_bagfile_information"]["relative_file_paths"].append("run_1.mcap")
+    (path / "metadata.yaml").write_text(yaml.safe_dump(metadata))
+    assert "'run_1.mcap' is listed" in open_bag(path).damage[0]
 
 
 def test_bad_samples_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -369,6 +387,9 @@ def test_what_is_no_usable_bag_is_named_with_the_remedy(tmp_path: Path) -> None:
     path = write_joints(tmp_path / "bag", [joint_state(T0, np.zeros(3))])
     with pytest.raises(SignalError, match=r"Joints there: .*elbow"):
         read_bag(path, joints=["hip"])
+    nameless = write_joints(tmp_path / "nameless", [joint_state(T0, np.zeros(0), [])])
+    with pytest.raises(SignalError, match="has names"):
+        read_bag(nameless)
     with BagWriter(tmp_path / "text") as writer:
         writer.add_topic("/chatter", STRING)
         writer.write("/chatter", message(STRING, data="hello"), T0)
