@@ -67,39 +67,64 @@ def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
     return direct
 
 
-def coupled_joints(model: RobotModel) -> dict[int, list[tuple[int, float, float]]]:
-    """Groups of joints that one coordinate moves, for bodies on the same parent (remark 11).
+@dataclass(frozen=True)
+class CoupledGroup:
+    """Joints that one coordinate q moves: `q_j = multiplier * q + offset`.
 
-    Returns:
-        Leader to its followers, as pinocchio's joint indices, with multiplier and offset.
+    Attributes:
+        joints: Pinocchio's indices, ascending, with multiplier and offset.
+        parent: Index of the joint whose body carries the group (0: the world).
+        is_chain: Whether some members carry others, as in the phalanges of a finger.
+    """
+
+    joints: tuple[tuple[int, float, float], ...]
+    parent: int
+    is_chain: bool
+
+
+def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
+    """The groups of joints that mimic each other; they must sit together on one link.
 
     Raises:
-        IdentifiabilityError: Leader and follower move bodies with different parents, or have
-            several degrees of freedom: the recursion doesn't cover that.
+        IdentifiabilityError: Between members there is a joint that isn't one, or one has several
+            degrees of freedom: one coordinate then moves bodies in ways that the recursion
+            doesn't cover.
     """
-    groups: dict[int, list[tuple[int, float, float]]] = {}
     pin_model = model.pin_model
+    found: dict[str, list[tuple[int, float, float]]] = {}
     for mimic in mimic_joints(model):
         j = int(pin_model.getJointId(mimic.joint))
-        leader = int(pin_model.getJointId(mimic.leader)) if mimic.leader in model.joint_names else 0
-        if (
-            leader == 0
-            or pin_model.parents[j] != pin_model.parents[leader]
-            or pin_model.joints[j].nv != 1
-            or pin_model.joints[leader].nv != 1
-            or mimic.multiplier == 0.0
-        ):
+        found.setdefault(mimic.leader, []).append((j, mimic.multiplier, mimic.offset))
+    groups = []
+    for leader, followers in found.items():
+        first = int(pin_model.getJointId(leader)) if leader in model.joint_names else 0
+        members = sorted([(first, 1.0, 0.0), *followers])
+        ids = {j for j, _, _ in members}
+        carriers = {int(pin_model.parents[j]) for j in ids} - ids
+        if first == 0:
             raise IdentifiabilityError(
-                f"Joint '{mimic.joint}' of '{model.name}' mimics '{mimic.leader}', but they don't both"
-                " turn or slide on the same parent link, so that one coordinate moves bodies in a"
-                " way that the structural recursion doesn't cover.",
-                remedy="Analyse it as a joint of its own (mimic='independent'; --mimic independent"
-                " on the command line), which is an upper bound, or lock it.",
-                joint=mimic.joint,
-                leader=mimic.leader,
+                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}', which"
+                f" isn't a moving joint of '{model.name}'.",
+                remedy="Correct the URDF, lock them too, or choose mimic='independent'"
+                " (--mimic independent on the command line).",
+                leader=leader,
             )
-        groups.setdefault(leader, []).append((j, mimic.multiplier, mimic.offset))
-    return groups
+        if len(carriers) != 1 or any(
+            pin_model.joints[j].nv != 1 or m == 0.0 for j, m, _ in members
+        ):
+            names = [pin_model.names[j] for j, _, _ in followers]
+            raise IdentifiabilityError(
+                f"The joints {names} of '{model.name}' mimic '{leader}', but they don't sit"
+                " together with it on one link, so that one coordinate moves bodies in a way that"
+                " the structural recursion doesn't cover.",
+                remedy="Analyse them as joints of their own (mimic='independent'; --mimic"
+                " independent on the command line), which is an upper bound, or lock them.",
+                joints=names,
+                leader=leader,
+            )
+        is_chain = any(int(pin_model.parents[j]) in ids for j in ids)
+        groups.append(CoupledGroup(tuple(members), carriers.pop(), is_chain))
+    return tuple(groups)
 
 
 def coupling_matrix(model: RobotModel) -> Array:

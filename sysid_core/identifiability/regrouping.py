@@ -13,7 +13,7 @@ from sysid_core.identifiability.rpna import StageResult
 from sysid_core.identifiability.stages import Layout
 from sysid_core.robot import INERTIAL_NAMES, Array
 
-_ZERO = 1e-9  # of the natural scale: below, a coefficient of a regrouping is rounding
+_ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is rounding
 
 
 @dataclass(frozen=True)

@@ -61,9 +61,14 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
     if not changed:
         return model, ()
     floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
-    exact = RobotModel.from_urdf(exact_xml, floating_base=floating, gravity=model.gravity)
+    exact = _built(exact_xml, floating, tuple(model.gravity.tolist()))
     locked = [name for name in exact.joint_names if name not in model.joint_names]
     return (exact.with_locked(locked) if locked else exact), changed
+
+
+@functools.lru_cache(maxsize=8)
+def _built(urdf_xml: str, floating_base: bool, gravity: tuple[float, ...]) -> RobotModel:
+    return RobotModel.from_urdf(urdf_xml, floating_base=floating_base, gravity=gravity)
 
 
 @functools.lru_cache(maxsize=32)

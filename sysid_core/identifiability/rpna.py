@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_core.identifiability.coupled_chain import CoupledChain
 from sysid_core.identifiability.stages import Layout, Stage
 from sysid_core.identifiability.subspace import Decision, SubspaceAlgebra, reduced_nullspace
 from sysid_core.robot import Array
@@ -101,6 +102,8 @@ def _one_stage(
         doubts.extend((kind, decision) for decision in algebra.take_doubts())
         return value
 
+    if stage.chain is not None:
+        return _chain_stage(stage, stage.chain, V_p, K_p, static, algebra)
     conditions: list[Array] = []
     B_total = np.eye(10)
     for step in stage.steps:
@@ -120,29 +123,61 @@ def _one_stage(
         V_p, K_p = V_plus, K_plus
     Z = noted("transfer", algebra.nullspace(np.vstack(conditions)))
 
-    n_bodies, n_rotors = len(stage.bodies), len(stage.rotors)
-    if n_bodies == 1 and n_rotors == 0:
+    if len(stage.bodies) == 1 and not stage.rotors:
         V_s, K_s = [V_p], [K_p]
-        order = TABLE_ORDER
     else:  # keep the part of each body for its children
-        V_s = [noted("velocity", algebra.span(V_p[6 * k : 6 * k + 6])) for k in range(n_bodies)]
-        K_s = [noted("parameter", algebra.span(K_p[10 * k : 10 * k + 10])) for k in range(n_bodies)]
+        V_s = [noted("velocity", algebra.span(part)) for part in _parts(stage, V_p, 6)]
+        K_s = [noted("parameter", algebra.span(part)) for part in _parts(stage, K_p, 10)]
+    return _result(stage, Z, B_total, K_p, V_s, K_s, tuple(doubts)), V_s, K_s
+
+
+def _chain_stage(
+    stage: Stage,
+    chain: CoupledChain,
+    V_p: Array,
+    K_p: Array,
+    static: bool,
+    algebra: SubspaceAlgebra,
+) -> tuple[StageResult, list[Array], list[Array]]:
+    velocities, spans, conditions, B = chain.conditions(V_p, K_p, static)
+    V_s = [algebra.span(columns) for columns in velocities]
+    K = algebra.span(spans)
+    K_s = [algebra.span(part) for part in _parts(stage, K, 10)]
+    Z = algebra.nullspace(conditions)
+    doubts = tuple(("coupled", decision) for decision in algebra.take_doubts())
+    return _result(stage, Z, B, K, V_s, K_s, doubts), V_s, K_s
+
+
+def _parts(stage: Stage, stacked: Array, size: int) -> list[Array]:
+    return [stacked[size * k : size * (k + 1)] for k in range(len(stage.bodies))]
+
+
+def _result(
+    stage: Stage,
+    Z: Array,
+    B: Array,
+    K: Array,
+    V_s: list[Array],
+    K_s: list[Array],
+    doubts: tuple[tuple[str, Decision], ...],
+) -> StageResult:
+    n_bodies, n_rotors = len(stage.bodies), len(stage.rotors)
+    order = TABLE_ORDER
+    if n_bodies > 1 or n_rotors:
         order = np.concatenate(
             [10 * k + TABLE_ORDER for k in range(n_bodies)] + [10 * n_bodies + np.arange(n_rotors)]
         )
     dependent, E = reduced_nullspace(Z, order)
-    visible = np.linalg.norm(K_p, axis=1) > 1e-8
-    result = StageResult(
+    return StageResult(
         dim_v=tuple(basis.shape[1] for basis in V_s),
         dim_k=tuple(basis.shape[1] for basis in K_s),
         Z=Z,
         dependent=dependent,
         E=E,
-        moved=B_total @ Z,
-        visible=visible,
-        doubts=tuple(doubts),
+        moved=B @ Z,
+        visible=np.linalg.norm(K, axis=1) > 1e-8,
+        doubts=doubts,
     )
-    return result, V_s, K_s
 
 
 def _extended(algebra: SubspaceAlgebra, Q: Array, M: Array) -> Array:

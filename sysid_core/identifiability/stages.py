@@ -16,8 +16,9 @@ import pinocchio as pin
 import scipy.linalg
 
 from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.coupled_chain import CoupledChain
 from sysid_core.identifiability.joint_steps import joint_steps
-from sysid_core.identifiability.mimic import coupled_joints
+from sysid_core.identifiability.mimic import CoupledGroup, coupled_groups
 from sysid_core.identifiability.spatial import (
     motion_crosses,
     motion_transforms,
@@ -59,7 +60,8 @@ class Stage:
         bodies: Indices of the bodies.
         rotors: Names of the rotors' parameters; they follow the bodies' parameters.
         rotor_scales: Their SI units [kg m^2] per natural unit.
-        steps: One, or several for joints with massless bodies inside.
+        steps: One, or several for joints with massless bodies inside; none for a chain.
+        chain: Coupled links that carry each other.
         key: Equal for stages whose momentum and mapping conditions are the same when the parent
             moves freely; None where that can't be said.
     """
@@ -70,6 +72,7 @@ class Stage:
     rotor_scales: tuple[float, ...]
     steps: tuple[Step, ...]
     key: bytes | None
+    chain: CoupledChain | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,86 +104,127 @@ def build_layout(
         mimic: Whether mimic joints are joints of their own or follow their leaders.
 
     Raises:
-        IdentifiabilityError: A joint isn't covered, see `joint_steps` and `coupled_joints`.
+        IdentifiabilityError: A joint isn't covered, see `joint_steps` and `coupled_groups`.
     """
-    pin_model = model.pin_model
-    poses = np.array([M.homogeneous for M in pin_model.jointPlacements][1:])
-    parents = [int(p) - 1 for p in pin_model.parents][1:]
-    sequences = [joint_steps(model, j + 1) for j in range(model.n_bodies)]
-    groups = coupled_joints(model) if mimic == "coupled" else {}
-    followers = {j - 1: (m, b) for group in groups.values() for j, m, b in group}
-    rotations = poses[:, :3, :3].copy()
-    for j, (_, offset) in followers.items():
-        twist = offset * sequences[j][0][1][0]
-        poses[j] = poses[j] @ pin.exp6(pin.Motion(twist)).homogeneous
-
-    offsets = [np.linalg.norm(poses[:, :3, 3], axis=1)]
-    offsets += [[np.linalg.norm(X[:3, 3])] for seq in sequences for X, _ in seq if X is not None]
-    length = float(np.max(np.concatenate(offsets), initial=0.0)) or 1.0
-
-    # Every step of every joint in flat arrays, so that the maps are computed all at once.
-    first = np.cumsum([0] + [len(sequence) for sequence in sequences])
-    flat = [step for sequence in sequences for step in sequence]
-    pose = np.tile(np.eye(4), (len(flat), 1, 1))
-    pose[first[:-1]] = poses
-    for i, (X, _) in enumerate(flat):
-        if X is not None:
-            pose[i] = pose[i] @ X
-    pose[:, :3, 3] /= length
-    counts = [len(modes) for _, modes in flat]
-    at = np.cumsum([0, *counts])
-    modes = np.concatenate([m for _, m in flat]).astype(float)
-    modes[:, :3] /= length
-    norms = np.linalg.norm(modes, axis=1)
-    modes /= norms[:, None]
-    X, B = motion_transforms(pose), parameter_transforms(pose)
-    crosses, rates = motion_crosses(modes), parameter_rates(modes)
-    momenta = wrench_regressor(modes[:, :3], np.zeros((len(modes), 3)), modes[:, 3:])
-
-    def step(i: int) -> Step:
-        k = slice(at[i], at[i + 1])
-        return Step(X[i], B[i], modes[k].T, crosses[k], rates[k], momenta[k])
-
+    groups = coupled_groups(model) if mimic == "coupled" else ()
     placed = rotors_of(model, rotors) if rotors else {}
+    joints = _Joints(model, groups)
+    group_of = {j - 1: group for group in groups for j, _, _ in group.joints}
     stages = []
     for j in range(model.n_bodies):
-        if j in followers:
-            continue
-        members = [(j, 1.0)] + [(k - 1, m) for k, m, _ in groups.get(j + 1, [])]
-        unit = norms[at[first[j]]]  # natural units of the leader's mode per SI unit
-        spins = [
-            (
-                placed[k + 1].parameter_name,
-                rotations[k] @ placed[k + 1].axis,
-                placed[k + 1].ratio * m / unit,
-            )
-            for k, m in members
-            if k + 1 in placed
-        ]
-        if len(members) == 1 and not spins:
-            steps = tuple(step(i) for i in range(first[j], first[j + 1]))
-            key = modes[at[first[j]] : at[first[j + 1]]].tobytes() if len(steps) == 1 else None
-            stages.append(Stage(parents[j], (j,), (), (), steps, key))
-            continue
-        if first[j + 1] - first[j] != 1:
-            raise IdentifiabilityError(
-                f"Joint '{model.joint_names[j]}' with several steps can't be coupled or carry a rotor.",
-                remedy="Model it as single joints.",
-            )
-        stacked = _stack(
-            [step(first[k]) for k, _ in members],
-            [m * norms[at[first[k]]] / unit for k, m in members],
-            [(z, n) for _, z, n in spins],
-        )
-        names = tuple(name for name, _, _ in spins)
-        scales = tuple(length**2 / n**2 for _, _, n in spins)
-        bodies = tuple(k for k, _ in members)
-        stages.append(Stage(parents[j], bodies, names, scales, (stacked,), None))
+        group = group_of.get(j)
+        if group is not None and group.joints[0][0] - 1 != j:
+            continue  # was laid out with the first of its group
+        members = [(k - 1, m) for k, m, _ in group.joints] if group else [(j, 1.0)]
+        rotor_joints = [(k, m, placed[k + 1]) for k, m in members if k + 1 in placed]
+        if group is not None and group.is_chain:
+            stages.append(joints.chain_stage(members, rotor_joints))
+        elif group is None and not rotor_joints:
+            stages.append(joints.single_stage(j))
+        else:
+            stages.append(joints.stacked_stage(members, rotor_joints))
 
     norm = float(np.linalg.norm(gravity))
     seed = np.concatenate([gravity / norm, np.zeros(3)])[:, None] if norm > 0 else np.zeros((6, 0))
-    pi_scale = np.array([1.0, *[length] * 3, *[length**2] * 6])
-    return Layout(tuple(stages), length, pi_scale, seed)
+    pi_scale = np.array([1.0, *[joints.length] * 3, *[joints.length**2] * 6])
+    return Layout(tuple(stages), joints.length, pi_scale, seed)
+
+
+class _Joints:
+    """All joints' steps in flat arrays in natural units, so that the maps are computed at once."""
+
+    def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
+        pin_model = model.pin_model
+        self.names = model.joint_names
+        self.parents = [int(p) - 1 for p in pin_model.parents][1:]
+        poses = np.array([M.homogeneous for M in pin_model.jointPlacements][1:])
+        self.rotations = poses[:, :3, :3].copy()
+        sequences = [joint_steps(model, j + 1) for j in range(model.n_bodies)]
+        for group in groups:
+            for j, _, offset in group.joints:
+                if offset:
+                    shift = pin.exp6(pin.Motion(offset * sequences[j - 1][0][1][0]))
+                    poses[j - 1] = poses[j - 1] @ shift.homogeneous
+
+        self.first = np.cumsum([0] + [len(sequence) for sequence in sequences])
+        flat = [step for sequence in sequences for step in sequence]
+        pose = np.tile(np.eye(4), (len(flat), 1, 1))
+        pose[self.first[:-1]] = poses
+        for i, (X, _) in enumerate(flat):
+            if X is not None:
+                pose[i] = pose[i] @ X
+        self.length = float(np.linalg.norm(pose[:, :3, 3], axis=1).max()) or 1.0
+        pose[:, :3, 3] /= self.length
+        self.pose = pose
+        self.at = np.cumsum([0] + [len(modes) for _, modes in flat])
+        modes = np.concatenate([modes for _, modes in flat]).astype(float)
+        modes[:, :3] /= self.length
+        self.norms = np.linalg.norm(modes, axis=1)
+        self.modes = modes / self.norms[:, None]
+        self.X, self.B = motion_transforms(pose), parameter_transforms(pose)
+        self.crosses, self.rates = motion_crosses(self.modes), parameter_rates(self.modes)
+        zero = np.zeros((len(modes), 3))
+        self.momenta = wrench_regressor(self.modes[:, :3], zero, self.modes[:, 3:])
+
+    def step(self, i: int) -> Step:
+        k = slice(self.at[i], self.at[i + 1])
+        return Step(
+            self.X[i], self.B[i], self.modes[k].T, self.crosses[k], self.rates[k], self.momenta[k]
+        )
+
+    def single_stage(self, j: int) -> Stage:
+        steps = tuple(self.step(i) for i in range(self.first[j], self.first[j + 1]))
+        key = None
+        if len(steps) == 1:
+            key = self.modes[self.at[self.first[j]] : self.at[self.first[j] + 1]].tobytes()
+        return Stage(self.parents[j], (j,), (), (), steps, key)
+
+    def stacked_stage(
+        self, members: Sequence[tuple[int, float]], rotors: Sequence[tuple[int, float, Rotor]]
+    ) -> Stage:
+        for j, _ in members:
+            if self.first[j + 1] - self.first[j] != 1:
+                raise IdentifiabilityError(
+                    f"Joint '{self.names[j]}' consists of several steps and can't be coupled or"
+                    " carry a rotor.",
+                    remedy="Model it as single joints.",
+                )
+        speeds = [m * self.norms[self.at[self.first[j]]] for j, m in members]
+        unit = abs(speeds[0])  # of the coordinate, in natural units per SI unit
+        spins = [(self.rotations[j] @ r.axis, r.ratio * m / unit) for j, m, r in rotors]
+        steps = [self.step(self.first[j]) for j, _ in members]
+        return Stage(
+            parent=self.parents[members[0][0]],
+            bodies=tuple(j for j, _ in members),
+            rotors=tuple(r.parameter_name for _, _, r in rotors),
+            rotor_scales=tuple(self.length**2 / n**2 for _, n in spins),
+            steps=(_stack(steps, [s / unit for s in speeds], spins),),
+            key=None,
+        )
+
+    def chain_stage(
+        self, members: Sequence[tuple[int, float]], rotors: Sequence[tuple[int, float, Rotor]]
+    ) -> Stage:
+        if rotors:
+            raise IdentifiabilityError(
+                f"Joint '{self.names[rotors[0][0]]}' has a rotor and is coupled with joints that"
+                " carry each other.",
+                remedy="Leave the rotor out, or choose mimic='independent'.",
+            )
+        order = [j for j, _ in members]
+        at = [self.at[self.first[j]] for j in order]
+        unit = max(abs(m) * self.norms[k] for (_, m), k in zip(members, at, strict=True))
+        carriers = [order.index(self.parents[j]) if self.parents[j] in order else -1 for j in order]
+        chain = CoupledChain(
+            carriers=carriers,
+            poses=[self.pose[self.first[j]] for j in order],
+            modes=[
+                m * self.norms[k] / unit * self.modes[k]
+                for (_, m), k in zip(members, at, strict=True)
+            ],
+        )
+        parent = self.parents[order[carriers.index(-1)]]
+        return Stage(parent, tuple(order), (), (), (), None, chain)
 
 
 def _stack(

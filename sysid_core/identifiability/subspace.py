@@ -6,10 +6,12 @@ tolerance is a plain number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.linalg.lapack import dgesdd
 
 from sysid_core.robot import Array
 
@@ -69,7 +71,7 @@ class SubspaceAlgebra:
         """Orthonormal basis of the columns of M, (n, k) to (n, r)."""
         if M.shape[1] == 0:
             return M
-        U, s, _ = np.linalg.svd(M, full_matrices=False)
+        U, s, _ = _svd(M)
         return U[:, : self._rank(s, U)]
 
     def invariant_span(self, seed: Array, operators: Sequence[Array] | Array) -> Array:
@@ -97,8 +99,18 @@ class SubspaceAlgebra:
         n = N.shape[1]
         if len(N) < n:
             N = np.vstack([N, np.zeros((n - len(N), n))])
-        _, s, Vt = np.linalg.svd(N, full_matrices=False)
+        if len(N) > 2 * n:
+            N = np.asarray(np.linalg.qr(N, mode="r"))
+        _, s, Vt = _svd(N)
         return Vt[self._rank(s, Vt.T) :].T
+
+
+def _svd(M: Array) -> tuple[Array, Array, Array]:
+    """Thin SVD. LAPACK at once: on matrices this small the wrappers cost more than the work."""
+    U, s, Vt, info = dgesdd(M, full_matrices=0)
+    if info != 0:
+        return np.linalg.svd(M, full_matrices=False)
+    return U, s, Vt
 
 
 def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
@@ -115,30 +127,26 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
         dependent: Their indices, shape (d,).
         E: Basis with `E[dependent] = 1` (identity), shape (n, d).
     """
-    n, d = Z.shape
-    late_first = order[::-1]
-    for tolerance in (1e-7, 1e-10, 0.0):
-        C = Z[late_first].T.copy()
-        pivots: list[int] = []
-        for column in range(n):
-            k = len(pivots)
+    d = Z.shape[1]
+    # Rows that hardly differ from those already taken are passed over as long as others do.
+    for tolerance in (1e-4, 1e-7, 1e-10, 0.0):
+        Q = np.zeros((d, d))
+        dependent: list[int] = []
+        for j in order[::-1]:
+            k = len(dependent)
             if k == d:
                 break
-            row = k + int(np.argmax(np.abs(C[k:, column])))
-            if abs(C[row, column]) <= tolerance:
-                continue
-            if row != k:
-                C[[k, row]] = C[[row, k]]
-            C[k] /= C[k, column]
-            factors = C[:, column].copy()
-            factors[k] = 0.0
-            C -= factors[:, None] * C[k]
-            pivots.append(column)
-        if len(pivots) == d:
+            rest = Z[j]
+            if k:
+                rest = rest - (Q[:k] @ rest) @ Q[:k]
+                rest = rest - (Q[:k] @ rest) @ Q[:k]
+            norm = math.sqrt(rest @ rest)
+            if norm > tolerance:
+                Q[k] = rest / norm
+                dependent.append(int(j))
+        if len(dependent) == d:
             break
-    dependent = late_first[pivots]
-    E = np.empty((n, d))
-    E[late_first] = C.T
-    E[np.abs(E) < 1e-10] = 0.0
+    E = Z @ np.linalg.inv(Z[dependent]) if d else Z
+    E[np.abs(E) < 1e-11] = 0.0
     E[dependent] = np.eye(d)
-    return dependent, E
+    return np.array(dependent, dtype=np.intp), E
