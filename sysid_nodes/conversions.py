@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import InertiaStamped, Vector3, Wrench
+from geometry_msgs.msg import InertiaStamped, Vector3, Wrench, WrenchStamped
 from numpy.typing import ArrayLike, NDArray
-from robot_sysid.msg import InertialEstimate, PayloadEstimate
+from robot_sysid.msg import (
+    FilteredJointState,
+    FilteredWrench,
+    Identifiability,
+    InertialEstimate,
+    PayloadEstimate,
+)
+from robot_sysid.msg import StreamStatistics as StreamStatisticsMessage
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, Verdict, summarise_payload
 from sysid_core.excitation import Trajectory
-from sysid_core.robot import mass_com_inertia_from_pi, mass_com_inertia_with_sd
+from sysid_core.identifiability import Identifiability as StructuralAnswer
+from sysid_core.identifiability import Verdict as StructuralVerdict
+from sysid_core.identifiability import combination_text
+from sysid_core.robot import RobotModel
+from sysid_core.signals import FilteredSample, StreamStatistics
+from sysid_core.signals import FilteredWrench as FilteredWrenchSample
 
 Array = NDArray[np.float64]
 
@@ -24,6 +37,12 @@ VERDICT_CODE = {
     Verdict.COMBINATION: InertialEstimate.COMBINATION,
     Verdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
     Verdict.PRIOR_DOMINATED: InertialEstimate.PRIOR_DOMINATED,
+}
+STRUCTURAL_CODE = {
+    StructuralVerdict.ALONE: InertialEstimate.IDENTIFIABLE,
+    StructuralVerdict.BASE: InertialEstimate.COMBINATION,
+    StructuralVerdict.ABSORBED: InertialEstimate.COMBINATION,
+    StructuralVerdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
 }
 VERDICT_FROM_CODE = {code: verdict for verdict, code in VERDICT_CODE.items()}
 
@@ -122,6 +141,51 @@ def message_from_trajectory(
     return out
 
 
+def filtered_arrays(
+    message: FilteredJointState, names: Sequence[str]
+) -> tuple[Array, Array, Array]:
+    """Filtered q, v and a in the order of `names`, each (n,).
+
+    Raises:
+        SignalError: A joint is missing.
+    """
+    missing = [name for name in names if name not in message.name]
+    if missing:
+        raise SignalError(
+            f"The filtered joint states lack {missing}; they have {list(message.name)}.",
+            remedy="Logger and estimator must use the same robot_description.",
+        )
+    k = [message.name.index(name) for name in names]
+    return (
+        np.asarray(message.position)[k],
+        np.asarray(message.velocity)[k],
+        np.asarray(message.acceleration)[k],
+    )
+
+
+def message_from_identifiability(
+    answer: StructuralAnswer, model: RobotModel, *, stamp_ns: int
+) -> Identifiability:
+    """The structural answer of a robot."""
+    base = answer.base
+    out = Identifiability(
+        robot=model.name,
+        urdf_hash=model.urdf_hash,
+        exact=base.exact,
+        n_parameters=len(base.names),
+        n_base=base.rank,
+        names=list(base.names),
+        verdicts=[STRUCTURAL_CODE[p.verdict] for p in answer.parameters],
+        base_names=list(base.base_names),
+        regroupings=[f"{r.base} = {combination_text(r.terms)}" for r in answer.regroupings],
+        regrouping_matrix=base.regrouping.ravel().tolist(),
+        warnings=list(answer.warnings),
+    )
+    out.header.stamp = stamp_from_ns(stamp_ns)
+    out.header.frame_id = model.root_link
+    return out
+
+
 def trajectory_arrays(
     message: JointTrajectory, names: Sequence[str]
 ) -> tuple[Array, Array, Array, Array]:
@@ -196,21 +260,14 @@ def inertia_message_from_estimate(
     estimate: Estimate, *, stamp_ns: int, frame: str
 ) -> InertiaStamped:
     """`geometry_msgs/InertiaStamped`: mass, centre of mass, inertia about the centre of mass."""
-    mass, com, I_C = mass_com_inertia_from_pi(estimate.values[:10])
+    payload = summarise_payload(estimate)
     out = InertiaStamped()
     out.header.stamp = stamp_from_ns(stamp_ns)
     out.header.frame_id = frame
-    out.inertia.m = float(mass)
-    out.inertia.com = vector3(com)
-    for name, (i, j) in {
-        "ixx": (0, 0),
-        "ixy": (0, 1),
-        "ixz": (0, 2),
-        "iyy": (1, 1),
-        "iyz": (1, 2),
-        "izz": (2, 2),
-    }.items():
-        setattr(out.inertia, name, float(I_C[i, j]))
+    out.inertia.m = payload.mass
+    out.inertia.com = vector3(payload.com)
+    for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+        setattr(out.inertia, f"i{'xyz'[i]}{'xyz'[j]}", float(payload.inertia[i, j]))
     return out
 
 
@@ -218,28 +275,94 @@ def payload_message_from_estimate(
     estimate: Estimate, *, stamp_ns: int, frame: str, state: str, advice: str
 ) -> PayloadEstimate:
     """The running payload, with standard deviations of mass, centre of mass and inertia."""
-    values, sd = mass_com_inertia_with_sd(estimate.values[:10], estimate.covariance[:10, :10])
-    rms = estimate.residual_rms
+    payload = summarise_payload(estimate)
+    rows, columns = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
     out = PayloadEstimate(
         state=state,
         advice=advice,
         method=estimate.method,
-        mass=float(values[0]),
-        mass_sd=float(sd[0]),
-        com=vector3(values[1:4]),
-        com_sd=vector3(sd[1:4]),
-        inertia=values[4:],
-        inertia_sd=sd[4:],
+        mass=payload.mass,
+        mass_sd=payload.mass_sd,
+        com=vector3(payload.com),
+        com_sd=vector3(payload.com_sd),
+        inertia=payload.inertia[rows, columns],
+        inertia_sd=payload.inertia_sd[rows, columns],
         physically_consistent=bool(estimate.physically_consistent),
-        verdicts=np.array([VERDICT_CODE[v] for v in estimate.verdicts[:10]], dtype=np.uint8),
+        verdicts=np.array([VERDICT_CODE[v] for v in estimate.verdicts], dtype=np.uint8),
         samples_used=int(estimate.n_samples),
-        force_residual_rms=float(
-            np.sqrt(np.mean([rms.get(k, np.nan) ** 2 for k in ("fx", "fy", "fz")]))
-        ),
-        torque_residual_rms=float(
-            np.sqrt(np.mean([rms.get(k, np.nan) ** 2 for k in ("tx", "ty", "tz")]))
-        ),
+        force_residual_rms=float(estimate.residual_rms["force"]),
+        torque_residual_rms=float(estimate.residual_rms["torque"]),
     )
     out.header.stamp = stamp_from_ns(stamp_ns)
     out.header.frame_id = frame
+    return out
+
+
+def estimate_from_message(message: InertialEstimate) -> Estimate:
+    """The core's `Estimate` of a rich message (residuals per channel don't travel)."""
+    p = len(message.names)
+    consistent = {message.model: bool(message.physically_consistent)}
+    return Estimate(
+        method=message.method,
+        names=tuple(message.names),
+        values=np.array(message.values),
+        units=tuple(message.units),
+        covariance=np.array(message.covariance).reshape(p, p),
+        verdicts=tuple(VERDICT_FROM_CODE[code] for code in message.verdicts),
+        consistent=consistent if message.consistency_known else {},
+        condition_number=message.condition_number,
+        rank=message.rank,
+        structural_rank=message.structural_rank,
+        n_samples=message.samples_used,
+        robot=message.robot,
+        urdf_hash=message.urdf_hash,
+        source="topic",
+        notes=tuple(message.notes),
+    )
+
+
+def message_from_filtered(
+    sample: FilteredSample, names: Sequence[str], effort_kind: str
+) -> FilteredJointState:
+    """Kalman-filtered joint states."""
+    out = FilteredJointState(
+        name=list(names),
+        position=sample.q.tolist(),
+        velocity=sample.v.tolist(),
+        acceleration=sample.a.tolist(),
+        effort=[] if sample.effort is None else sample.effort.tolist(),
+        position_sd=sample.q_sd.tolist(),
+        velocity_sd=sample.v_sd.tolist(),
+        acceleration_sd=sample.a_sd.tolist(),
+        effort_sd=[] if sample.effort_sd is None else sample.effort_sd.tolist(),
+        effort_kind=effort_kind,
+    )
+    out.header.stamp = stamp_from_ns(sample.stamp_ns)
+    return out
+
+
+def message_from_filtered_wrench(
+    sample: FilteredWrenchSample, measured: WrenchStamped, stamp_ns: int, *, tared: bool
+) -> FilteredWrench:
+    """The wrench as received, filtered, and its bias."""
+    out = FilteredWrench(
+        measured=measured.wrench,
+        wrench=message_from_wrench(sample.measured),
+        wrench_sd=message_from_wrench(sample.measured_sd),
+        bias=message_from_wrench(sample.bias),
+        bias_sd=message_from_wrench(sample.bias_sd),
+        tared=tared,
+    )
+    out.header.stamp = stamp_from_ns(stamp_ns)
+    out.header.frame_id = measured.header.frame_id
+    return out
+
+
+def message_from_statistics(
+    statistics: StreamStatistics, topic: str, now_ns: int
+) -> StreamStatisticsMessage:
+    """How a stream is doing; fields of the same names."""
+    out = StreamStatisticsMessage(stamp=stamp_from_ns(now_ns), topic=topic)
+    for field in dataclasses.fields(statistics):
+        setattr(out, field.name, getattr(statistics, field.name))
     return out

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import signal
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import rclpy
+from ament_index_python.packages import get_package_share_directory
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -21,6 +24,7 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
+from sysid_core.signals import message_definitions
 from sysid_nodes.parameters import declare, read
 
 # To controllers and late joiners: the last message stays available.
@@ -32,7 +36,6 @@ LATCHED = QoSProfile(
 )
 # Identification data: nothing may be lost in between (measured: depth 1-10 loses at 1 kHz).
 DATA = QoSProfile(depth=200, reliability=ReliabilityPolicy.RELIABLE)
-DATA_BEST_EFFORT = QoSProfile(depth=200, reliability=ReliabilityPolicy.BEST_EFFORT)
 
 
 class ManagedNode(LifecycleNode):
@@ -87,6 +90,9 @@ class ManagedNode(LifecycleNode):
             self.get_logger().error(f"{what} failed: {err}")
             self.diagnose(DiagnosticStatus.ERROR, str(err))
             return TransitionCallbackReturn.FAILURE
+        except Exception:  # rclpy's lifecycle would swallow it
+            self.get_logger().fatal(f"{what} failed by a fault of ours:\n{traceback.format_exc()}")
+            return TransitionCallbackReturn.ERROR
         return TransitionCallbackReturn.SUCCESS
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -141,9 +147,23 @@ class ManagedNode(LifecycleNode):
             )
 
     def subscribe_to_data(
-        self, message_type: type, topic: str, callback: Callable[..., None], *, raw: bool = False
+        self,
+        message_type: type,
+        topic: str,
+        callback: Callable[..., None],
+        *,
+        raw: bool = False,
+        depth: int = DATA.depth,
     ) -> None:
-        """Subscribe with the reliability that the publisher offers, once there is one."""
+        """Subscribe with the reliability that the publisher offers, once there is one.
+
+        Args:
+            message_type: Of the topic.
+            topic: Its name.
+            callback: Called with each message, or with its bytes.
+            raw: Give bytes.
+            depth: Of the queue; 1 where only the newest counts.
+        """
 
         def attempt() -> None:
             infos = self.get_publishers_info_by_topic(self.resolve_topic_name(topic))
@@ -153,9 +173,11 @@ class ManagedNode(LifecycleNode):
             best_effort = any(
                 i.qos_profile.reliability == ReliabilityPolicy.BEST_EFFORT for i in infos
             )
-            self.create_subscription(
-                message_type, topic, callback, DATA_BEST_EFFORT if best_effort else DATA, raw=raw
+            reliability = (
+                ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE
             )
+            qos = QoSProfile(depth=depth, reliability=reliability)
+            self.create_subscription(message_type, topic, callback, qos, raw=raw)
 
         timer = self.create_timer(0.05, attempt)
 
@@ -174,6 +196,12 @@ class ManagedNode(LifecycleNode):
         array = DiagnosticArray(status=[status])
         array.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(array)
+
+
+def interface_definitions() -> dict[str, str]:
+    """Texts of this package's message definitions, by type name, for bags."""
+    folder = Path(get_package_share_directory("robot_sysid")) / "msg"
+    return message_definitions(folder, "robot_sysid")
 
 
 def _executor() -> Any:

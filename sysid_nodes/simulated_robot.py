@@ -14,7 +14,12 @@ from trajectory_msgs.msg import JointTrajectory
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.robot import RobotModel
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot
-from sysid_nodes.conversions import message_from_wrench, stamp_from_ns, trajectory_arrays
+from sysid_nodes.conversions import (
+    message_from_wrench,
+    ns_from_stamp,
+    stamp_from_ns,
+    trajectory_arrays,
+)
 from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node
 from sysid_nodes.parameters import ParameterError, parameter
 
@@ -141,7 +146,10 @@ class SimulatedRobotNode(ManagedNode):
         assert self.robot is not None and self.model is not None
         try:
             time, q, v, a = trajectory_arrays(message, self.model.joint_names)
-            self.robot.command_trajectory(time, q, v, a)
+            begin_ns = ns_from_stamp(message.header.stamp)
+            now_ns = self._start_ns + self.robot.plant.time * 1e9
+            delay = (begin_ns - now_ns) * 1e-9 if begin_ns else 0.0
+            self.robot.command_trajectory(time, q, v, a, delay_s=delay)
         except SysIdError as err:
             self.get_logger().error(f"Trajectory refused: {err}")
 

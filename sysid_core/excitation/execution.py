@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -124,6 +125,8 @@ class Executor:
         self._follower: PathFollower | None = None
         self._held: Array | None = None  # last commanded posture
         self._last_now: float | None = None
+        self._begin_at: float | None = None  # the controller's start of a whole trajectory
+        self._commanded: deque[tuple[float, Array]] = deque(maxlen=200)  # (time, posture)
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._cancelled = ""
         self._waiting_since: float | None = None
@@ -135,6 +138,24 @@ class Executor:
     def motion(self) -> Trajectory | None:
         """What is being played: the way to the start, then the trajectory; None before."""
         return None if self._follower is None else self._follower.trajectory
+
+    def whole_command(self, begin: float) -> Trajectory | None:
+        """What is to come, for controllers that take whole trajectories instead of a stream.
+
+        To be sent when the state becomes `moving_to_start`, `executing` or `aborting`; None where
+        nothing is to be moved. A motion goes on at `begin`, which the controller is told; a stop
+        goes on at once.
+
+        Args:
+            begin: On the executor's clock, now or a little later [s].
+        """
+        follower = self._follower
+        if follower is None or self.state.is_final:
+            return None
+        if self.state is ExecutorState.ABORTING:
+            return follower.stopping_trajectory()
+        self._begin_at = begin
+        return follower.remaining_trajectory(self.settings.speed_scale, self.settings.slow_start)
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
         """Check the trajectory and, if it is safe, begin; the next steps check the robot.
@@ -155,7 +176,8 @@ class Executor:
         self.monitor.reset()
         self._follower, self._held, self._last_now, self._cancelled = None, None, None, ""
         self._waiting_since = self._standing_since = None
-        self._way, self._checked_stamp = None, -np.inf
+        self._way, self._checked_stamp, self._begin_at = None, -np.inf, None
+        self._commanded.clear()
         self.state, self.message = ExecutorState.CHECKING, "checking"
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
@@ -184,8 +206,7 @@ class Executor:
             return self._command()  # planning took time; go on with the next measured state
         dt = self._time_step(now)
         if self.state is not ExecutorState.ABORTING:
-            held = self._held if self._way is None else self._way.q[0]
-            fault = self._cancelled or self.monitor.fault(now, measured, held)
+            fault = self._cancelled or self.monitor.fault(now, measured, self.expected(measured))
             if fault:
                 self._abort(fault)
         if self.state is ExecutorState.CHECKING and measured is not None:
@@ -196,9 +217,15 @@ class Executor:
             self._settle(now, measured)
         elif self.state is ExecutorState.ABORTING:
             self._stop(dt)
+        if self._held is not None:
+            self._commanded.append((now, self._held))
         return self._command()
 
     def _time_step(self, now: float) -> float:
+        if self._begin_at is not None:
+            if now < self._begin_at:
+                return 0.0
+            self._last_now, self._begin_at = self._begin_at, None
         dt = 0.0 if self._last_now is None else now - self._last_now
         self._last_now = now
         if not 0.0 <= dt <= self.monitor.limits.max_step:
@@ -206,6 +233,14 @@ class Executor:
         if dt > 0.0:
             self._dt = dt
         return dt
+
+    def expected(self, measured: Measured | None) -> Array | None:
+        """The posture that was commanded when a state was measured, shape (n,); None before."""
+        if self._held is None or measured is None:
+            return None if self._way is None else self._way.q[0]
+        while len(self._commanded) > 1 and self._commanded[1][0] <= measured.stamp:
+            self._commanded.popleft()
+        return self._commanded[0][1] if self._commanded else self._held
 
     def _is_newer(self, measured: Measured | None) -> bool:
         return measured is not None and measured.stamp > self._checked_stamp

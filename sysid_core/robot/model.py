@@ -120,6 +120,14 @@ class RobotModel:
         )
 
     @property
+    def root_link(self) -> str:
+        """Name of the link that doesn't move (or floats)."""
+        for frame in self.pin_model.frames:
+            if frame.type == pin.FrameType.BODY:
+                return str(frame.name)
+        return "world"
+
+    @property
     def gravity(self) -> Array:
         """Gravity in the base frame, shape (3,) [m/s^2]."""
         return np.array(self.pin_model.gravity.linear)
@@ -240,7 +248,10 @@ class RobotModel:
         """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,)."""
         model = self.pin_model.copy()
         for i, row in enumerate(np.asarray(pi, dtype=float).reshape(-1, 10)):
-            model.inertias[i + 1] = pin.Inertia.FromDynamicParameters(row)
+            # A massless link has no centre of mass to divide for.
+            model.inertias[i + 1] = (
+                pin.Inertia.FromDynamicParameters(row) if np.any(row) else pin.Inertia.Zero()
+            )
         return RobotModel(self.name, model, self.urdf_hash, self.urdf_xml)
 
     def with_locked(self, joints: Sequence[str], q: ArrayLike | None = None) -> RobotModel:

@@ -14,6 +14,7 @@ from sysid_core.validation.simulated_robot import (
     SimulatedRobot,
     record_motion,
 )
+from sysid_core.validation.simulation import SegmentPrediction, predict_segments, reduced_dynamics
 from sysid_core.validation.tracking import ComputedTorque, Gains, Plant, TrackingRun, track
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Plant",
     "PlantSample",
     "Prediction",
+    "SegmentPrediction",
     "SensorNoise",
     "SimulatedRobot",
     "SolverSettings",
@@ -33,7 +35,9 @@ __all__ = [
     "build_closed_chain_spec",
     "build_mujoco_spec",
     "predict_recording",
+    "predict_segments",
     "record_motion",
     "recording_of",
+    "reduced_dynamics",
     "track",
 ]

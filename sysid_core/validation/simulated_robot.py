@@ -9,7 +9,9 @@ from numpy.typing import ArrayLike
 from scipy.interpolate import BPoly
 
 from sysid_core.errors import SignalError
+from sysid_core.excitation import Trajectory
 from sysid_core.robot import Array
+from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.validation.plant import MujocoPlant, PlantSample
 
 
@@ -89,12 +91,12 @@ class SimulatedRobot:
             q: Shape (K, n).
             v: Shape (K, n); the last one zero.
             a: Shape (K, n).
-            delay_s: Until its start [s].
+            delay_s: Until its start [s]; negative: it has begun already.
 
         Raises:
             SignalError: Not finite, not increasing, or moving at its end.
         """
-        t = np.asarray(time, float) + self.plant.time + max(delay_s, 0.0)
+        t = np.asarray(time, float) + self.plant.time + delay_s
         q, v, a = (np.asarray(x, float) for x in (q, v, a))
         finite = all(np.all(np.isfinite(x)) for x in (t, q, v, a))
         if not finite or len(t) == 0 or np.any(np.diff(t) <= 0):
@@ -171,3 +173,61 @@ class SimulatedRobot:
             effort=sample.effort + noise.effort * rng.normal(size=n),
             wrench=sample.wrench + np.asarray(noise.wrench_bias) + sd * rng.normal(size=6),
         )
+
+
+def record_motion(
+    robot: SimulatedRobot,
+    trajectory: Trajectory,
+    *,
+    rate_hz: float = 200.0,
+    wrench_frame: str = "",
+    lead_s: float = 0.5,
+) -> Recording:
+    """Play a trajectory and record it, faster than real time.
+
+    Args:
+        robot: At the trajectory's first posture.
+        trajectory: Of all joints of the robot.
+        rate_hz: Of the measurements.
+        wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
+        lead_s: Rest before the motion [s].
+
+    Returns:
+        The recording, with marks `<segment>:start` and `<segment>:end`.
+    """
+    order = [trajectory.joint_names.index(name) for name in robot.plant.joint_names]
+    robot.command_trajectory(
+        trajectory.time - trajectory.time[0],
+        trajectory.q[:, order],
+        trajectory.v[:, order],
+        trajectory.a[:, order],
+        delay_s=lead_s,
+    )
+    start = robot.plant.time + lead_s
+    samples = [
+        robot.advance(1.0 / rate_hz) for _ in range(int((trajectory.duration + lead_s) * rate_hz))
+    ]
+    stamps = np.round([sample.time * 1e9 for sample in samples]).astype(np.int64)
+    marks = sorted(
+        (
+            Mark(round((start + t - trajectory.time[0]) * 1e9), f"{segment.label}:{edge}")
+            for segment in trajectory.segments
+            for t, edge in ((segment.start, "start"), (segment.end, "end"))
+        ),
+        key=lambda mark: mark.stamp_ns,
+    )
+    return Recording(
+        joints=JointStream(
+            robot.plant.joint_names,
+            stamps,
+            np.array([s.q for s in samples]),
+            np.array([s.v for s in samples]),
+            effort=np.array([s.effort for s in samples]),
+            effort_kind=EffortKind.ACTUATOR_TORQUE,
+        ),
+        wrench=WrenchStream(wrench_frame, stamps, np.array([s.wrench for s in samples]))
+        if wrench_frame
+        else None,
+        marks=tuple(marks),
+        source="simulation",
+    )

@@ -1,0 +1,5 @@
+"""`python -m sysid_core.cli`."""
+
+from sysid_core.cli import run
+
+run()

@@ -1,0 +1,153 @@
+"""`sysid payload`: what a robot with a force-torque sensor held in a recording."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sysid_core.cli.app import app, console
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.robot import Shape
+
+METHODS = ("pmd", "pmd-squared", "map", "ols", "rtls", "geo", "lmi", "homogeneous")
+
+
+@app.command()
+def payload(
+    recording: Annotated[Path, typer.Argument(help="rosbag2 folder or MCAP file.")],
+    shape: Annotated[
+        str,
+        typer.Option(
+            help="Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L',"
+            " 'sphere R' (metres), a mesh, or a YAML file (see config/shapes)."
+        ),
+    ],
+    sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")],
+    robot: Annotated[
+        str, typer.Option(help="URDF file or name; default: the description in the bag.")
+    ] = "",
+    method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "pmd",
+    calibration: Annotated[
+        Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
+    ] = None,
+    truth: Annotated[
+        Path | None, typer.Option(help="YAML with `pi` (ten numbers), to compare with.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
+        "results/payload"
+    ),
+    json_out: Annotated[
+        str, typer.Option("--json", help="Also write the result here; - for standard output.")
+    ] = "",
+) -> None:
+    """Identify the payload from a bag with joint states, wrench and marks."""
+    import numpy as np
+    import yaml
+
+    from sysid_core.estimation import OnlinePayload, PayloadSession, replay_payload
+    from sysid_core.report import Report, comparison_rows, payload_errors, payload_report
+    from sysid_core.robot import RobotModel, load_shape
+    from sysid_core.signals import SensorCalibration, read_bag
+
+    run = read_bag(recording)
+    if not robot and not run.urdf_xml:
+        raise SignalError(
+            f"'{recording}' holds no robot_description.", remedy="Give the URDF with --robot."
+        )
+    model = RobotModel.from_urdf(robot or run.urdf_xml)
+    body = load_shape(shape)
+    estimators = payload_estimators(body)
+    if method not in estimators:
+        raise SignalError(
+            f"No method '{method}'.", remedy=f"Choose one of: {', '.join(estimators)}."
+        )
+    session = PayloadSession(
+        model,
+        sensor_frame,
+        OnlinePayload(body),
+        calibration=SensorCalibration.load(calibration) if calibration else None,
+    )
+    waiting = contextlib.nullcontext() if json_out == "-" else console.status("Replaying")
+    with waiting:
+        filtered = replay_payload(run, session)
+        data = session.data()
+        results = {
+            name: session.online.estimate() if name == "pmd" else estimator.fit(data)
+            for name, estimator in estimators.items()
+        }
+    estimate = results[method]
+    true_pi = None
+    if truth is not None:
+        true_pi = np.asarray(yaml.safe_load(truth.read_text(encoding="utf-8"))["pi"], dtype=float)
+    out.mkdir(parents=True, exist_ok=True)
+    estimate.save(out / "estimate.yaml")
+    if session.calibration is not None:
+        session.calibration.save(out / "sensor_calibration.yaml")
+    result = {
+        "recording": str(recording),
+        "estimate": estimate.to_dict(),
+        "state": session.online.state.value,
+        "advice": session.online.advice,
+        "errors_percent": None if true_pi is None else payload_errors(estimate, true_pi, body.size),
+        "methods": {name: other.values.tolist() for name, other in results.items()},
+    }
+    text = json.dumps(result, indent=1)
+    (out / "result.json").write_text(text, encoding="utf-8")
+    report = Report(f"Payload of {model.name}", f"{recording}, {estimate.method}")
+    payload_report(
+        report,
+        estimate=estimate,
+        data=data,
+        shape=body,
+        history=session.history,
+        recording=run,
+        filtered=filtered,
+        truth=true_pi,
+        others=[other for name, other in results.items() if name != method],
+    )
+    report.save(out / "report.html")
+    if json_out == "-":
+        print(text)
+        return
+    if json_out:
+        Path(json_out).write_text(text, encoding="utf-8")
+    _print_table(comparison_rows(estimate, true_pi))
+    console.print(f"{session.online.state.value}. {session.online.advice}")
+    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+
+
+def payload_estimators(shape: Shape) -> dict[str, Any]:
+    """All payload estimators by their names on the command line."""
+    from sysid_core import estimation as e
+
+    built = (
+        e.PointMassDiscretization(shape),
+        e.PointMassDiscretization(shape, squared=True),
+        e.PayloadMAP(shape),
+        e.OrdinaryLeastSquares(),
+        e.RecursiveTotalLeastSquares(),
+        e.EntropicRegression(shape),
+        e.PhysicalLeastSquares(),
+        e.HomogeneousBody(shape),
+    )
+    return dict(zip(METHODS, built, strict=True))
+
+
+def _print_table(rows: Sequence[Sequence[object]]) -> None:
+    from rich.table import Table
+
+    from sysid_core.report import cell_text
+
+    table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
+    for name in ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict"):
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*(cell_text(x) for x in row))
+    console.print(table)

@@ -1,0 +1,318 @@
+"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+
+Joint states, wrenches and marks may come in any interleaving; each wrench is used once the
+motion around its stamp is known. What comes out depends on the stamps and values alone, not on when
+they arrived, so a bag gives what the live run gave.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.online import OnlinePayload
+from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.robot import Array, FrameMotion, RobotModel
+from sysid_core.signals import (
+    JointStream,
+    Recording,
+    SensorCalibration,
+    compensate,
+    filter_joints,
+    tare_static,
+)
+
+RUN_START = "motion:start"  # a new run: what came before is forgotten
+MOTION_SEGMENTS = ("still", "oscillation", "settle")
+TARE_PREFIX = "tare_"
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadMoment:
+    """The estimate at one time of the run, for the picture of its convergence.
+
+    Attributes:
+        time: Since the first wrench used [s].
+        mass, mass_sd: [kg].
+        com, com_sd: Shape (3,) [m].
+        state: Of the running estimator.
+    """
+
+    time: float
+    mass: float
+    mass_sd: float
+    com: Array
+    com_sd: Array
+    state: str
+
+
+class PayloadSession:
+    """Takes streams and marks; gives the sensor's calibration and the running payload.
+
+    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
+    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+
+    Args:
+        model: The robot without the payload.
+        sensor_frame: Frame of the force-torque sensor.
+        online: The running estimator.
+        calibration: Of the sensor, from an earlier tare; None: tare with the marked postures.
+        settle_s: Left out at the beginning of each tare posture [s].
+        max_gap_s: Joint states further apart than this are not interpolated [s].
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        sensor_frame: str,
+        online: OnlinePayload,
+        *,
+        calibration: SensorCalibration | None = None,
+        settle_s: float = 0.2,
+        max_gap_s: float = 0.1,
+    ) -> None:
+        model.frame_id(sensor_frame)
+        self.model = model
+        self.sensor_frame = sensor_frame
+        self.online = online
+        self._given_calibration = calibration
+        self._settle_ns = round(settle_s * 1e9)
+        self._max_gap_ns = round(max_gap_s * 1e9)
+        self._joints: deque[tuple[int, Array, Array, Array]] = deque()
+        self._wrenches: list[tuple[int, tuple[float, ...]]] = []
+        self._marks: list[tuple[int, str]] = []
+        self._last_wrench = -1
+        self._restart()
+
+    def _restart(self) -> None:
+        """Forget the run, not the streams."""
+        self.online.reset()
+        self.calibration = self._given_calibration
+        self.history: list[PayloadMoment] = []
+        self.n_without_motion = 0
+        self._segment = ""
+        self._segment_start = 0
+        self._tare: list[tuple[Array, Array]] = []
+        self._postures: list[tuple[Array, Array, Array]] = []
+        self._used: list[tuple[int, Array, FrameMotion]] = []
+
+    @property
+    def segment(self) -> str:
+        """The segment that is being worked on, "" between segments."""
+        return self._segment
+
+    def add_joints(self, stamp_ns: int, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
+        """A filtered joint state, in the order of the model's joints, each (n,)."""
+        if self._joints and stamp_ns <= self._joints[-1][0]:
+            return
+        q, v, a = (np.array(x, dtype=float) for x in (q, v, a))
+        self._joints.append((stamp_ns, q, v, a))
+
+    def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
+        """A raw reading of the sensor, shape (6,)."""
+        values = np.asarray(wrench, dtype=float)
+        if np.all(np.isfinite(values)):
+            heapq.heappush(self._wrenches, (stamp_ns, tuple(values.tolist())))
+
+    def add_mark(self, stamp_ns: int, label: str) -> None:
+        """A labelled instant, such as `tare_1:start`."""
+        heapq.heappush(self._marks, (stamp_ns, label))
+
+    def advance(self, until_ns: int | None = None) -> None:
+        """Use what is complete up to a stamp (default: everything that has joints around it).
+
+        Live, `until_ns` stays some tenths of a second behind the clock, so that late messages
+        find their place.
+        """
+        while self._wrenches:
+            stamp = self._wrenches[0][0]
+            if until_ns is not None and stamp > until_ns:
+                return
+            if not self._joints or stamp > self._joints[-1][0]:
+                return  # the motion at this instant isn't known yet
+            while self._marks and self._marks[0][0] <= stamp:
+                self._enter(*heapq.heappop(self._marks))
+            _, wrench = heapq.heappop(self._wrenches)
+            if stamp <= self._last_wrench:
+                continue  # a duplicate
+            self._last_wrench = stamp
+            if self._segment:
+                self._use(stamp, np.array(wrench))
+
+    def finish(self) -> None:
+        """Use all that is left; marks after the last wrench count too."""
+        self.advance()
+        while self._marks:
+            self._enter(*heapq.heappop(self._marks))
+
+    # ---- marks
+
+    def _enter(self, stamp_ns: int, label: str) -> None:
+        if label == RUN_START:
+            self._restart()
+            return
+        segment, _, edge = label.rpartition(":")
+        if edge == "start":
+            self._segment, self._segment_start = segment, stamp_ns
+            if segment in MOTION_SEGMENTS and self.calibration is None:
+                self.calibration = self._calibrate()
+        elif edge == "end" and segment == self._segment:
+            if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
+                wrenches = np.array([w for w, _ in self._tare])
+                q = np.mean([q for _, q in self._tare], axis=0)
+                self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
+            self._tare = []
+            self._segment = ""
+
+    def _calibrate(self) -> SensorCalibration:
+        if not self._postures:
+            raise EstimationError(
+                "The force-torque sensor is not tared: the recording has no tare postures.",
+                remedy="Plan with `sysid plan payload` (it holds still in tilted postures first),"
+                " or give the calibration of an earlier tare.",
+            )
+        q = np.array([posture[1] for posture in self._postures])
+        still = np.zeros_like(q)
+        motion = self.model.frame_motion(self.sensor_frame, q, still, still)
+        return tare_static(
+            np.array([posture[0] for posture in self._postures]),
+            motion.gravity,
+            R_WS=motion.R_WF,
+            frame=self.sensor_frame,
+            noise=np.sqrt(np.mean([posture[2] ** 2 for posture in self._postures], axis=0)),
+        )
+
+    # ---- samples
+
+    def _use(self, stamp: int, wrench: Array) -> None:
+        is_tare = self._segment.startswith(TARE_PREFIX)
+        if not is_tare and self._segment not in MOTION_SEGMENTS:
+            return
+        state = self._state_at(stamp)
+        if state is None:
+            self.n_without_motion += 1
+            return
+        q, v, a = state
+        if is_tare:
+            if stamp >= self._segment_start + self._settle_ns:
+                self._tare.append((wrench, q))
+            return
+        assert self.calibration is not None
+        motion = self.model.frame_motion(self.sensor_frame, q[None], v[None], a[None])
+        net = compensate(wrench[None], motion, self.calibration)[0]
+        self._used.append((stamp, net, motion))
+        first = self._used[0][0]
+        self.online.update(
+            (stamp - first) * 1e-9,
+            net,
+            motion.omega[0],
+            motion.alpha[0],
+            motion.a[0],
+            motion.gravity[0],
+        )
+
+    def _state_at(self, stamp: int) -> tuple[Array, Array, Array] | None:
+        """Linear interpolation between the joint states around a stamp."""
+        joints = self._joints
+        while len(joints) > 1 and joints[1][0] <= stamp:
+            joints.popleft()
+        t0, *x0 = joints[0]
+        if t0 == stamp:
+            return x0[0], x0[1], x0[2]
+        if t0 > stamp or len(joints) < 2:
+            return None
+        t1, *x1 = joints[1]
+        if t1 - t0 > self._max_gap_ns:
+            return None
+        s = (stamp - t0) / (t1 - t0)
+        q, v, a = ((1 - s) * p + s * n for p, n in zip(x0, x1, strict=True))
+        return q, v, a
+
+    # ---- results
+
+    def remember(self) -> None:
+        """Add the present estimate to the history."""
+        if not self._used or self.online.n_samples < 3:
+            return
+        estimate = self.online.estimate()
+        if estimate.values[0] <= 0:
+            return
+        payload = summarise_payload(estimate)
+        self.history.append(
+            PayloadMoment(
+                time=(self._used[-1][0] - self._used[0][0]) * 1e-9,
+                mass=payload.mass,
+                mass_sd=payload.mass_sd,
+                com=payload.com,
+                com_sd=payload.com_sd,
+                state=self.online.state.value,
+            )
+        )
+
+    def data(self) -> PayloadData:
+        """All samples used, bias and tool removed, for other estimators and pictures.
+
+        Raises:
+            EstimationError: No sample has been used.
+        """
+        if not self._used:
+            raise EstimationError(
+                "No wrench sample was used.",
+                remedy="The recording must hold the marks of a payload motion"
+                f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
+            )
+        stamps = np.array([stamp for stamp, _, _ in self._used])
+        motions = [motion for _, _, motion in self._used]
+        return PayloadData(
+            time=(stamps - stamps[0]) * 1e-9,
+            wrench=np.array([net for _, net, _ in self._used]),
+            a=np.vstack([m.a for m in motions]),
+            omega=np.vstack([m.omega for m in motions]),
+            alpha=np.vstack([m.alpha for m in motions]),
+            gravity=np.vstack([m.gravity for m in motions]),
+        )
+
+
+def replay_payload(
+    recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
+) -> JointStream:
+    """Run a recording through a session, as the live nodes do.
+
+    Args:
+        recording: Raw joint states, wrenches and marks.
+        session: Fresh.
+        history_period_s: Between remembered estimates [s].
+
+    Returns:
+        The filtered joint states.
+
+    Raises:
+        EstimationError: There is no wrench.
+    """
+    if recording.wrench is None:
+        raise EstimationError(
+            f"'{recording.source}' has no wrench.",
+            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
+        )
+    joints = recording.joints.ordered(session.model.joint_names)
+    filtered, _ = filter_joints(joints)
+    assert filtered.v is not None and filtered.a is not None
+    for mark in recording.marks:
+        session.add_mark(mark.stamp_ns, mark.label)
+    for k, stamp in enumerate(filtered.stamps_ns.tolist()):
+        session.add_joints(stamp, filtered.q[k], filtered.v[k], filtered.a[k])
+    for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
+        session.add_wrench(stamp, recording.wrench.wrench[k])
+    start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
+    for until in range(start, end, round(history_period_s * 1e9)):
+        session.advance(until)
+        if session.segment in MOTION_SEGMENTS:
+            session.remember()
+    session.finish()
+    session.remember()
+    return filtered

@@ -1,0 +1,195 @@
+"""What a person at the keyboard does with the nodes: wait, record, execute, read back."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import rclpy
+from action_msgs.msg import GoalStatus
+from lifecycle_msgs.msg import State
+from lifecycle_msgs.srv import GetState
+from rclpy.action import ActionClient
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+from robot_sysid.action import ExecuteTrajectory, Identify
+from robot_sysid.msg import FilteredJointState
+from robot_sysid.srv import StartRecording, StopRecording
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.managed_node import LATCHED
+
+
+class LiveError(SysIdError):
+    """The nodes didn't do what was asked, or didn't answer in time."""
+
+
+class LiveClient:
+    """Calls the nodes of one namespace; every wait has a timeout.
+
+    Args:
+        namespace: Of the nodes, "" for none.
+        check: Called while waiting; raises when something else went wrong (a node that ended).
+    """
+
+    def __init__(self, namespace: str = "", check: Callable[[], None] = lambda: None) -> None:
+        self.node = Node("sysid_client", namespace=namespace)
+        self._check = check
+        self.latest: dict[str, Any] = {}
+
+    def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
+        """Spin until a condition holds.
+
+        Raises:
+            LiveError: It doesn't in time.
+        """
+        end = time.monotonic() + timeout_s
+        while not done():
+            self._check()
+            if time.monotonic() > end:
+                raise LiveError(
+                    f"Waited {timeout_s:.0f} s in vain for {what}.",
+                    remedy="See the nodes' logs; is the machine overloaded, or does `sysid doctor`"
+                    " find a fault with DDS?",
+                )
+            rclpy.spin_once(self.node, timeout_sec=0.05)
+
+    def follow(self, message_type: type, topic: str) -> None:
+        """Keep the last message of a latched topic in `latest[topic]`."""
+
+        def store(message: Any) -> None:
+            self.latest[topic] = message
+
+        self.node.create_subscription(message_type, topic, store, LATCHED)
+
+    def wait_for(self, topic: str, timeout_s: float = 20.0) -> Any:
+        """The last message of a followed topic."""
+        self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
+        return self.latest[topic]
+
+    def wait_for_active(self, name: str, timeout_s: float = 30.0) -> None:
+        """Wait until a lifecycle node is active."""
+        client = self.node.create_client(GetState, f"{name}/get_state")
+        self.wait_until(client.service_is_ready, timeout_s, f"the node {name}")
+
+        def active() -> bool:
+            future = client.call_async(GetState.Request())
+            rclpy.spin_until_future_complete(self.node, future, timeout_sec=1.0)
+            answer = future.result() if future.done() else None
+            return answer is not None and answer.current_state.id == State.PRIMARY_STATE_ACTIVE
+
+        self.wait_until(active, timeout_s, f"the node {name} to become active")
+
+    def call(self, service_type: type, name: str, request: Any, timeout_s: float = 10.0) -> Any:
+        """Call a service.
+
+        Raises:
+            LiveError: It isn't there, doesn't answer, or answers with `success` false.
+        """
+        client = self.node.create_client(service_type, name)
+        self.wait_until(client.service_is_ready, timeout_s, f"the service {name}")
+        future = client.call_async(request)
+        self.wait_until(future.done, timeout_s, f"an answer of {name}")
+        response = future.result()
+        if not getattr(response, "success", True):
+            raise LiveError(f"{name}: {response.message}")
+        return response
+
+    def start_recording(self, path: str) -> str:
+        """Start the logger's bag, once joint states are flowing."""
+        self.flowing = False
+
+        def flows(_: Any) -> None:
+            self.flowing = True
+
+        topic = self.node.create_subscription(FilteredJointState, "data_logger/filtered", flows, 10)
+        self.wait_until(lambda: self.flowing, 20.0, "filtered joint states")
+        self.node.destroy_subscription(topic)
+        request = StartRecording.Request(path=path)
+        return str(self.call(StartRecording, "data_logger/start", request).path)
+
+    def stop_recording(self) -> str:
+        """Close the bag."""
+        return str(self.call(StopRecording, "data_logger/stop", StopRecording.Request()).path)
+
+    def execute(
+        self,
+        trajectory_file: str,
+        on_feedback: Callable[[Any], None],
+        *,
+        timeout_s: float,
+        speed_scale: float = 1.0,
+    ) -> Any:
+        """Play a trajectory; an interruption here cancels it there.
+
+        Raises:
+            LiveError: Refused or aborted; the message is the executor's.
+        """
+        goal = ExecuteTrajectory.Goal(trajectory_file=trajectory_file, speed_scale=speed_scale)
+        return self._act(
+            ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
+        )
+
+    def identify(
+        self, goal: Any, on_feedback: Callable[[Any], None], *, timeout_s: float = 120.0
+    ) -> Any:
+        """Have the estimator identify a recording."""
+        return self._act(Identify, "estimator/identify", goal, on_feedback, timeout_s)
+
+    def _act(
+        self, kind: type, name: str, goal: Any, on_feedback: Callable[[Any], None], timeout_s: float
+    ) -> Any:
+        client = ActionClient(self.node, kind, name)
+        self.wait_until(client.server_is_ready, 20.0, f"the action {name}")
+        sent = client.send_goal_async(
+            goal, feedback_callback=lambda message: on_feedback(message.feedback)
+        )
+        self.wait_until(sent.done, 10.0, f"{name} to take the goal")
+        handle = sent.result()
+        if handle is None or not handle.accepted:
+            raise LiveError(f"{name} refused the goal.", remedy="Is another one still running?")
+        future = handle.get_result_async()
+        try:
+            self.wait_until(future.done, timeout_s, f"{name} to end")
+        except BaseException:
+            handle.cancel_goal_async()
+            end = time.monotonic() + 5.0
+            while not future.done() and time.monotonic() < end:
+                rclpy.spin_once(self.node, timeout_sec=0.05)
+            raise
+        answer = future.result()
+        if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
+            raise LiveError(f"{name} did not succeed: {answer.result.message}")
+        return answer.result
+
+
+@contextlib.contextmanager
+def live_client(
+    namespace: str = "", check: Callable[[], None] = lambda: None
+) -> Iterator[LiveClient]:
+    """A client for the time of a `with` block; leaves signals to Python."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    client = LiveClient(namespace, check)
+    try:
+        yield client
+    finally:
+        client.node.destroy_node()
+        rclpy.try_shutdown()
+
+
+@contextlib.contextmanager
+def own_domain() -> Iterator[dict[str, str]]:
+    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
+    with contextlib.ExitStack() as stack:
+        try:
+            from domain_coordinator import domain_id
+
+            number = stack.enter_context(domain_id())
+        except ImportError:
+            number = 1 + time.time_ns() // 1_000_000 % 100
+        yield {
+            "ROS_DOMAIN_ID": str(number),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        }

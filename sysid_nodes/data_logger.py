@@ -1,0 +1,284 @@
+"""The data logger: Kalman-filtered joint states and wrench out, raw streams into a rosbag2 bag."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from builtin_interfaces.msg import Time
+from diagnostic_msgs.msg import DiagnosticStatus
+from geometry_msgs.msg import WrenchStamped
+from rclpy.serialization import deserialize_message, serialize_message
+from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark, StreamStatistics
+from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel
+from sysid_core.signals import (
+    BagWriter,
+    EffortKind,
+    JointFilter,
+    OfferedQos,
+    SampleOutcome,
+    StreamMonitor,
+    WrenchFilter,
+)
+from sysid_nodes import conversions
+from sysid_nodes.managed_node import DATA, ManagedNode, interface_definitions, run_node
+from sysid_nodes.parameters import parameter
+
+JOINTS, WRENCH, MARKS, DESCRIPTION = "joint_states", "wrench", "marks", "robot_description"
+TYPES = {
+    JOINTS: "sensor_msgs/msg/JointState",
+    WRENCH: "geometry_msgs/msg/WrenchStamped",
+    MARKS: "robot_sysid/msg/Mark",
+    DESCRIPTION: "std_msgs/msg/String",
+}
+
+
+@dataclass(frozen=True)
+class DataLoggerConfig:
+    """Parameters of `data_logger`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    effort_kind: str = parameter(
+        "unknown",
+        "What `effort` of joint_states means on this robot.",
+        choices=tuple(kind.value for kind in EffortKind),
+    )
+    directory: str = parameter("recordings", "Where bags go when no path is given.")
+    chunk_bytes: int = parameter(
+        4096, "Size of a chunk of the bag; a kill loses one [byte].", minimum=512, maximum=2**24
+    )
+    max_gap_s: float = parameter(
+        0.1, "A longer gap starts the filters again [s].", minimum=0.001, maximum=10.0
+    )
+    stale_s: float = parameter(
+        1.0,
+        "Without joint_states for so long a running bag is closed [s].",
+        minimum=0.05,
+        maximum=60.0,
+    )
+    tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
+
+
+class DataLoggerNode(ManagedNode):
+    """Filters live, records raw, counts everything."""
+
+    Config = DataLoggerConfig
+
+    def __init__(self) -> None:
+        super().__init__("data_logger")
+        self.bag: BagWriter | None = None
+        self._description = ""
+        self._tare_until_ns = self._last_joints_ns = self._bag_began_ns = 0
+
+    def configure(self) -> None:
+        """Make topics and services."""
+        self._filtered = self.create_publisher(FilteredJointState, "~/filtered", DATA)
+        self._wrench = self.create_publisher(FilteredWrench, "~/wrench", DATA)
+        self._statistics = self.create_publisher(StreamStatistics, "~/statistics", 10)
+        self._marks = self.create_publisher(Mark, MARKS, DATA)
+        self.create_service(StartRecording, "~/start", self._on_start)
+        self.create_service(StopRecording, "~/stop", self._on_stop)
+        self.create_service(MarkRecording, "~/mark", self._on_mark_request)
+        self.create_service(Trigger, "~/tare", self._on_tare)
+        self.monitors = {
+            topic: StreamMonitor(max_gap_s=self.config.max_gap_s, stale_s=self.config.stale_s)
+            for topic in (JOINTS, WRENCH)
+        }
+        self._wrench_filter = WrenchFilter(max_gap_s=self.config.max_gap_s)
+        self._joint_filter: JointFilter | None = None
+        self.use_robot(self.config.robot)
+
+    def got_robot(self, model: RobotModel) -> None:
+        """Filter this robot's joints."""
+        self._description = model.urdf_xml
+        self._joint_filter = JointFilter(model.nv, max_gap_s=self.config.max_gap_s)
+
+    def activate(self) -> None:
+        """Listen; raw, so that what is recorded is what was sent."""
+        self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
+        self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
+        self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)
+        self._timer = self.create_timer(1.0, self._report)
+        self._watchdog = self.create_timer(min(self.config.stale_s / 4, 0.25), self._watch)
+
+    def clean_up(self) -> None:
+        """Close the bag."""
+        self._close("the node stops")
+
+    # ---- streams
+
+    def _write(self, topic: str, data: bytes, now_ns: int) -> None:
+        if self.bag is not None:
+            self.bag.write(self.resolve_topic_name(topic), data, now_ns)
+
+    def _stamp(self, stamp: Time, now_ns: int) -> int:
+        return conversions.ns_from_stamp(stamp) or now_ns  # some drivers leave it zero
+
+    def _on_joints(self, data: bytes) -> None:
+        now = self._last_joints_ns = self.now_ns()
+        self._write(JOINTS, data, now)
+        if self._joint_filter is None or self.model is None:
+            return
+        message = deserialize_message(data, JointState)
+        stamp = self._stamp(message.header.stamp, now)
+        try:
+            q, v, effort = conversions.joint_arrays_from_message(message, self.model.joint_names)
+            sample = self._joint_filter.update(stamp, q, v, effort)
+        except SysIdError as err:
+            self.monitors[JOINTS].add(stamp, now, valid=False)
+            self.diagnose(DiagnosticStatus.ERROR, str(err))
+            self.get_logger().error(str(err), throttle_duration_sec=5.0)
+            return
+        self.monitors[JOINTS].add(stamp, now, valid=sample.outcome is not SampleOutcome.INVALID)
+        if not sample.outcome.refused:
+            self._filtered.publish(
+                conversions.message_from_filtered(
+                    sample, self.model.joint_names, self.config.effort_kind
+                )
+            )
+
+    def _on_wrench(self, data: bytes) -> None:
+        now = self.now_ns()
+        self._write(WRENCH, data, now)
+        message = deserialize_message(data, WrenchStamped)
+        stamp = self._stamp(message.header.stamp, now)
+        measured = conversions.wrench_from_message(message.wrench)
+        taring = now < self._tare_until_ns
+        sample = self._wrench_filter.update(stamp, measured, measured * 0.0 if taring else None)
+        self.monitors[WRENCH].add(stamp, now, valid=sample.outcome is not SampleOutcome.INVALID)
+        if not sample.outcome.refused:
+            self._wrench.publish(
+                conversions.message_from_filtered_wrench(
+                    sample, message, stamp, tared=self._wrench_filter.tared
+                )
+            )
+
+    def _on_mark(self, data: bytes) -> None:
+        self._write(MARKS, data, self.now_ns())
+
+    # ---- the bag
+
+    def _on_start(
+        self, request: StartRecording.Request, response: StartRecording.Response
+    ) -> StartRecording.Response:
+        name = self.model.name if self.model else "robot"
+        path = request.path or str(
+            Path(self.config.directory) / f"{name}_{datetime.now():%Y%m%d_%H%M%S}"
+        )
+        if self.bag is not None:
+            response.message = f"Already recording to {self.bag.path}: call ~/stop first."
+            return response
+        if self._last_joints_ns == 0:
+            response.message = (
+                f"No message on {self.resolve_topic_name(JOINTS)} yet: is the driver running, and is"
+                " the topic remapped to its name?"
+            )
+            return response
+        try:
+            bag = BagWriter(
+                path,
+                custom_data={
+                    "effort_kind": self.config.effort_kind,
+                    "joint_topic": self.resolve_topic_name(JOINTS),
+                    "wrench_topic": self.resolve_topic_name(WRENCH),
+                },
+                definitions=interface_definitions(),
+                chunk_bytes=self.config.chunk_bytes,
+            )
+            for topic, type_name in TYPES.items():
+                latched = OfferedQos(durability="transient_local", depth=1)
+                bag.add_topic(
+                    self.resolve_topic_name(topic),
+                    type_name,
+                    latched if topic == DESCRIPTION else None,
+                )
+        except SysIdError as err:
+            response.message = str(err)
+            return response
+        # From here on the filters see what the bag holds: a replay gives the same numbers.
+        self._wrench_filter = WrenchFilter(max_gap_s=self.config.max_gap_s)
+        if self.model is not None:
+            self._joint_filter = JointFilter(self.model.nv, max_gap_s=self.config.max_gap_s)
+        self.bag, self._bag_began_ns = bag, self.now_ns()
+        if self._description:
+            self._write(
+                DESCRIPTION, serialize_message(String(data=self._description)), self.now_ns()
+            )
+        response.success, response.path = True, path
+        self.get_logger().info(f"Recording to {path}")
+        return response
+
+    def _on_stop(
+        self, request: StopRecording.Request, response: StopRecording.Response
+    ) -> StopRecording.Response:
+        if self.bag is None:
+            response.message = "Nothing is being recorded: call ~/start first."
+            return response
+        response.path, response.messages = str(self.bag.path), self.bag.count
+        self._close("asked to")
+        response.success = True
+        return response
+
+    def _close(self, reason: str) -> None:
+        if self.bag is not None:
+            bag, self.bag = self.bag, None
+            bag.close()
+            self.get_logger().info(f"Closed {bag.path} with {bag.count} messages ({reason}).")
+
+    def _on_mark_request(
+        self, request: MarkRecording.Request, response: MarkRecording.Response
+    ) -> MarkRecording.Response:
+        self._marks.publish(
+            Mark(stamp=conversions.stamp_from_ns(self.now_ns()), label=request.label)
+        )
+        response.success = True
+        return response
+
+    def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self._wrench_filter.forget_bias()
+        self._tare_until_ns = self.now_ns() + round(self.config.tare_s * 1e9)
+        response.success = True
+        response.message = (
+            f"Taring for {self.config.tare_s} s: nothing may touch or hang on the sensor."
+        )
+        return response
+
+    # ---- health
+
+    def _watch(self) -> None:
+        silent_s = (self.now_ns() - max(self._last_joints_ns, self._bag_began_ns)) * 1e-9
+        if self.bag is not None and silent_s > self.config.stale_s:
+            self.diagnose(DiagnosticStatus.ERROR, "joint_states stopped")
+            self.get_logger().error("joint_states stopped: the bag is closed, nothing is lost.")
+            self._close("joint_states stopped")
+
+    def _report(self) -> None:
+        now = self.now_ns()
+        for topic, monitor in self.monitors.items():
+            self._statistics.publish(
+                conversions.message_from_statistics(
+                    monitor.statistics(now), self.resolve_topic_name(topic), now
+                )
+            )
+        stale = self.monitors[JOINTS].statistics(now).stale
+        level = DiagnosticStatus.WARN if stale else DiagnosticStatus.OK
+        self.diagnose(
+            level, "no joint_states" if stale else "receiving", recording=self.bag is not None
+        )
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    return run_node(DataLoggerNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,90 @@
+"""The node graph as plain data: `sysid up` starts it, the launch files wrap it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class NodeSpec:
+    """One node to start.
+
+    Attributes:
+        executable: Module of `sysid_nodes`, and name for `ros2 run robot_sysid`.
+        name: Node name.
+        namespace: "" or such as "left_arm".
+        parameters: Name to value.
+        remappings: From topic or action name to another.
+    """
+
+    executable: str
+    name: str
+    namespace: str = ""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    remappings: Mapping[str, str] = field(default_factory=dict)
+
+
+def bringup(
+    *,
+    namespace: str = "",
+    executor: Mapping[str, Any] | None = None,
+    logger: Mapping[str, Any] | None = None,
+    estimator: Mapping[str, Any] | None = None,
+    joint_states: str = "joint_states",
+    wrench: str = "wrench",
+    robot_description: str = "robot_description",
+    joint_trajectory: str = "joint_trajectory",
+) -> tuple[NodeSpec, ...]:
+    """The three nodes that run on a real robot.
+
+    Args:
+        namespace: Of all nodes; two robots live in one graph in two namespaces.
+        executor: Parameters of `trajectory_executor`.
+        logger: Parameters of `data_logger`.
+        estimator: Parameters of `estimator`.
+        joint_states: The robot's topic.
+        wrench: The sensor's topic.
+        robot_description: The robot's topic (latched).
+        joint_trajectory: Topic of the robot's trajectory controller.
+    """
+    streams = {
+        "joint_states": joint_states,
+        "wrench": wrench,
+        "robot_description": robot_description,
+        "joint_trajectory": joint_trajectory,
+    }
+    remappings = {name: topic for name, topic in streams.items() if name != topic}
+    parameters = {
+        "trajectory_executor": executor or {},
+        "data_logger": logger or {},
+        "estimator": estimator or {},
+    }
+    return tuple(
+        NodeSpec(name, name, namespace, values, remappings) for name, values in parameters.items()
+    )
+
+
+def demo(
+    *,
+    namespace: str = "",
+    robot: Mapping[str, Any] | None = None,
+    executor: Mapping[str, Any] | None = None,
+    logger: Mapping[str, Any] | None = None,
+    estimator: Mapping[str, Any] | None = None,
+) -> tuple[NodeSpec, ...]:
+    """The three nodes and a simulated robot.
+
+    Args:
+        namespace: Of all nodes.
+        robot: Parameters of `simulated_robot`.
+        executor: Parameters of `trajectory_executor`.
+        logger: Parameters of `data_logger`.
+        estimator: Parameters of `estimator`.
+    """
+    simulated = NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {})
+    return (
+        simulated,
+        *bringup(namespace=namespace, executor=executor, logger=logger, estimator=estimator),
+    )

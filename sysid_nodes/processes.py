@@ -1,0 +1,141 @@
+"""Start a node graph as processes, and leave none behind."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.graph import NodeSpec
+
+_PR_SET_PDEATHSIG = 1
+
+
+class ProcessError(SysIdError):
+    """A node that didn't start or ended by itself."""
+
+
+def _die_with_parent() -> None:
+    """In the child: be interrupted when the parent ends, however it ends."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
+
+
+def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:
+    """The command line of a node."""
+    arguments = [sys.executable, "-m", f"sysid_nodes.{spec.executable}", "--ros-args"]
+    arguments += ["-r", f"__node:={spec.name}"]
+    if spec.namespace:
+        arguments += ["-r", f"__ns:=/{spec.namespace.strip('/')}"]
+    for source, target in spec.remappings.items():
+        arguments += ["-r", f"{source}:={target}"]
+    if spec.parameters:
+        arguments += ["--params-file", str(parameter_file)]
+    return arguments
+
+
+def write_parameters(spec: NodeSpec, path: Path) -> None:
+    """A ROS parameter file; empty lists are left to the node's default."""
+    values: dict[str, Any] = {}
+    for name, value in spec.parameters.items():
+        plain = list(value) if isinstance(value, (tuple, list)) else value
+        if plain != []:
+            values[name] = plain
+    path.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}), encoding="utf-8")
+
+
+class NodeProcesses:
+    """Running nodes.
+
+    Args:
+        specs: What to start.
+        log_directory: Where each node's output goes, `<name>.log`.
+        environment: For the children; default: this process's.
+    """
+
+    def __init__(
+        self,
+        specs: Sequence[NodeSpec],
+        log_directory: Path,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        log_directory.mkdir(parents=True, exist_ok=True)
+        self._scratch = tempfile.TemporaryDirectory(prefix="robot_sysid_")
+        self.log_directory = log_directory
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        for spec in specs:
+            parameter_file = Path(self._scratch.name) / f"{spec.name}.yaml"
+            write_parameters(spec, parameter_file)
+            with (log_directory / f"{spec.name}.log").open("wb") as log:
+                self.processes[spec.name] = subprocess.Popen(
+                    command_of(spec, parameter_file),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
+                    preexec_fn=_die_with_parent,
+                    env=dict(environment) if environment is not None else dict(os.environ),
+                )
+
+    def check(self) -> None:
+        """See that all are running.
+
+        Raises:
+            ProcessError: One has ended; its last words are in the message.
+        """
+        for name, process in self.processes.items():
+            if process.poll() is not None:
+                text = (self.log_directory / f"{name}.log").read_text(errors="replace")
+                raise ProcessError(
+                    f"The node '{name}' ended with status {process.returncode}:"
+                    f" {' | '.join(text.strip().splitlines()[-3:])}",
+                    remedy=f"Its whole output is in {self.log_directory / (name + '.log')}.",
+                )
+
+    def stop(self, timeout_s: float = 10.0) -> dict[str, int]:
+        """Interrupt all, wait, then kill what is left.
+
+        Returns:
+            Exit status per node.
+        """
+        for process in self.processes.values():
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+        end = time.monotonic() + timeout_s
+        for process in self.processes.values():
+            try:
+                process.wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._scratch.cleanup()
+        return {name: process.returncode for name, process in self.processes.items()}
+
+
+@contextlib.contextmanager
+def running(
+    specs: Sequence[NodeSpec], log_directory: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[NodeProcesses]:
+    """Nodes that run inside a `with` block and never outlive it."""
+    nodes = NodeProcesses(specs, log_directory, environment)
+    try:
+        yield nodes
+    finally:
+        previous = signal.signal(
+            signal.SIGINT, signal.SIG_IGN
+        )  # a second Ctrl-C must not leave any
+        try:
+            nodes.stop()
+        finally:
+            signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,110 @@
+"""How commands reach a robot: whole trajectories, or a stream."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from rclpy.action import ActionClient
+from std_msgs.msg import Float64MultiArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from sysid_core.errors import SysIdError
+from sysid_core.excitation import Command, Trajectory
+from sysid_nodes.conversions import message_from_trajectory
+
+if TYPE_CHECKING:
+    from sysid_nodes.managed_node import ManagedNode
+
+FOLLOW, TOPIC, POSITION, SETPOINT = (
+    "follow_joint_trajectory",
+    "joint_trajectory",
+    "position_stream",
+    "setpoint_stream",
+)
+MODES = (FOLLOW, TOPIC, POSITION, SETPOINT)
+
+
+class RobotDrive:
+    """Sends what the executor's core says.
+
+    Modes: the action of a joint_trajectory_controller (needs control_msgs, which every robot with
+    ros2_control has), its topic, a stream of positions (forward_command_controller), or a stream of
+    position, velocity and acceleration set points (`computed_torque_controller`).
+
+    Args:
+        node: Whose topics these are.
+        mode: One of `MODES`.
+        action_name: Of the controller's action.
+    """
+
+    def __init__(self, node: ManagedNode, mode: str, action_name: str) -> None:
+        self.mode = mode
+        self._node = node
+        self._client: ActionClient | None = None
+        self._publisher: Any = None
+        if mode == FOLLOW:
+            try:
+                self._action: Any = importlib.import_module(
+                    "control_msgs.action"
+                ).FollowJointTrajectory
+            except ImportError as err:
+                raise SysIdError(
+                    "command_mode follow_joint_trajectory needs control_msgs.",
+                    remedy="sudo apt install ros-$ROS_DISTRO-control-msgs, or command_mode joint_trajectory.",
+                ) from err
+            self._client = ActionClient(node, self._action, action_name)
+        elif mode == TOPIC:
+            self._publisher = node.create_publisher(JointTrajectory, "joint_trajectory", 10)
+        elif mode == POSITION:
+            self._publisher = node.create_publisher(Float64MultiArray, "position_commands", 10)
+        else:
+            self._publisher = node.create_publisher(JointTrajectory, "setpoint", 10)
+
+    def require_ready(self) -> None:
+        """Somebody must be there to move the robot.
+
+        Raises:
+            SysIdError: Nobody listens.
+        """
+        if self._client is not None:
+            ready, what = self._client.server_is_ready(), "the controller's action"
+        else:
+            ready = self._publisher.get_subscription_count() > 0
+            what = f"a subscriber on {self._publisher.topic_name}"
+        if not ready:
+            raise SysIdError(
+                f"There isn't {what}: the robot would not move.",
+                remedy="Activate the robot's controller, or remap the topic to it.",
+            )
+
+    def send_whole(self, trajectory: Trajectory | None, begin_ns: int) -> None:
+        """A new motion (that begins at a time) or stop (0: at once), for whole trajectories."""
+        if trajectory is None or self.mode not in (FOLLOW, TOPIC):
+            return
+        message = message_from_trajectory(
+            trajectory, start_ns=begin_ns, stride=5
+        )  # quintics between 50 ms knots
+        if self._client is None:
+            self._publisher.publish(message)
+        else:
+            goal = self._action.Goal(trajectory=message)
+            goal.goal_time_tolerance.sec = 5  # zero would wait forever
+            self._client.send_goal_async(goal)
+
+    def stream(self, command: Command) -> None:
+        """The set point of this instant, for the modes that take a stream."""
+        if command.q is None or self.mode in (FOLLOW, TOPIC):
+            return
+        if self.mode == POSITION:
+            self._publisher.publish(Float64MultiArray(data=command.q.tolist()))
+            return
+        assert command.v is not None and command.a is not None
+        point = JointTrajectoryPoint(
+            positions=command.q.tolist(),
+            velocities=command.v.tolist(),
+            accelerations=command.a.tolist(),
+        )
+        self._publisher.publish(
+            JointTrajectory(joint_names=list(command.joint_names), points=[point])
+        )

@@ -1,0 +1,83 @@
+"""Interfaces of packages that may not be installed: found by name, filled and read by field."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+from geometry_msgs.msg import Inertia
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import ControllerPayload
+
+
+class InterfaceError(SysIdError):
+    """An interface that isn't installed, or doesn't have the expected fields."""
+
+
+def interface(name: str) -> Any:
+    """A message, service or action class from its name, such as `ur_msgs/srv/SetPayload`.
+
+    Raises:
+        InterfaceError: The package isn't there, or has no such interface.
+    """
+    package, _, rest = name.partition("/")
+    kind, _, word = rest.partition("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.{kind}"), word)
+    except (ImportError, AttributeError, ValueError) as err:
+        raise InterfaceError(
+            f"The interface '{name}' is not available: {err}.",
+            remedy=f"Install the package '{package}' of the robot's driver and source it before"
+            " starting this node, or correct the name (package/srv/Name).",
+            interface=name,
+        ) from err
+
+
+def filled(message: Any, values: Mapping[str, Any]) -> Any:
+    """Write nested plain values into a message, and return it."""
+    for field, value in values.items():
+        if isinstance(value, Mapping):
+            filled(getattr(message, field), value)
+        else:
+            setattr(message, field, value)
+    return message
+
+
+def as_mapping(message: Any) -> dict[str, Any]:
+    """Top-level fields of a message."""
+    return {field: getattr(message, field) for field in message.get_fields_and_field_types()}
+
+
+def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
+    """The payload in an `Inertia`, in an `InertiaStamped`, or in a field of another message.
+
+    Args:
+        message: Any message.
+        path: Where in it, such as `inertia_load` of a FrankaRobotState; "" for itself.
+
+    Raises:
+        InterfaceError: There is no such field, or it isn't an inertia.
+        ModelError: The numbers aren't finite.
+    """
+    part = message
+    for field in path.split(".") if path else []:
+        if not hasattr(part, field):
+            raise InterfaceError(
+                f"The message has no field '{field}' (of '{path}').",
+                remedy=f"Fields: {', '.join(part.get_fields_and_field_types())}.",
+            )
+        part = getattr(part, field)
+    part = getattr(part, "inertia", part)
+    if not isinstance(part, Inertia):
+        raise InterfaceError(
+            f"'{path or 'the message'}' is a {type(part).__name__}, not a geometry_msgs/Inertia.",
+            remedy="Give the path of the field that holds the payload.",
+        )
+    inertia = [
+        [part.ixx, part.ixy, part.ixz],
+        [part.ixy, part.iyy, part.iyz],
+        [part.ixz, part.iyz, part.izz],
+    ]
+    return ControllerPayload(part.m, [part.com.x, part.com.y, part.com.z], inertia)
