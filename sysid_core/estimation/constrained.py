@@ -60,7 +60,7 @@ def identify_constrained(
     names = None if drives is None else tuple(drives)
     equations = ConstrainedEquations.build(chain, runs, processing, drives=names, measured=measured)
     if equations.processing.estimate_delay:
-        equations = equations.without_delay()
+        equations = equations.without_delay(inertials=inertials)
     return identify_constrained_equations(equations, inertials=inertials, estimator=estimator)
 
 

@@ -87,7 +87,15 @@ class ConstrainedProcessing:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stretch:
+class ConstrainedStretch:
+    """A gapless part of a recording.
+
+    Attributes:
+        motion: Of all joints.
+        effort: Of the actuated joints, shape (K, n_a) [N m].
+        rate_hz: Samples per second.
+    """
+
     motion: ConstrainedMotion
     effort: Array
     rate_hz: float
@@ -108,7 +116,7 @@ class ConstrainedEquations:
     """
 
     chain: ClosedChain
-    stretches: tuple[_Stretch, ...]
+    stretches: tuple[ConstrainedStretch, ...]
     processing: ConstrainedProcessing
     drives: tuple[str, ...]
     delay: float = 0.0
@@ -159,15 +167,19 @@ class ConstrainedEquations:
             source=", ".join(dict.fromkeys(r.source for r in recordings if r.source)),
         )
 
-    def without_delay(self, rounds: int = 4) -> ConstrainedEquations:
+    def without_delay(self, *, inertials: bool = False, rounds: int = 4) -> ConstrainedEquations:
         r"""Estimate the torques' delay d and take it out.
 
         To first order `u(t) = e(t + d) = e + d ė` for reported torques e, so d is one more
         parameter of a linear fit; shifting and repeating removes what first order leaves.
+
+        Args:
+            inertials: Whether the inertial parameters are fitted beside it.
+            rounds: At most.
         """
         equations = self
         for _ in range(rounds):
-            change, sd = _delay(equations.regression(inertials=False, rate=True))
+            change, sd = _delay(equations.regression(inertials=inertials, rate=True))
             late = equations.delay + change
             moved = tuple(
                 replace(stretch, effort=_shifted(stretch.effort, stretch.rate_hz, change))
@@ -254,7 +266,37 @@ class ConstrainedEquations:
         slow = np.concatenate([self._slow(s) for s in self.stretches])
         return dict(zip(self.chain.actuated, slow.mean(axis=0).tolist(), strict=True))
 
-    def _slow(self, stretch: _Stretch) -> Array:
+    def residual(self, chain: ClosedChain) -> tuple[Array, Array]:
+        """Torques that a model leaves unexplained, filtered as in a fit; nothing is left out.
+
+        Args:
+            chain: The same mechanism with the parameters on trial.
+
+        Returns:
+            Measured torques (K, n_a), and measured minus predicted ones (K, n_a) [N m].
+        """
+        measured, left = [], []
+        for stretch in self.stretches:
+            low_pass = ZeroPhaseFilter(self.processing.cutoff_hz)
+            keep = _kept(len(stretch.effort), stretch.rate_hz, self.processing)
+            error = stretch.effort - constrained_torques(chain, stretch.motion)
+            measured.append(low_pass.apply(stretch.effort, stretch.rate_hz)[keep])
+            left.append(low_pass.apply(error, stretch.rate_hz)[keep])
+        return np.concatenate(measured), np.concatenate(left)
+
+    def actuated_velocity(self) -> Array:
+        """Filtered velocities of the actuated joints at the samples of `residual`, (K, n_a)."""
+        columns = self.chain.actuated_columns
+        return np.concatenate(
+            [
+                ZeroPhaseFilter(self.processing.cutoff_hz).apply(s.motion.v[:, columns], s.rate_hz)[
+                    _kept(len(s.effort), s.rate_hz, self.processing)
+                ]
+                for s in self.stretches
+            ]
+        )
+
+    def _slow(self, stretch: ConstrainedStretch) -> Array:
         p, rate = self.processing, stretch.rate_hz
         keep = _kept(len(stretch.effort), rate, p)
         v_a = stretch.motion.v[:, self.chain.actuated_columns]
@@ -264,7 +306,7 @@ class ConstrainedEquations:
         inside = (np.abs(low_pass.apply(v_a, rate)) < p.dead_band).astype(float)
         return (low_pass.apply(inside, rate) > 0.1)[keep]
 
-    def _filtered(self, stretch: _Stretch, inertials: bool) -> tuple[Array, Array, Array]:
+    def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
         p, rate, chain = self.processing, stretch.rate_hz, self.chain
         keep = _kept(len(stretch.effort), rate, p)
         known = _without_drives(chain, self.drives, inertials)
@@ -278,7 +320,7 @@ class ConstrainedEquations:
         return self._matched_columns(stretch, inertials, low_pass, keep), u, self._slow(stretch)
 
     def _matched_columns(
-        self, stretch: _Stretch, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
+        self, stretch: ConstrainedStretch, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
     ) -> Array:
         """Regressor at full rate, filtered and decimated; in blocks that overlap by the filter."""
         rate, K = stretch.rate_hz, len(stretch.effort)
@@ -380,7 +422,7 @@ def _stretch(
     stream: JointStream,
     measured: tuple[str, ...],
     processing: ConstrainedProcessing,
-) -> _Stretch:
+) -> ConstrainedStretch:
     rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
     even = resample(stream, rate)
     n_a = chain.n_actuated
@@ -400,7 +442,7 @@ def _stretch(
         motion = constrained_motion(
             chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
         )
-    return _Stretch(motion, even.effort[:, :n_a], rate)
+    return ConstrainedStretch(motion, even.effort[:, :n_a], rate)
 
 
 def _smoothed(

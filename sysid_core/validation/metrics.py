@@ -1,0 +1,54 @@
+"""Errors of a model of a closed chain in torque, in free motion and in tracking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.estimation import ConstrainedEquations
+from sysid_core.robot import ClosedChain
+
+MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
+
+
+@dataclass(frozen=True)
+class TorqueError:
+    """How well one joint's torque is predicted.
+
+    Attributes:
+        rms: Over all samples [N m].
+        rms_moving: Over those faster than 0.05 rad/s [N m].
+        r2: Share of the torque's variance that is explained.
+    """
+
+    rms: float
+    rms_moving: float
+    r2: float
+
+
+def torque_errors(equations: ConstrainedEquations, chain: ClosedChain) -> dict[str, TorqueError]:
+    """Torque prediction on recordings, per actuated joint.
+
+    Args:
+        equations: Of recordings that weren't fitted.
+        chain: The model on trial.
+    """
+    measured, left = equations.residual(chain)
+    moving = np.abs(equations.actuated_velocity()) > MOVING
+    out = {}
+    for j, name in enumerate(chain.actuated):
+        e, u = left[:, j], measured[:, j]
+        inside = e[moving[:, j]]
+        out[name] = TorqueError(
+            rms=float(np.sqrt(np.mean(e**2))),
+            rms_moving=float(np.sqrt(np.mean(inside**2))) if len(inside) else float("nan"),
+            r2=float(1.0 - np.sum(e**2) / max(np.sum((u - u.mean()) ** 2), 1e-300)),
+        )
+    return out
+
+
+def total(values: Mapping[str, float]) -> float:
+    """Root of the summed squares over joints."""
+    return float(np.sqrt(sum(value**2 for value in values.values())))
