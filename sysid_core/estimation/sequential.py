@@ -287,7 +287,8 @@ def _compress_joint(
     K, p = Y.shape
     scale = np.linalg.norm(Y, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
-    Q, s, Vt = np.linalg.svd(Y / scale, full_matrices=False)
+    Q_tall, R = np.linalg.qr(Y / scale)
+    Q_small, s, Vt = np.linalg.svd(R, full_matrices=False)
     m = int(np.sum(s > 1e-11 * s[0])) if s.size and s[0] > 0 else 0
     if m == 0:
         return StepRows(name, np.zeros((0, p)), np.zeros(0), np.zeros((0, 0)))
@@ -296,7 +297,7 @@ def _compress_joint(
             f"Joint '{name}' has {K} torque samples for {m} unknowns.",
             remedy="Record longer, or lower the speed above which a joint counts as moving.",
         )
-    Q, s, Vt = Q[:, :m], s[:m], Vt[:m]
+    Q, s, Vt = Q_tall @ Q_small[:, :m], s[:m], Vt[:m]
     values = Q.T @ tau
     residual = tau - Q @ values
     variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))

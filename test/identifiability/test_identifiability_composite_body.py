@@ -15,7 +15,9 @@ from sysid_core.identifiability import (
     inertia_matrix,
     minimal_constants,
     single_joint_rows,
+    structural_identifiability,
     visible_constants,
+    with_exact_angles,
 )
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor, reference_robot
 
@@ -80,21 +82,21 @@ def test_map_to_base_parameters_is_exact_on_odd_arms(name, rng) -> None:
     for offsets in (None, np.zeros((len(kinds), 3))):
         model = arm(rng, kinds, axes, gravity, offsets)
         minimal = minimal_constants(model)
-        base = base_parameters_of_robot(model, rng)
-        assert minimal.rank == base.rank, (minimal.names, base.base_names)
-        assert minimal.span_error(base) < 1e-10
-        M = minimal.base_map(base)
-        np.testing.assert_allclose(
-            M @ minimal.values(model.pi), base.base_values(model.pi.ravel()), atol=1e-10
-        )
+        for base in (base_parameters_of_robot(model, rng), structural_identifiability(model).base):
+            assert minimal.rank == base.rank, (minimal.names, base.base_names)
+            assert minimal.span_error(base) < 1e-10
+            M = minimal.base_map(base)
+            np.testing.assert_allclose(
+                M @ minimal.values(model.pi), base.base_values(model.pi.ravel()), atol=1e-10
+            )
 
 
-def test_map_to_base_parameters_is_exact_on_random_arms(rng) -> None:
-    for _ in range(60):
-        kinds = "".join(rng.choice(list("RP"), size=rng.integers(1, 7), p=[0.65, 0.35]))
+def test_map_to_exact_base_parameters_holds_on_random_arms(rng) -> None:
+    for _ in range(150):
+        kinds = "".join(rng.choice(list("RP"), size=rng.integers(1, 8), p=[0.65, 0.35]))
         model = arm(rng, kinds, gravity=[VERTICAL, (0, -9.81, 0), (1, 2, -9)][rng.integers(3)])
         minimal = minimal_constants(model)
-        base = base_parameters_of_robot(model, rng)
+        base = structural_identifiability(model).base
         assert minimal.rank == base.rank, kinds
         assert minimal.span_error(base) < 1e-10, kinds
         assert np.linalg.matrix_rank(minimal.base_map(base)) == base.rank
@@ -151,18 +153,22 @@ def serial_arms() -> list[str]:
     return out
 
 
-def test_every_serial_arm_of_the_example_robots_has_as_many_constants_as_base_parameters(
-    rng,
-) -> None:
+def test_constants_of_every_serial_example_arm_map_to_its_exact_base_parameters() -> None:
     arms = serial_arms()
     assert len(arms) >= 15
     for name in arms:
-        if name in ("so100", "so101"):
-            continue  # angles rounded to 1.5708: floating point sees skew axes, a reader parallel ones
-        model = RobotModel.from_urdf(name)
-        minimal, base = minimal_constants(model), base_parameters_of_robot(model, rng)
+        # Angles such as 1.5708 are read as what they stand for, by both analyses.
+        model, _ = with_exact_angles(RobotModel.from_urdf(name))
+        minimal, base = minimal_constants(model), structural_identifiability(model).base
         assert minimal.rank == base.rank, name
         assert minimal.span_error(base) < 1e-9, name
+
+
+def test_arms_with_grippers_are_serial_once_the_fingers_are_locked() -> None:
+    model = RobotModel.from_urdf("panda")
+    fingers = [name for name in model.joint_names if "finger" in name]
+    arm_alone = model.with_locked(fingers)
+    assert minimal_constants(arm_alone).rank == structural_identifiability(arm_alone).base.rank
 
 
 def test_driving_axes_reproduce_the_kinematics(rng) -> None:
