@@ -22,6 +22,10 @@ from sysid_core.identifiability.regrouping import (
 )
 from sysid_core.identifiability.rpna import StageResult
 from sysid_core.identifiability.stages import Layout
+from sysid_core.identifiability.system_bases import (
+    identifiable_combinations,
+    system_nullspace,
+)
 from sysid_core.robot import INERTIAL_NAMES, Array
 
 
@@ -157,6 +161,19 @@ class Identifiability:
     def regroupings(self) -> tuple[Regrouping, ...]:
         """Every base parameter with the parameters that it stands for."""
         return regroupings_of(self.base, self.bodies_of_parameters)
+
+    @cached_property
+    def nullspace(self) -> Array:
+        r"""Changes of the parameters that no data show, one per column; R of appendix G, (p, d)."""
+        return system_nullspace(self._layout, self._results, len(self.parameter_names))
+
+    @cached_property
+    def combinations(self) -> Array:
+        r"""Identifiable combinations, one per row; N of appendix G, (b, p).
+
+        Its row-reduced form, with the preferred parameters as pivots, is `base.regrouping`.
+        """
+        return identifiable_combinations(self._layout, self._results, len(self.parameter_names))
 
     @cached_property
     def transfers(self) -> tuple[Transfer, ...]:

@@ -84,14 +84,8 @@ def structural_base_parameters(
     columns[is_base] = np.arange(np.count_nonzero(is_base))
     R = np.zeros((int(columns.max(initial=-1)) + 1, len(names)))  # in natural units
     R[columns[is_base], np.flatnonzero(is_base)] = 1.0
-    unit = np.tile(layout.pi_scale, len(names) // 10 + 1)[: len(names)].copy()
-    rotor = 10 * sum(len(stage.bodies) for stage in layout.stages)
-    for stage, result in zip(layout.stages, results, strict=True):
-        where = np.concatenate([np.arange(10 * b, 10 * b + 10) for b in stage.bodies])
-        if stage.rotors:
-            own = np.arange(rotor, rotor + len(stage.rotors))
-            unit[own] = stage.rotor_scales
-            where, rotor = np.concatenate([where, own]), rotor + len(own)
+    unit = layout.parameter_scales(len(names))
+    for stage, where, result in zip(layout.stages, layout.parameter_places(), results, strict=True):
         if len(result.dependent) == 0:
             continue
         dependent = where[result.dependent]

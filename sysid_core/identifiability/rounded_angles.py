@@ -50,10 +50,11 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
     """The same robot with the rounded angles of its joints' origins replaced by the exact ones.
 
     Args:
-        model: A robot with all the joints of its URDF.
+        model: A robot from a URDF.
 
     Returns:
-        The robot and the names of the joints (fixed ones too) whose angles changed.
+        The robot and the names of the joints (fixed ones too) whose angles changed; the model
+        itself and nothing when there are none, or when some of the URDF's joints are locked.
     """
     if not model.urdf_xml:
         return model, ()
@@ -62,8 +63,8 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
         return model, ()
     floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
     exact = _built(exact_xml, floating, tuple(model.gravity.tolist()))
-    locked = [name for name in exact.joint_names if name not in model.joint_names]
-    return (exact.with_locked(locked) if locked else exact), changed
+    # A model with locked joints doesn't say at which angles they are.
+    return (exact, changed) if exact.joint_names == model.joint_names else (model, ())
 
 
 @functools.lru_cache(maxsize=8)

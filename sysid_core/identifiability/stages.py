@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 import pinocchio as pin
 import scipy.linalg
+from numpy.typing import NDArray
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.coupled_chain import CoupledChain
@@ -74,6 +75,16 @@ class Stage:
     key: bytes | None
     chain: CoupledChain | None = None
 
+    @property
+    def B(self) -> Array:
+        """Parameters of the stage to those of the parent at zero position, shape (10, P)."""
+        if self.chain is not None:
+            return np.hstack(list(self.chain.at(0.0)[2]))
+        out = self.steps[0].B
+        for step in self.steps[1:]:
+            out = out @ step.B
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class Layout:
@@ -90,6 +101,25 @@ class Layout:
     length: float
     pi_scale: Array
     gravity: Array
+
+    def parameter_places(self) -> list[NDArray[np.intp]]:
+        """Where the parameters of each stage stand among all: bodies in order, rotors last."""
+        rotor = 10 * sum(len(stage.bodies) for stage in self.stages)
+        places = []
+        for stage in self.stages:
+            links = [np.arange(10 * body, 10 * body + 10) for body in stage.bodies]
+            places.append(np.concatenate([*links, np.arange(rotor, rotor + len(stage.rotors))]))
+            rotor += len(stage.rotors)
+        return places
+
+    def parameter_scales(self, n: int) -> Array:
+        """SI units per natural unit of all n parameters, shape (n,)."""
+        scales = np.ones(n)
+        for stage, where in zip(self.stages, self.parameter_places(), strict=True):
+            scales[where] = np.concatenate(
+                [np.tile(self.pi_scale, len(stage.bodies)), stage.rotor_scales]
+            )
+        return scales
 
 
 def build_layout(
