@@ -6,6 +6,7 @@ from sysid_core.validation.closed_chain_plant import (
     build_closed_chain_spec,
 )
 from sysid_core.validation.measurement import JointSensorNoise, recording_of
+from sysid_core.validation.metrics import MOVING, TorqueError, torque_errors, total
 from sysid_core.validation.plant import MujocoPlant, PlantSample, build_mujoco_spec
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.simulated_robot import (
@@ -16,14 +17,18 @@ from sysid_core.validation.simulated_robot import (
 )
 from sysid_core.validation.simulation import SegmentPrediction, predict_segments, reduced_dynamics
 from sysid_core.validation.tracking import ComputedTorque, Gains, Plant, TrackingRun, track
+from sysid_core.validation.verdict import Judgement, Outcome, judge
 
 __all__ = [
+    "MOVING",
     "ClosedChainPlant",
     "ComputedTorque",
     "Gains",
     "JointSensorNoise",
+    "Judgement",
     "Measurement",
     "MujocoPlant",
+    "Outcome",
     "Plant",
     "PlantSample",
     "Prediction",
@@ -31,13 +36,17 @@ __all__ = [
     "SensorNoise",
     "SimulatedRobot",
     "SolverSettings",
+    "TorqueError",
     "TrackingRun",
     "build_closed_chain_spec",
     "build_mujoco_spec",
+    "judge",
     "predict_recording",
     "predict_segments",
     "record_motion",
     "recording_of",
     "reduced_dynamics",
+    "torque_errors",
+    "total",
     "track",
 ]
