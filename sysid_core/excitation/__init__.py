@@ -25,6 +25,7 @@ from sysid_core.excitation.motion_check import (
     check_motion,
     export_trajectory,
 )
+from sysid_core.excitation.optimise import ArmPlan, build_fourier_motion, plan_arm_motion
 from sysid_core.excitation.path_follower import PathFollower
 from sysid_core.excitation.payload_motion import (
     PayloadPlan,
@@ -52,6 +53,7 @@ from sysid_core.excitation.transfer import (
 )
 
 __all__ = [
+    "ArmPlan",
     "AssemblyMap",
     "Command",
     "ExcitationCriterion",
@@ -78,6 +80,7 @@ __all__ = [
     "Trajectory",
     "Violation",
     "assembly_map",
+    "build_fourier_motion",
     "build_payload_motion",
     "check_motion",
     "choose_tare_postures",
@@ -89,6 +92,7 @@ __all__ = [
     "move_duration",
     "oscillation",
     "payload_information",
+    "plan_arm_motion",
     "plan_loop_excitation",
     "plan_payload_motion",
     "plan_sequential",

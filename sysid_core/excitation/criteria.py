@@ -69,7 +69,10 @@ class ExcitationCriterion:
 
     def base_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Weighted base regressor, (K, n) each to (K, n, b)."""
-        Y = joint_torque_regressor(self.model, q, v, a)
+        return self.weighted(joint_torque_regressor(self.model, q, v, a))
+
+    def weighted(self, Y: Array) -> Array:
+        """Weighted base regressor from the one of all parameters, (K, n, p) to (K, n, b)."""
         return self.base.base_regressor(Y) * self._weights[:, None]
 
     def log_det(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> float:

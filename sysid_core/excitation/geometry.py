@@ -83,8 +83,8 @@ def _surface_points(shape: coal.CollisionGeometry) -> Array:
 
 
 def _transformed(X_AB: pin.SE3, points_B: Array) -> Array:
-    """Points (N, 3) from frame B to frame A."""
-    return points_B @ X_AB.rotation.T + X_AB.translation
+    """Points (3, N) from frame B to frame A; this layout makes extremes of the axes fast."""
+    return X_AB.rotation @ points_B + X_AB.translation[:, None]
 
 
 @dataclass(eq=False)
@@ -125,7 +125,10 @@ class RobotGeometry:
         if self.held is not None:
             self._add_held_box(self.held)
         self._points = [
-            (int(shape.parentJoint), _transformed(shape.placement, _surface_points(shape.geometry)))
+            (
+                int(shape.parentJoint),
+                _transformed(shape.placement, _surface_points(shape.geometry).T),
+            )
             for shape in self._geometry.geometryObjects
         ]
         self.has_shapes = any(joint > 0 for joint, _ in self._points)
@@ -135,6 +138,7 @@ class RobotGeometry:
                 " workspace are checked for its link frames only."
             )
         self._data = pin_model.createData()
+        self._hulls: pin.GeometryModel | None = None
         self._choose_pairs()
 
     def _add_held_box(self, held: HeldBox) -> None:
@@ -200,8 +204,40 @@ class RobotGeometry:
         """Pairs of shapes closer than the clearance; q of shape (nv,)."""
         if not self._names:
             return []
-        touching = self._contacts(self.model.configuration(np.asarray(q, dtype=float)))
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        if not pin.computeCollisions(
+            self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin, True
+        ):
+            return []
+        touching = self._contacts(q_pin)
         return [names for names, hit in zip(self._names, touching, strict=True) if hit]
+
+    def distances(self, q: ArrayLike) -> Array:
+        """Distances of all pairs, negative when they overlap, shape (n_pairs,) [m].
+
+        Of the convex hulls, so a little smaller than between the shapes: smooth, for planners;
+        `contacts` decides.
+        """
+        if self._hulls is None:
+            self._hulls = self._build_hulls()
+            self._hull_data = pin.GeometryData(self._hulls)
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        pin.computeDistances(self.model.pin_model, self._data, self._hulls, self._hull_data, q_pin)
+        return np.array([result.min_distance for result in self._hull_data.distanceResults])
+
+    def _build_hulls(self) -> pin.GeometryModel:
+        hulls = pin.GeometryModel()
+        for shape in self._geometry.geometryObjects:
+            geometry = shape.geometry
+            if isinstance(geometry, coal.BVHModelBase):
+                geometry.buildConvexHull(True, "Qt")
+                geometry = geometry.convex
+            hulls.addGeometryObject(
+                pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, geometry)
+            )
+        for pair in self._geometry.collisionPairs:
+            hulls.addCollisionPair(pin.CollisionPair(pair.first, pair.second))
+        return hulls
 
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
         """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].
@@ -215,9 +251,25 @@ class RobotGeometry:
         else:
             pin.updateFramePlacements(self.model.pin_model, self._data)
             clouds = [
-                pose.translation[None]
+                pose.translation[:, None]
                 for frame, pose in zip(self.model.pin_model.frames, self._data.oMf, strict=True)
                 if frame.parentJoint > 0
             ]
-        cloud = np.vstack(clouds)
-        return cloud.min(axis=0), cloud.max(axis=0)
+        return (
+            np.min([cloud.min(axis=1) for cloud in clouds], axis=0),
+            np.max([cloud.max(axis=1) for cloud in clouds], axis=0),
+        )
+
+    def support_points(self) -> list[tuple[int, Array]]:
+        """For every joint that carries shapes, a few of their outermost points.
+
+        Returns:
+            Pairs of pinocchio's joint index and points in the joint's frame, shape (3, N) [m].
+        """
+        axes = np.array([-1.0, 0.0, 1.0])
+        directions = np.array(np.meshgrid(axes, axes, axes)).reshape(3, -1).T
+        return [
+            (joint, points[:, np.unique(np.argmax(directions @ points, axis=1))])
+            for joint, points in self._points
+            if joint > 0
+        ]

@@ -19,6 +19,8 @@ from sysid_core.robot import Array, RobotModel, wrench_regressor
 # Nadeau, Giamou and Kelly 2022, section V-A: alpha_n + 45 deg sin(2 pi f_n t / 240).
 FREQUENCY_RATIO = (0.1, 0.13, 0.16)
 AMPLITUDE = np.pi / 4.0  # [rad]
+MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next
+TARE_MARGIN = 0.1  # [rad], of static postures from the planned range
 MAX_TRIED = 60  # of the postures, best first, before giving up
 PHASE_PERIOD = 100.0  # after which all three sines repeat
 
@@ -228,8 +230,8 @@ def choose_tare_postures(
         raise ExcitationError(f"Bias and weight need 3 or more static postures, not {n_postures}.")
     model, frame = checker.model, checker.limits.tcp_frame
     columns = wrist_columns(model, frame)
-    lower = np.maximum(checker.limits.lower[columns], -np.pi)
-    upper = np.minimum(checker.limits.upper[columns], np.pi)
+    lower = np.maximum(checker.limits.lower[columns] + TARE_MARGIN, -np.pi)
+    upper = np.minimum(checker.limits.upper[columns] - TARE_MARGIN, np.pi)
     drawn = np.tile(np.asarray(posture, dtype=float), (200, 1))
     drawn[:, columns] = rng.uniform(lower, upper, size=(len(drawn), 3))
     drawn = np.array([q for q in drawn if not checker.contacts(q)])
@@ -284,7 +286,9 @@ def build_payload_motion(
     """
     posture = np.asarray(posture, dtype=float)
     stations = np.asarray(tare_postures, dtype=float).reshape(-1, len(posture))
-    builder = MotionBuilder(checker, stations[0] if len(stations) else posture, rate_hz=rate_hz)
+    builder = MotionBuilder(
+        checker, stations[0] if len(stations) else posture, rate_hz=rate_hz, share=MOVE_SHARE
+    )
     for i, station in enumerate(stations):
         builder.move_to(station)
         builder.rest(still, f"tare_{i + 1}")
