@@ -96,6 +96,8 @@ class PayloadBridgeNode(ManagedNode):
             timeout_s=c.timeout_s,
             group=self._group,
         )
+        if c.readback_topic:
+            self._service.read_back_from(c.readback_topic, c.readback_type, c.readback_field)
         before = ControllerPayload.from_pi(c.initial_payload) if c.initial_payload else None
         limits = PayloadLimits(c.max_mass, c.max_com, c.max_radius)
         self._exchange = PayloadExchange(limits, c.patience_s, before)
@@ -104,19 +106,27 @@ class PayloadBridgeNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen to the estimator, offer the services."""
-        c: PayloadBridgeConfig = self.config
-        self.create_subscription(InertiaStamped, "estimator/payload", self._on_payload, LATCHED)
-        if c.readback_topic:
-            self._service.read_back_from(c.readback_topic, c.readback_type, c.readback_field)
-        for name, work in (
-            ("propose", self._propose),
-            ("confirm", self._confirm),
-            ("rollback", self._roll_back),
-        ):
+        self._subscription = self.create_subscription(
+            InertiaStamped, "estimator/payload", self._on_payload, LATCHED
+        )
+        self._offered = [
             self.create_service(
                 Trigger, f"~/{name}", self._answering(work), callback_group=self._group
             )
+            for name, work in (
+                ("propose", self._propose),
+                ("confirm", self._confirm),
+                ("rollback", self._roll_back),
+            )
+        ]
         self._tell()
+
+    def deactivate(self) -> None:
+        """Offer nothing any more; an old estimate is forgotten."""
+        self._latest = None
+        self.destroy_subscription(self._subscription)
+        for service in self._offered:
+            self.destroy_service(service)
 
     def _on_payload(self, message: InertiaStamped) -> None:
         self._latest = message

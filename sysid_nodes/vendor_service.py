@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
@@ -19,6 +22,8 @@ from sysid_core.robot import (
     vendor_request,
 )
 from sysid_nodes.vendor_interfaces import as_mapping, filled, interface, payload_from_message
+
+_POLL_S = 0.02
 
 
 class NotTakenError(SysIdError):
@@ -67,6 +72,7 @@ class VendorService:
         self.client = node.create_client(
             self.type, service_name or vendor.service_name, callback_group=group
         )
+        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._path: str | None = None
         self._waiting: tuple[Future, ControllerPayload, bool] | None = None
 
@@ -98,42 +104,37 @@ class VendorService:
             ModelError: The service's layout is unknown.
         """
         request = self.request(payload)
-        if not self.client.service_is_ready():
+        if not await self._until(self.client.service_is_ready):
             raise NotTakenError(
                 f"The driver's service '{self.client.srv_name}' is not there.", untouched=True
             )
         reported = Future()
         self._waiting = (reported, payload, request.sends_inertia)
         answer = self.client.call_async(filled(self.type.Request(), request.values))
-        if not await self._within(answer):
+        if not await self._until(answer.done):
             raise NotTakenError(f"The driver did not answer within {self.timeout_s:g} s.")
         accepted, words = response_accepted(as_mapping(answer.result()))
         if not accepted:
             raise NotTakenError(f"The driver refused the payload: '{words}'.", untouched=True)
         if self._path is None:
             return f"Set: {payload}. The driver said yes; there is no topic to read it back."
-        if not await self._within(reported):
+        if not await self._until(reported.done):
             raise NotTakenError(f"The controller doesn't report what was sent ({payload}).")
         return f"Set and read back: {payload}."
 
-    async def _within(self, future: Future) -> bool:
-        """Wait for a future, but not longer than the timeout."""
-        over = Future()
-
-        def finish(_: object = None) -> None:
-            if not over.done():
-                over.set_result(None)
-
-        timer = self.node.create_timer(
-            self.timeout_s,
-            finish,
-            callback_group=self.group,
-            clock=Clock(clock_type=ClockType.STEADY_TIME),
-        )
-        future.add_done_callback(finish)
-        await over
-        self.node.destroy_timer(timer)
-        return bool(future.done())
+    async def _until(self, condition: Callable[[], bool]) -> bool:
+        """Wait for a condition, but not longer than the timeout; other callbacks go on."""
+        end = time.monotonic() + self.timeout_s
+        while not condition():
+            if time.monotonic() > end:
+                return False
+            pause = Future()
+            timer = self.node.create_timer(
+                _POLL_S, partial(_finish, pause), callback_group=self.group, clock=self._clock
+            )
+            await pause
+            self.node.destroy_timer(timer)
+        return True
 
     def _on_report(self, message: Any) -> None:
         if self._waiting is None or self._waiting[0].done():
@@ -146,3 +147,8 @@ class VendorService:
             return
         if not payload.differences(found, with_inertia):
             reported.set_result(None)
+
+
+def _finish(pause: Future) -> None:
+    if not pause.done():
+        pause.set_result(None)

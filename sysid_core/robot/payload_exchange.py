@@ -43,6 +43,7 @@ class PayloadExchange:
         self.previous: ControllerPayload | None = None
         self._proposal: tuple[ControllerPayload, float] | None = None
         self._sent: ControllerPayload | None = None
+        self._uncertain = False
 
     def propose(self, payload: ControllerPayload, now_s: float) -> None:
         """Freeze a payload for confirmation.
@@ -83,7 +84,7 @@ class PayloadExchange:
         """The controller has what was sent."""
         if self._sent is not None:
             self.previous, self.current = self.current, self._sent
-        self._sent, self.state = None, ExchangeState.SET
+        self._sent, self._uncertain, self.state = None, False, ExchangeState.SET
 
     def failed(self, *, untouched: bool = False) -> None:
         """The controller refused, didn't answer, or reports something else.
@@ -93,8 +94,9 @@ class PayloadExchange:
         """
         if not untouched:
             self.previous, self.current = self.current or self.previous, None
+            self._uncertain = True
         self._sent = None
-        self.state = ExchangeState.IDLE if untouched else ExchangeState.FAILED
+        self.state = ExchangeState.FAILED if self._uncertain else ExchangeState.IDLE
 
     def roll_back(self) -> ControllerPayload:
         """What the controller had before, to be sent now.

@@ -219,7 +219,8 @@ def test_failed_exchange_remembers_what_was_there() -> None:
     assert e.state is ExchangeState.FAILED
     assert e.current is None
     assert e.roll_back() is gripper
-    e.failed()
+    e.failed(untouched=True)
+    assert e.state is ExchangeState.FAILED, "a refused rollback leaves it uncertain"
     assert e.roll_back() is gripper
 
 

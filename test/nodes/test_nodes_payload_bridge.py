@@ -1,0 +1,210 @@
+"""The payload bridge against drivers of our own with the vendors' field layouts.
+
+The vendors' packages can't be installed here: a package of stand-ins with the same fields is
+built once, beside the other ROS artefacts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sysid_core.robot import (
+    ControllerPayload,
+    RobotModel,
+    fixed_pose,
+    pi_from_mass_com_inertia,
+    transform_pi,
+)
+
+pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
+
+from payload_bench import Bench
+
+ROOT = Path(__file__).resolve().parents[2]
+LAYOUTS = ROOT / "test/nodes/vendor_layouts"
+BUILT = ROOT / ".ros/vendor_layouts"
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("payload_bridge")]
+
+# Object in the frame of the last link; the flange is another frame of it, a gripper hangs there.
+OBJECT = pi_from_mass_com_inertia(0.8, [0.02, 0.15, -0.01], np.diag([4e-3, 3e-3, 2e-3]))
+GRIPPER = pi_from_mass_com_inertia(0.9, [0.0, 0.0, 0.05], np.diag([2e-3, 2e-3, 1e-3]))
+
+
+@pytest.fixture(scope="module")
+def environment() -> dict[str, str]:
+    """Of a shell in which this project and the stand-in interfaces are sourced."""
+    if not (ROOT / ".ros/install/setup.bash").is_file():
+        pytest.skip("the interfaces are not built: run `make setup`")
+    inputs = sorted(path for path in LAYOUTS.rglob("*") if path.is_file())
+    stamp = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
+    mark = BUILT / "stamp"
+    if not mark.is_file() or mark.read_text(encoding="utf-8") != stamp:
+        in_shell(
+            f"cd '{BUILT.parent}' && mkdir -p '{BUILT}' &&"
+            ' if [ -z "${ROS_DISTRO:-}" ]; then'
+            f" export CMAKE_PREFIX_PATH='{sys.prefix}' AMENT_PREFIX_PATH='{sys.prefix}'; fi &&"
+            f" '{Path(sys.executable).parent}/colcon' --log-base '{BUILT}/log' build"
+            f" --base-paths '{LAYOUTS}' --build-base '{BUILT}/build'"
+            f" --install-base '{BUILT}/install'"
+            f" --cmake-args -DBUILD_TESTING=OFF '-DPython3_EXECUTABLE={sys.executable}'"
+        )
+        mark.write_text(stamp, encoding="utf-8")
+    text = in_shell(f". '{BUILT}/install/local_setup.bash' && env -0")
+    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
+
+
+def in_shell(command: str) -> str:
+    """Output of a command after sourcing the project."""
+    script = f". '{ROOT}/scripts/env.sh' >/dev/null && {command}"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def bench(environment: dict[str, str], tmp_path: Path) -> Iterator[Bench]:
+    os.environ.setdefault("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
+    os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+    with contextlib.ExitStack() as stack:
+        from domain_coordinator import domain_id
+
+        bench = Bench(environment, tmp_path, int(stack.enter_context(domain_id())))
+        yield bench
+        assert bench.close() == [0, 0], bench.log("bridge") + bench.log("driver")
+
+
+def at_flange() -> ControllerPayload:
+    """Object and gripper together, as the controller has to know them."""
+    robot = RobotModel.from_urdf("ur5")
+    X_FS = fixed_pose(robot, "tool0", "wrist_3_link")
+    return ControllerPayload.from_pi(transform_pi(X_FS, OBJECT) + GRIPPER)
+
+
+VENDOR = {
+    "ur": ("UrSetPayload", "ur/set_payload"),
+    "franka": ("FrankaSetLoad", "franka/set_load"),
+    "xarm": ("XarmSetTcpLoad", "xarm/set_tcp_load"),
+}
+
+
+def parameters_of(vendor: str) -> dict[str, Any]:
+    layout, service = VENDOR[vendor]
+    return {
+        "vendor": vendor,
+        "service_type": f"vendor_payload_layouts/srv/{layout}",
+        "service_name": service,
+        "tool": GRIPPER.tolist(),
+        "initial_payload": GRIPPER.tolist(),
+        "readback_topic": "robot_payload",
+    }
+
+
+@pytest.mark.parametrize("vendor", list(VENDOR))
+def test_confirmed_payload_reaches_the_driver_and_is_undone(bench: Bench, vendor: str) -> None:
+    bench.start("accept", **parameters_of(vendor))
+    bench.estimate(OBJECT)
+    assert "dry_run is on" in bench.propose()
+    assert bench.ask("confirm")[0] is False
+    assert bench.requests() == [], "a dry run sends nothing"
+    bench.live()
+    bench.propose()
+    done, text = bench.ask("confirm")
+    assert done, text
+    assert "read back" in text
+    wanted = at_flange()
+    (request,) = bench.requests()
+    unit = 1000.0 if vendor == "xarm" else 1.0
+    np.testing.assert_allclose(request["mass"], wanted.mass, rtol=1e-6)
+    np.testing.assert_allclose(request["com"], wanted.com * unit, rtol=1e-5)
+    if vendor == "ur":
+        expected = wanted.inertia[np.triu_indices(3)]
+        np.testing.assert_allclose(request["inertia"], expected, atol=1e-9)
+        assert request["transition"] == pytest.approx(1.0)
+    if vendor == "franka":
+        columns = np.reshape(request["inertia"], (3, 3)).T
+        np.testing.assert_allclose(columns, wanted.inertia, atol=1e-9)
+    assert bench.ask("confirm")[0] is False, "a proposal can be confirmed once"
+    undone, text = bench.ask("rollback")
+    assert undone, text
+    np.testing.assert_allclose(bench.requests()[-1]["mass"], GRIPPER[0], rtol=1e-6)
+
+
+def test_refused_payload_is_reported_and_not_tried_again(bench: Bench) -> None:
+    bench.start("refuse", **parameters_of("franka"), dry_run=False)
+    bench.estimate(OBJECT)
+    bench.propose()
+    done, text = bench.ask("confirm")
+    assert not done
+    assert "command not possible" in text
+    assert len(bench.requests()) == 1
+
+
+def test_payload_that_reads_back_otherwise_is_rolled_back(bench: Bench) -> None:
+    bench.start("lie", **parameters_of("ur"), dry_run=False)
+    bench.estimate(OBJECT)
+    bench.propose()
+    done, text = bench.ask("confirm")
+    assert not done
+    assert "doesn't report" in text
+    assert "Rolling back" in text
+    masses = [request["mass"] for request in bench.requests()]
+    np.testing.assert_allclose(masses, [at_flange().mass, GRIPPER[0]], rtol=1e-6)
+
+
+def test_silent_driver_times_out(bench: Bench) -> None:
+    bench.start("silent", **(parameters_of("xarm") | {"initial_payload": []}), dry_run=False)
+    bench.estimate(OBJECT)
+    bench.propose()
+    done, text = bench.ask("confirm")
+    assert not done
+    assert "did not answer" in text
+
+
+def test_implausible_payload_is_not_even_proposed(bench: Bench) -> None:
+    bench.start("accept", **parameters_of("ur"), dry_run=False, max_mass=1.0)
+    bench.estimate(OBJECT)
+    answer: list[str] = []
+
+    def refused() -> bool:
+        answer.append(bench.ask("propose")[1])
+        return "No payload has been estimated" not in answer[-1]
+
+    bench.wait(refused, "a refusal")
+    assert "not plausible" in answer[-1]
+    assert bench.ask("confirm")[0] is False
+    assert bench.requests() == []
+
+
+def test_absent_driver_package_is_named() -> None:
+    from sysid_nodes.vendor_interfaces import InterfaceError, interface
+
+    with pytest.raises(InterfaceError, match="nobodys_msgs/srv/SetPayload") as caught:
+        interface("nobodys_msgs/srv/SetPayload")
+    assert "Install the package 'nobodys_msgs'" in caught.value.remedy
+
+
+def test_payload_is_found_inside_other_messages() -> None:
+    from geometry_msgs.msg import InertiaStamped
+
+    from sysid_nodes.vendor_interfaces import InterfaceError, payload_from_message
+
+    message = InertiaStamped()
+    message.inertia.m, message.inertia.ixy = 1.5, 0.2
+    for path in ("", "inertia"):
+        found = payload_from_message(message, path)
+        assert found.mass == 1.5
+        assert found.inertia[1, 0] == 0.2
+    with pytest.raises(InterfaceError, match="no field 'load'"):
+        payload_from_message(message, "load")
+    with pytest.raises(InterfaceError, match="not a geometry_msgs/Inertia"):
+        payload_from_message(message, "header")
