@@ -13,11 +13,13 @@ from sysid_core.cli.app import app, console, errors
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation import Estimator, Identification
-    from sysid_core.robot import FrictionTerm
+    from sysid_core.estimation import Estimator, Identification, Processing
+    from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+    from sysid_core.signals import Recording
+    from sysid_core.studies import SequentialRun
     from sysid_core.validation import Prediction
 
-METHODS = ("ols", "wls", "irls", "lmi", "entropic")
+METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
 
 
 @app.command()
@@ -48,6 +50,17 @@ def identify(
     prior_weight: Annotated[
         float, typer.Option(min=1e-9, help="Of the URDF, for lmi and entropic.")
     ] = 1.0,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="For sequential: the trajectory that `sysid plan sequential` wrote."),
+    ] = None,
+    unexcited: Annotated[
+        str, typer.Option(help="For sequential, what no step shows: 'refuse', or 'prior' (URDF).")
+    ] = "refuse",
+    at_once: Annotated[
+        list[Path] | None,
+        typer.Option(help="For sequential: runs of all joints, fitted by OLS as its rival."),
+    ] = None,
     rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 100.0,
     motion_cutoff_hz: Annotated[
         float, typer.Option(min=0.1, help="Low-pass of the motion.")
@@ -75,31 +88,43 @@ def identify(
     for warning in model.warnings:
         errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
     column_map = None if columns is None else ColumnMap.load(columns)
-    estimator = estimator_from(method, fix or [], prior_weight)
     terms = friction_terms(friction)
+    processing = Processing(
+        rate_hz=rate_hz, motion_cutoff_hz=motion_cutoff_hz, torque_cutoff_hz=torque_cutoff_hz
+    )
     with errors.status("reading recordings") as status:
         runs = [load_recording(path, column_map, effort_kind) for path in recordings]
         others = [load_recording(path, column_map, effort_kind) for path in validate or []]
-        status.update(f"identifying {model.name} ({estimator.name})")
-        result = identify_robot(
-            model,
-            runs,
-            FrictionModel(drives_of(model, column_map), terms),
-            estimator,
-            Processing(
-                rate_hz=rate_hz,
-                motion_cutoff_hz=motion_cutoff_hz,
-                torque_cutoff_hz=torque_cutoff_hz,
-            ),
-        )
-        status.update("predicting efforts")
-        training = [predict_recording(result, run) for run in runs]
-        validation = [predict_recording(result, run) for run in others]
+        frictions = FrictionModel(drives_of(model, column_map), terms)
+        status.update(f"identifying {model.name} ({method})")
+        extra: dict[str, object] = {}
+        if method == "sequential":
+            sequential = _sequential(
+                runs,
+                model,
+                frictions,
+                processing,
+                validation=others,
+                plan=plan,
+                unexcited=unexcited,
+                at_once=[load_recording(path, column_map, effort_kind) for path in at_once or []],
+                fixed=fix or [],
+            )
+            result, report = sequential.identification, sequential.report()
+            training, validation = list(sequential.training), list(sequential.validation)
+            extra = {"sequential": sequential.to_dict()}
+        else:
+            estimator = estimator_from(method, fix or [], prior_weight)
+            result = identify_robot(model, runs, frictions, estimator, processing)
+            status.update("predicting efforts")
+            training = [predict_recording(result, run) for run in runs]
+            validation = [predict_recording(result, run) for run in others]
+            report = identification_report(result, training, validation)
         status.update("writing the report")
         out.mkdir(parents=True, exist_ok=True)
         result.estimate.save(out / "estimate.yaml")
-        identification_report(result, training, validation).save(out / "report.html")
-    text = json.dumps(result_dict(result, training, validation), indent=2)
+        report.save(out / "report.html")
+    text = json.dumps(result_dict(result, training, validation) | extra, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if json_path == "-":
         sys.stdout.write(text + "\n")
@@ -120,6 +145,44 @@ def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estima
         prior = "quadratic" if method == "lmi" else "entropic"
         return PhysicalArm(prior, prior_weight=prior_weight, fixed=fixed)
     raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
+
+
+def _sequential(
+    runs: list[Recording],
+    model: RobotModel,
+    friction: FrictionModel,
+    processing: Processing,
+    *,
+    validation: list[Recording],
+    plan: Path | None,
+    unexcited: str,
+    at_once: list[Recording],
+    fixed: list[str],
+) -> SequentialRun:
+    """One joint at a time, from the last to the first."""
+    from sysid_core.estimation import Unexcited
+    from sysid_core.excitation import Trajectory
+    from sysid_core.studies import run_sequential
+
+    if fixed:
+        raise EstimationError(
+            "--fix doesn't go with --method sequential.",
+            remedy="Leave friction terms out with --friction, or use another method.",
+        )
+    if unexcited not in [choice.value for choice in Unexcited]:
+        raise EstimationError(
+            f"--unexcited is '{unexcited}'.", remedy="Choose 'refuse' or 'prior'."
+        )
+    return run_sequential(
+        runs,
+        Trajectory.load(plan) if plan is not None else None,
+        model,
+        friction=friction,
+        validation=validation,
+        at_once=at_once,
+        unexcited=unexcited,
+        processing=processing,
+    )
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:

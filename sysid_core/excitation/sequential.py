@@ -47,6 +47,7 @@ class SequentialPlan:
         steps: Of the recursion, last joint first: what each settles and how well-conditioned.
         constants: Names of what is estimated: minimal constants and friction.
         check: Result of the safety check.
+        remarks: What the plan had to do beyond moving one joint at a time.
     """
 
     trajectory: Trajectory
@@ -54,6 +55,12 @@ class SequentialPlan:
     steps: tuple[Step, ...]
     constants: tuple[str, ...]
     check: MotionCheck
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n_pairs(self) -> int:
+        """Moves of two joints."""
+        return sum(len(move.joints) == 2 for move in self.moves)
 
     @property
     def worst_condition(self) -> float:
@@ -114,14 +121,20 @@ def plan_sequential(
     def is_safe(move: Move) -> bool:
         return _is_reachable(checker, home, move, rate_hz)
 
-    chosen = []
+    chosen, remarks = [], []
     hidden = designer.hidden_directions(pool)
     if hidden.shape[1]:
+        report("two-joint moves", 0.0)
         chosen = designer.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
+        remarks.append(
+            f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
+            f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
+        )
     chosen += designer.choose(pool, chosen, n_moves or 5 * model.nv, is_safe, report)
     steps = designer.steps(chosen)
     designer.require(steps, chosen, max_condition)
     trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
+    trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
     check = checker.check(trajectory, progress=lambda x: report("final check", x))
     check.raise_if_unsafe()
     return SequentialPlan(
@@ -130,6 +143,7 @@ def plan_sequential(
         steps=steps,
         constants=designer.names,
         check=check,
+        remarks=tuple(remarks),
     )
 
 
