@@ -31,13 +31,13 @@ class EntropicRegression:
 
     Args:
         shape: Of the object, in the sensor frame.
-        weight: `gamma`.
+        weight: `gamma`; the default was chosen on random objects.
     """
 
     method = "GEO"
     dynamism_scale = 300.0
 
-    def __init__(self, shape: Shape, *, weight: float = 0.1) -> None:
+    def __init__(self, shape: Shape, *, weight: float = 1.0) -> None:
         if not weight > 0:
             raise EstimationError("The weight of the prior must be greater than zero.")
         self.shape = shape

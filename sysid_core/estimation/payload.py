@@ -20,6 +20,7 @@ from sysid_core.robot import (
     Array,
     is_physically_consistent,
     mass_com_inertia_from_pi,
+    skew,
     wrench_regressor,
 )
 
@@ -140,10 +141,30 @@ class PayloadInformation:
         self.n_samples = 0
 
     @classmethod
-    def from_data(cls, data: PayloadData, dynamism_scale: float = 300.0) -> PayloadInformation:
-        """Compress all samples of a recording."""
+    def from_data(
+        cls,
+        data: PayloadData,
+        dynamism_scale: float = 300.0,
+        *,
+        residual_frame: ArrayLike | None = None,
+    ) -> PayloadInformation:
+        """Compress all samples of a recording.
+
+        Args:
+            data: The recording.
+            dynamism_scale: `c_1`.
+            residual_frame: Poses of the sensor in another frame, shape (K, 4, 4): residuals are
+                then wrenches in that frame's axes about its origin, and weigh accordingly.
+        """
         information = cls(dynamism_scale)
-        information.add(data.wrench, data.a, data.omega, data.alpha, data.gravity)
+        information.add(
+            data.wrench,
+            data.a,
+            data.omega,
+            data.alpha,
+            data.gravity,
+            residual_frame=residual_frame,
+        )
         return information
 
     def add(
@@ -153,6 +174,8 @@ class PayloadInformation:
         omega: ArrayLike,
         alpha: ArrayLike,
         gravity: ArrayLike,
+        *,
+        residual_frame: ArrayLike | None = None,
     ) -> None:
         """Add one sample, shapes (6,) and (3,), or many, shapes (K, 6) and (K, 3)."""
         b, a, omega, alpha, g = (
@@ -161,6 +184,13 @@ class PayloadInformation:
         A = wrench_regressor(a, omega, alpha)
         A_reduced = wrench_regressor(-g, np.zeros_like(g), np.zeros_like(g))[:, :, :4]
         w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]
+        if residual_frame is not None:
+            X = np.asarray(residual_frame, dtype=float)
+            R, p = X[:, :3, :3], X[:, :3, 3]
+            M = np.zeros((len(b), 6, 6))
+            M[:, :3, :3] = M[:, 3:, 3:] = R
+            M[:, 3:, :3] = skew(p) @ R
+            A, A_reduced, b = M @ A, M @ A_reduced, np.einsum("kij,kj->ki", M, b)
         rows = np.concatenate([A, b[:, :, None]], axis=2)
         self.force = _updated(self.force, rows[:, :3])
         self.torque = _updated(self.torque, rows[:, 3:])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.density_prior import DensityPrior
+from sysid_core.estimation.density_prior import CONTRASTS, UnknownContrast
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.homogeneous import weigh
 from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief, wrench_sensitivity
@@ -28,10 +28,6 @@ from sysid_core.estimation.payload import (
 )
 from sysid_core.robot import Array, Shape, wrench_regressor
 
-# Chosen on random objects (studies.payload_objects): the first for small errors, the second for
-# standard deviations that match them.
-CONTRAST, COVARIANCE_CONTRAST = 0.7, 1.0
-
 
 @dataclass(frozen=True)
 class SensorModel:
@@ -42,15 +38,15 @@ class SensorModel:
         bias: Of force and torque [N, N m].
         delay: Between wrench and motion [s].
         gain: Of each entry of the 6x6 gain and crosstalk matrix [-].
-        crosstalk_length: What makes forces and torques comparable in that matrix [m]: the ratio
-            of the sensor's ranges (30 N m / 300 N for a Robotiq FT-300).
+        crosstalk_length: What makes forces and torques comparable in that matrix [m]: the ratio of
+            torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
     """
 
     noise: tuple[float, float] | None = None
     bias: tuple[float, float] = (0.3, 0.015)
     delay: float = 0.01
     gain: float = 0.01
-    crosstalk_length: float = 0.1
+    crosstalk_length: float = 0.05
 
 
 CALIBRATED_SENSOR = SensorModel(bias=(0.0, 0.0), delay=0.0, gain=0.0)
@@ -62,8 +58,7 @@ class PayloadMAP:
     Args:
         shape: Of the object, in the sensor frame.
         sensor: What the sensor's errors may be.
-        contrast: Of the density prior, for the estimate.
-        covariance_contrast: Of the density prior, for the covariance.
+        contrasts: Of the density, that are possible (`UnknownContrast`).
         passes: At most that many Gauss-Newton passes.
     """
 
@@ -74,14 +69,12 @@ class PayloadMAP:
         shape: Shape,
         *,
         sensor: SensorModel | None = None,
-        contrast: float = CONTRAST,
-        covariance_contrast: float = COVARIANCE_CONTRAST,
+        contrasts: tuple[float, ...] = CONTRASTS,
         passes: int = 6,
     ) -> None:
         self.shape = shape
         self.sensor = sensor or SensorModel()
-        self.prior = DensityPrior(shape, contrast)
-        self.covariance_prior = DensityPrior(shape, covariance_contrast)
+        self.prior = UnknownContrast(shape, contrasts)
         self.passes = passes
 
     def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:
@@ -102,7 +95,8 @@ class PayloadMAP:
         compressed = PayloadInformation.from_data(data)
         pi = self.shape.homogeneous(weigh(self.shape, compressed))
         precision = self.nuisance_precision()
-        Phi = self.prior.cells.parameters_per_mass
+        typical = self.prior.typical()
+        Phi = typical.cells.parameters_per_mass
         for _ in range(self.passes):
             x = belief.motion()
             A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
@@ -110,15 +104,14 @@ class PayloadMAP:
             X = np.concatenate([U, A, (data.wrench - A @ pi)[:, :, None]], axis=2)
             information = belief.information(wrench_sensitivity(x, pi), X, noise_sd)
             R, r, back = eliminate_nuisances(information, precision)
-            new = Phi @ self.prior.most_likely_masses(R, r + R @ pi)
+            new = Phi @ typical.most_likely_masses(R, r + R @ pi)
             step = new - pi
             u = back[:, -1] - back[:, :-1] @ step
             belief.correct(np.concatenate([u, step]))
             pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
-        spread = self.covariance_prior.covariance(float(pi[0]))
-        covariance = posterior_covariance(R, spread)
+        pi, covariance, spread = self.prior.posterior(R, r + R @ (pi - step))
         verdicts = verdicts_from_prior(covariance, spread)
         return payload_estimate(
             self.method, pi, covariance, verdicts, compressed, source=data.source
@@ -203,11 +196,3 @@ def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Ar
     R = (vectors[:, keep] * root).T / scale
     r = (vectors[:, keep] / root).T @ (scale * g)
     return R, r, back
-
-
-def posterior_covariance(R: Array, prior: Array) -> Array:
-    """`(R^T R + prior^-1)^-1` without inverting the prior."""
-    S = R @ prior @ R.T + np.eye(len(R))
-    gain = np.linalg.solve(S, R @ prior)
-    covariance = prior - prior @ R.T @ gain
-    return 0.5 * (covariance + covariance.T)

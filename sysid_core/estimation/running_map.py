@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.density_prior import CONTRASTS
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.motion_belief import wrench_sensitivity
 from sysid_core.estimation.payload import (
@@ -19,12 +20,9 @@ from sysid_core.estimation.payload import (
     verdicts_from_prior,
 )
 from sysid_core.estimation.payload_map import (
-    CONTRAST,
-    COVARIANCE_CONTRAST,
     PayloadMAP,
     SensorModel,
     eliminate_nuisances,
-    posterior_covariance,
 )
 from sysid_core.robot import Array, Shape, wrench_regressor
 
@@ -44,8 +42,7 @@ class RunningMAP:
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
         motion_correlation: How long these errors persist [s].
-        contrast: Of the density prior, for the estimate.
-        covariance_contrast: Of the density prior, for the covariance.
+        contrasts: Of the density, that are possible (`UnknownContrast`).
     """
 
     method = "MAP (running)"
@@ -57,12 +54,9 @@ class RunningMAP:
         sensor: SensorModel | None = None,
         motion_sd: tuple[float, float, float] = MOTION_SD,
         motion_correlation: float = MOTION_CORRELATION,
-        contrast: float = CONTRAST,
-        covariance_contrast: float = COVARIANCE_CONTRAST,
+        contrasts: tuple[float, ...] = CONTRASTS,
     ) -> None:
-        self._batch = PayloadMAP(
-            shape, sensor=sensor, contrast=contrast, covariance_contrast=covariance_contrast
-        )
+        self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts)
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
         self._correlation = motion_correlation
@@ -146,10 +140,7 @@ class RunningMAP:
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
         R, r, _ = eliminate_nuisances(self._gram, self._precision)
-        prior = self._batch.prior
-        pi = prior.cells.parameters_per_mass @ prior.most_likely_masses(R, r)
-        spread = self._batch.covariance_prior.covariance(float(pi[0]))
-        covariance = posterior_covariance(R, spread)
+        pi, covariance, spread = self._batch.prior.posterior(R, r)
         return payload_estimate(
             self.method,
             pi,
@@ -174,7 +165,7 @@ class RunningMAP:
             return
         R, r, _ = eliminate_nuisances(self._gram, self._precision)
         mean = self.shape.homogeneous(float(self._pi[0]))
-        prior = self._batch.covariance_prior.covariance(float(self._pi[0]))
+        prior = self._batch.prior.typical().covariance(float(self._pi[0]))
         spread = prior + np.outer(mean, mean)  # the mass itself is free
         S = R @ spread @ R.T + np.eye(len(R))
         pi = mean + spread @ R.T @ np.linalg.solve(S, r - R @ mean)

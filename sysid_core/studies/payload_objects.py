@@ -65,39 +65,49 @@ def random_objects(count: int, rng: np.random.Generator) -> list[StudyObject]:
     """Other shapes with weights at random, for choosing an estimator's settings.
 
     One to four boxes set together at random, of a plastic's density, with random weights of
-    plastic to steel inside; held at the lower face.
+    plastic to steel inside; held at the lower face. Every other one is symmetric about its centre,
+    as made things often are.
     """
     objects = []
     for number in range(count):
-        boxes = _random_boxes(rng)
+        symmetric = number % 2 == 1
+        boxes = _random_boxes(rng, symmetric)
         density = rng.uniform(200.0, 1500.0)
         mass = density * sum(float(np.prod(s)) for s, _, _ in boxes)
         exact = Shape.from_boxes([(s, c, (1, 1, 1)) for s, c, _ in boxes])
         pi = exact.homogeneous(mass)
-        for _ in range(rng.integers(0, 11)):
+        centre_of_all = np.array([0.0, 0.0, boxes[0][0][2] / 2.0])
+        for _ in range(rng.integers(0, 6 if symmetric else 11)):
             size, centre, _ = boxes[rng.integers(len(boxes))]
             radius = rng.uniform(0.2, 0.45) * size.min()
             height = min(2.0 * radius, 0.9 * float(size[2]))
             room = np.maximum(size / 2 - np.array([radius, radius, height / 2]), 0.0)
             place = centre + room * rng.uniform(-1.0, 1.0, 3)
             extra = rng.choice([1321.0, 2700.0, 7847.0]) - density
-            pi = pi + _cylinder(extra * np.pi * radius**2 * height, radius, height, place)
+            weight = extra * np.pi * radius**2 * height
+            pi = pi + _cylinder(weight, radius, height, place)
+            if symmetric:
+                pi = pi + _cylinder(weight, radius, height, 2.0 * centre_of_all - place)
         shape = Shape.from_boxes(boxes)
         objects.append(StudyObject(f"random {number}", pi, shape, shape.size))
     return objects
 
 
-def _random_boxes(rng: np.random.Generator) -> list[tuple[Array, Array, Array]]:
+def _random_boxes(rng: np.random.Generator, symmetric: bool) -> list[tuple[Array, Array, Array]]:
     """Boxes that touch but don't overlap, about 56 cells in all: bars along x or y of one height."""
     height = rng.uniform(0.03, 0.12)
     body = np.array([rng.uniform(0.04, 0.12), rng.uniform(0.12, 0.3), height])
     parts = [(body, np.array([0.0, 0.0, height / 2]))]
-    ends = rng.permutation(4)[: rng.integers(0, 4)]
+    ends = [0, 1] if symmetric else rng.permutation(4)[: rng.integers(0, 4)].tolist()
+    bar = np.array([rng.uniform(0.05, 0.25), rng.uniform(0.03, 0.06), height])
     for end in ends:
         if end < 2:  # a bar across the end in y
-            size = np.array([rng.uniform(0.05, 0.25), rng.uniform(0.03, 0.06), height])
+            size = bar
+            if not symmetric:
+                size = np.array([rng.uniform(0.05, 0.25), rng.uniform(0.03, 0.06), height])
+            x = 0.0 if symmetric else rng.uniform(-0.02, 0.02)
             y = (body[1] + size[1]) / 2 * (1 if end == 0 else -1)
-            parts.append((size, np.array([rng.uniform(-0.02, 0.02), y, height / 2])))
+            parts.append((size, np.array([x, y, height / 2])))
         else:  # a block on a side
             size = np.array([rng.uniform(0.03, 0.1), rng.uniform(0.03, 0.1), height])
             x = (body[0] + size[0]) / 2 * (1 if end == 2 else -1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
+import pinocchio as pin
 
 from sysid_core.estimation import (
     JointSplines,
@@ -59,7 +60,7 @@ class SensorFaults:
     bias_torque: float = 0.0  # [N m]
     delay: float = 0.0  # [s], not drawn: the wrench lags by that much
     crosstalk: float = 0.0  # of each entry of the gain matrix
-    crosstalk_length: float = 0.1  # [m]
+    crosstalk_length: float = 0.05  # [m], see SensorModel
 
 
 GOAL_FAULTS = SensorFaults(0.3, 0.015, 0.01, 0.01)
@@ -114,6 +115,18 @@ def exact_data(motion: Swing, pi: Array) -> PayloadData:
     m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
     wrench = wrench_regressor(m.a, m.omega, m.alpha) @ pi
     return PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity)
+
+
+def sensor_poses(speed: float, seconds: float) -> Array:
+    """Poses of the sensor in the robot's base, shape (K, 4, 4)."""
+    motion = swing(speed, seconds)
+    model = motion.model
+    data, frame_id = model.pin_model.createData(), model.frame_id(motion.frame)
+    poses = np.empty((len(motion.q), 4, 4))
+    for k, q in enumerate(model.configuration(motion.q)):
+        pin.framesForwardKinematics(model.pin_model, data, q)
+        poses[k] = data.oMf[frame_id].homogeneous
+    return poses
 
 
 def measured_wrench(
