@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.kalman import KinematicBank
@@ -25,6 +25,8 @@ _SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the ban
 _REFERENCE_PERIOD = 1e-3  # [s] at which a filter has its bandwidth
 _START_SD = 10.0  # of the rates at the start, in measurement sds per period: nearly diffuse
 _BURN_IN = 10  # samples after a start that say more about the start than about the noise
+_RECENT_SAMPLES = 12  # that show a sudden change
+_SUDDEN = 8.0  # [nats] by which a faster filter must explain them better
 _FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
 _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
 
@@ -96,6 +98,8 @@ class NoiseEstimator:
         self._weight = 0.0
         self._squares: Array = np.zeros((m, n))
         self._logs: Array = np.zeros(m)
+        self._recent_squares: Array = np.zeros((m, n))
+        self._recent_logs: Array = np.zeros(m)
         self._since_start = 0
 
     @property
@@ -107,6 +111,8 @@ class NoiseEstimator:
         """Begin (again, after a gap) at the values `z`, shape (n,)."""
         self._states = np.zeros(self._states.shape)
         self._states[:, :, 0] = z
+        self._recent_squares = np.zeros(self._squares.shape)
+        self._recent_logs = np.zeros(len(self._logs))
         self._since_start = 0
 
     def update(self, dt: float, z: Array) -> None:
@@ -127,8 +133,12 @@ class NoiseEstimator:
         if self._since_start > _BURN_IN:
             keep = 1.0 if self._horizon_s is None else math.exp(-dt / self._horizon_s)
             self._weight = keep * self._weight + 1.0
-            self._squares = keep * self._squares + innovation**2 / S[:, None]
-            self._logs = keep * self._logs + np.log(S)
+            squares, logs = innovation**2 / S[:, None], np.log(S)
+            self._squares = keep * self._squares + squares
+            self._logs = keep * self._logs + logs
+            keep = 1.0 - 1.0 / _RECENT_SAMPLES
+            self._recent_squares = keep * self._recent_squares + squares
+            self._recent_logs = keep * self._recent_logs + logs
 
     def levels(self) -> NoiseLevels:
         """The most likely levels so far.
@@ -145,19 +155,55 @@ class NoiseEstimator:
         cost = np.log(variance) + (self._logs / self._weight)[:, None]
         best = np.argmin(cost, axis=0)
         # A parabola through the best three of the grid, in log-ratio.
-        middle = np.clip(best, 1, len(self._ratio) - 2)
+        middle = np.minimum(np.maximum(best, 1), len(self._ratio) - 2)
         signal = np.arange(cost.shape[1])
         left, centre, right = (cost[middle + k, signal] for k in (-1, 0, 1))
         curvature = left - 2.0 * centre + right
         step = 0.5 * (left - right) / np.where(curvature > 0.0, curvature, np.inf)
         step = np.where(best == middle, np.clip(step, -1.0, 1.0), best - middle)
-        grid = np.arange(len(self._ratio))
-        log_ratio = np.log(self._ratio)
+        # Both levels between the filters of the grid, logarithmically.
         position = middle + step
-        ratio = np.exp(np.interp(position, grid, log_ratio))
-        log_variance = np.log(variance)
-        sigma2 = np.exp([np.interp(position[j], grid, log_variance[:, j]) for j in signal])
+        lower = np.minimum(position.astype(np.intp), len(self._ratio) - 2)
+        share = position - lower
+        log_ratio = np.log(self._ratio)
+        ratio = np.exp((1.0 - share) * log_ratio[lower] + share * log_ratio[lower + 1])
+        sigma2 = variance[lower, signal] ** (1.0 - share) * variance[lower + 1, signal] ** share
         return NoiseLevels(np.sqrt(sigma2), np.maximum(ratio * sigma2, _FLOOR_DENSITY))
+
+    def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
+        """The filter of the bank that is tuned like the levels of the first k signals, (k,)."""
+        ratio = noise.density / np.square(noise.measurement_sd)
+        return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
+
+    def faster_filter(self, used: NDArray[np.intp], variance: Array) -> NDArray[np.intp]:
+        """Where the last few samples speak for far more motion than a filter allows.
+
+        Args:
+            used: Filter in use for each of the first k signals, shape (k,).
+            variance: Of their measurements, shape (k,).
+
+        Returns:
+            The filter that explains the last samples of a signal best, if it is faster and
+            significantly better than the one in use; else -1.
+        """
+        k = len(used)
+        nats = 0.5 * (self._recent_squares[:, :k] / variance + self._recent_logs[:, None])
+        better = nats[used, np.arange(k)] - nats.min(axis=0) > _SUDDEN
+        if not better.any():
+            return np.full(k, -1)
+        best = nats.argmin(axis=0)
+        return np.where(better & (best > used), best, -1)
+
+    def filter_state(self, index: int, signal: int, variance: float) -> tuple[Array, Array, float]:
+        """State, covariance and density of one filter of the bank on one signal.
+
+        Args:
+            index: Of the filter.
+            signal: Of the signal.
+            variance: Of a measurement of it.
+        """
+        x, P = self._states[index, signal], self._bank.P[index] * variance
+        return x, P, float(self._ratio[index] * variance)
 
 
 def estimate_noise(

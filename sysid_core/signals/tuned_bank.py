@@ -12,8 +12,10 @@ from sysid_core.signals.noise import NoiseEstimator, NoiseLevels
 from sysid_core.signals.recording import Array
 
 _HORIZON_S = 1.0  # of the running noise levels
-_FILTERS = 33  # of the noise estimator: enough for the ratio within some 10 %
+_FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
 _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
+_SURPRISE = 5.0  # standard deviations
+_SURPRISE_SAMPLES = 5.0  # in which it has come about
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
 
 
@@ -57,6 +59,9 @@ class TunedBank:
         self._disagreement = np.zeros(rates)
         self._disagreement_weight = 0.0
         self._samples = 0
+        # Of the estimator's filters: that tuned like the levels, and that which took over, or -1.
+        self._nearest: NDArray[np.intp] | None = None
+        self._sudden: NDArray[np.intp] = np.full(len(tuned), -1)
 
     @property
     def rate_sd(self) -> Array:
@@ -77,6 +82,8 @@ class TunedBank:
         if rate is not None:
             x[: self._rates, 1], sd[: self._rates, 1] = rate, self.rate_sd
         self.bank.start(x, sd)
+        self.bank.density = self.noise.density
+        self._sudden = np.full(len(self._tuned), -1)
         if self._estimator is not None:
             self._estimator.start(z if rate is None else np.concatenate([z, rate]))
 
@@ -92,6 +99,8 @@ class TunedBank:
         bank.predict(dt)
         bank.observe(0, z, self._variance)
         if rate is not None:
+            if self._tunes_rates:
+                self._admit_surprise(dt, rate)
             predicted = bank.P[: self._rates, 1, 1]
             innovation, _ = bank.observe(1, rate, self._rate_variance)
             keep = math.exp(-dt / _HORIZON_S)
@@ -102,6 +111,18 @@ class TunedBank:
             self._samples += 1
             if self._samples % _RETUNE_SAMPLES == 0 and self._estimator.samples >= _ENOUGH_SAMPLES:
                 self._tune(self._estimator.levels())
+                self._nearest = self._estimator.nearest_filter(self.noise)
+            if self._nearest is not None:
+                self._follow_sudden_motion(self._estimator, self._nearest)
+
+    def _admit_surprise(self, dt: float, rate: Array) -> None:
+        """Where a measured rate is far from the expected one, the state isn't what was thought."""
+        P = self.bank.P
+        surprise = np.square(rate - self.bank.x[: self._rates, 1])
+        limit = _SURPRISE**2 * (P[: self._rates, 1, 1] + self._rate_variance)
+        for j in np.flatnonzero(surprise > limit).tolist():
+            P[j, 1, 1] += surprise[j]
+            P[j, 2, 2] += surprise[j] / (_SURPRISE_SAMPLES * dt) ** 2
 
     def _tune(self, levels: NoiseLevels) -> None:
         n = len(self._tuned)
@@ -110,8 +131,25 @@ class TunedBank:
             np.where(self._tuned, levels.density[:n], self.noise.density),
         )
         self._variance = np.square(self.noise.measurement_sd)
-        self.bank.density = self.noise.density
         if self._tunes_rates:
             # Rates that a driver has filtered are smooth but late: their own noise isn't all.
             own = np.square(levels.measurement_sd[n:])
             self._rate_variance = np.maximum(own, self._disagreement / self._disagreement_weight)
+
+    def _follow_sudden_motion(self, estimator: NoiseEstimator, used: NDArray[np.intp]) -> None:
+        """Let a faster filter take over where the levels of the last second are out of date.
+
+        Without it, the start of a motion after a rest would show late, and with tiny standard
+        deviations. The faster filter has been following all along: its state is taken too.
+        """
+        faster = estimator.faster_filter(used, self._variance)
+        faster[~self._tuned] = -1
+        density = self.noise.density.copy()
+        for j in np.flatnonzero(faster >= 0).tolist():
+            x, P, density[j] = estimator.filter_state(int(faster[j]), j, float(self._variance[j]))
+            if faster[j] > self._sudden[j] + 1:
+                self.bank.x[j], self.bank.P[j] = x, P
+            else:
+                faster[j] = max(faster[j], self._sudden[j])
+        self._sudden = faster
+        self.bank.density = density

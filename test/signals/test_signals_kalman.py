@@ -228,6 +228,27 @@ def test_nothing_is_claimed_before_the_first_good_sample() -> None:
     assert np.isnan(sample.q).all()
 
 
+@pytest.mark.parametrize("rate_hz", [100.0, 500.0])
+def test_the_start_of_a_motion_after_a_rest_is_followed_within_50_ms(
+    rng: np.random.Generator, rate_hz: float
+) -> None:
+    t = np.arange(int(5 * rate_hz)) / rate_hz
+    moving = np.maximum(t - 3.0, 0.0)
+    # At rest for three seconds, then off with a jerk of 30 rad/s³ up to 3 rad/s².
+    a = np.minimum(30.0 * moving, 3.0)
+    v = np.where(moving < 0.1, 15.0 * moving**2, 0.15 + 3.0 * (moving - 0.1))
+    q = np.where(
+        moving < 0.1, 5.0 * moving**3, 0.005 + 0.15 * (moving - 0.1) + 1.5 * (moving - 0.1) ** 2
+    )
+    noisy = q + 1e-4 * rng.normal(size=len(t)), v + 1e-3 * rng.normal(size=len(t))
+    stream = JointStream(("a",), (t * 1e9).astype(np.int64), noisy[0][:, None], noisy[1][:, None])
+    live, _ = filter_joints(stream)
+    later = moving > 0.05
+    assert np.abs(live.v[later, 0] - v[later]).max() < 0.02
+    assert within((live.a[:, 0] - a)[later], live.a_sd[later, 0]) > 0.9
+    assert live.a_sd[(t > 2.0) & (moving == 0.0)].max() < 0.1  # and at rest it is calm
+
+
 def test_efforts_and_velocities_that_are_nan_from_the_start_are_not_measured() -> None:
     with_nan, without = JointFilter(1), JointFilter(1)
     for k in range(50):
