@@ -1,0 +1,95 @@
+"""`sysid loops`: closed chains."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, errors
+
+loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
+app.add_typer(loops, name="loops")
+
+
+@loops.command("check")
+def check(
+    robot: Annotated[
+        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+    ],
+    urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = "",
+    html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
+        "loops.html"
+    ),
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")
+    ] = "",
+    samples: Annotated[int, typer.Option(min=10, help="Random postures.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the postures.")] = 1,
+) -> None:
+    """Do the loops close, where, uniquely, and what can be identified? With a picture."""
+    import numpy as np
+
+    from sysid_core.excitation import assembly_map, motion_box
+    from sysid_core.identifiability import constrained_ranks
+    from sysid_core.report import loops_report
+    from sysid_core.robot import load_closed_chain
+
+    chain = load_closed_chain(robot, urdf or None)
+    rng = np.random.default_rng(seed)
+    with errors.status(f"closing the loops of {chain.name}"):
+        box = motion_box(chain, rng)
+        limits = assembly_map(chain, rng, samples)
+        inside = assembly_map(chain, rng, samples, box=box)
+        ranks = constrained_ranks(chain, rng)
+        loops_report(chain, limits, inside, box, ranks).save(html_path)
+    numbers = {
+        "schema": "robot_sysid/loops_check/1",
+        "robot": chain.name,
+        "actuated": list(chain.actuated),
+        "passive": list(chain.passive),
+        "equations": chain.n_equations,
+        "samples": samples,
+        "assembled": int(limits.assembled.sum()),
+        "assembled_within_limits": int(limits.within_limits.sum()),
+        "assembled_in_box": int(inside.assembled.sum()),
+        "unique": limits.unique and inside.unique,
+        "residual": max(limits.residual, inside.residual),
+        "largest_condition_in_box": float(inside.condition.max()),
+        "box": dict(zip(box.names, box.half.tolist(), strict=True)),
+        "ranks": {
+            "open_tree": ranks.open_tree.rank,
+            "inertial": ranks.inertial.rank,
+            "with_drives": ranks.with_drives.rank,
+            "with_all_joints": ranks.with_all_joints.rank,
+        },
+    }
+    text = json.dumps(numbers, indent=2) + "\n"
+    if json_path == "-":
+        sys.stdout.write(text)
+        return
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    console.print(
+        f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
+        highlight=False,
+    )
+    console.print(
+        f"assembles at {limits.assembled.sum()} of {samples} postures within the driven joints'"
+        f" limits ({limits.within_limits.sum()} within the passive ones'), at"
+        f" {inside.assembled.sum()} of {samples} of the box; largest error"
+        f" {numbers['residual']:.1e} m; {'unique' if numbers['unique'] else '[red]not unique[/]'}",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(
+        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (loops cut open:"
+        f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
+        f" {ranks.with_all_joints.rank} with friction of all joints",
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(f"Report: {html_path}", highlight=False)

@@ -1,0 +1,85 @@
+"""What can be identified of a closed chain: numerical ranks of the projected regressor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.sampled import NumericalRank, numerical_rank, random_states
+from sysid_core.robot import (
+    ClosedChain,
+    constrained_motion,
+    joint_torque_regressor,
+    projected_regressor,
+    try_assemble,
+)
+
+
+@dataclass(frozen=True)
+class ConstrainedRanks:
+    """Ranks of `G^T W` at random consistent states.
+
+    Attributes:
+        open_tree: Of the tree with the loops cut and all joints measured, inertial columns.
+        inertial: Inertial columns of the closed chain.
+        with_drives: The same with friction and drive of the actuated joints.
+        with_all_joints: The same with friction and drive of all joints.
+        n_inertial: Number of inertial parameters.
+    """
+
+    open_tree: NumericalRank
+    inertial: NumericalRank
+    with_drives: NumericalRank
+    with_all_joints: NumericalRank
+    n_inertial: int
+
+
+def constrained_ranks(
+    chain: ClosedChain, rng: np.random.Generator, n_samples: int = 150, tolerance: float = 1e-8
+) -> ConstrainedRanks:
+    """Ranks at random postures that assemble, with random velocities and accelerations.
+
+    Args:
+        chain: The mechanism.
+        rng: Of the states.
+        n_samples: How many.
+        tolerance: Relative to the largest singular value of the column-scaled matrix.
+
+    Raises:
+        IdentifiabilityError: Hardly any posture assembles.
+    """
+    lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
+    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    shape = (2 * n_samples, chain.n_actuated)
+    for _ in range(20):
+        if chain.box is not None:
+            q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
+        else:
+            q_a = rng.uniform(lower, upper, shape)
+        found = try_assemble(chain, q_a)
+        if np.sum(found.assembled) >= n_samples:
+            break
+    else:
+        raise IdentifiabilityError(
+            f"Hardly any random posture of '{chain.name}' assembles.",
+            remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
+        )
+    q = found.q[found.assembled][:n_samples]
+    q_a = q[:, chain.actuated_columns]
+    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
+    motion = constrained_motion(chain, q_a, v_a, a_a, q=q)
+    W = projected_regressor(chain, motion, chain.model.joint_names)
+    W = W.reshape(-1, W.shape[2])
+    split = 10 * chain.model.n_bodies
+    own = [chain.model.joint_names.index(name) for name in chain.actuated]
+    drives = [split + 4 * i + k for i in own for k in range(4)]
+    Y = joint_torque_regressor(chain.model, *random_states(chain.model, n_samples, rng))
+    return ConstrainedRanks(
+        open_tree=numerical_rank(Y.reshape(-1, split), tolerance),
+        inertial=numerical_rank(W[:, :split], tolerance),
+        with_drives=numerical_rank(W[:, [*range(split), *drives]], tolerance),
+        with_all_joints=numerical_rank(W, tolerance),
+        n_inertial=split,
+    )

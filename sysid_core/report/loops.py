@@ -1,0 +1,171 @@
+"""What the loops of a mechanism do, as a page with pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from sysid_core.excitation import AssemblyMap, coupled_drives
+from sysid_core.identifiability import ConstrainedRanks
+from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.html import Report
+from sysid_core.robot import ClosedChain, MotionBox, loop_jacobian, passive_condition, try_assemble
+
+_GRID = 61  # postures along each side of a map
+
+
+def loops_report(
+    chain: ClosedChain,
+    limits: AssemblyMap,
+    inside: AssemblyMap,
+    box: MotionBox,
+    ranks: ConstrainedRanks,
+) -> Report:
+    """The check of a mechanism's loops.
+
+    Args:
+        chain: The mechanism.
+        limits: Random postures within the actuated joints' limits.
+        inside: Random postures of the box.
+        box: Where motions should stay.
+        ranks: What can be identified.
+    """
+    report = Report(
+        f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
+    )
+    report.verdict(
+        bool(inside.assembled.all() and inside.within_limits.all()),
+        f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures of the box"
+        f" assemble, {100 * inside.within_limits.mean():.0f} % within the passive joints' limits.",
+    )
+    report.verdict(
+        inside.unique and limits.unique,
+        "No posture has a second solution within the limits."
+        if inside.unique and limits.unique
+        else "Some postures have a second solution within the limits: the branch must be known.",
+    )
+    report.table(
+        ("quantity", "value"),
+        [
+            ("closure equations", chain.n_equations),
+            ("passive joints", len(chain.passive)),
+            (
+                "assembles within the driven joints' limits [%]",
+                100 * float(limits.assembled.mean()),
+            ),
+            ("… and within the passive ones' [%]", 100 * float(limits.within_limits.mean())),
+            ("largest closure error after Newton [m]", max(limits.residual, inside.residual)),
+            ("largest condition number of J_u in the box", float(inside.condition.max())),
+        ],
+    )
+    report.table(
+        ("loop", "kind", "from", "to"),
+        [(loop.name, loop.kind, loop.a.link, loop.b.link) for loop in chain.loops],
+    )
+    report.heading("Where it assembles")
+    report.figure(
+        assembly_figure(chain),
+        "Other driven joints at home. Maps: condition number of J_u (log10), white where it doesn't"
+        " assemble. Curves: passive joints over the driven one.",
+    )
+    report.heading("Where motions should stay")
+    report.table(
+        ("coordinate", "joints", "half range [rad]"),
+        [
+            (
+                name,
+                " ".join(
+                    f"{share:+g}·{joint}"
+                    for joint, share in zip(chain.actuated, column, strict=True)
+                    if share
+                ),
+                float(half),
+            )
+            for name, column, half in zip(box.names, box.directions.T, box.half, strict=True)
+        ],
+    )
+    report.heading("What can be identified")
+    report.table(
+        ("parameters", "number", "rank", "gap in the singular values"),
+        [
+            (
+                "inertial, loops cut open",
+                ranks.n_inertial,
+                ranks.open_tree.rank,
+                ranks.open_tree.gap,
+            ),
+            ("inertial", ranks.n_inertial, ranks.inertial.rank, ranks.inertial.gap),
+            (
+                "inertial, friction and drives of driven joints",
+                ranks.n_inertial + 4 * chain.n_actuated,
+                ranks.with_drives.rank,
+                ranks.with_drives.gap,
+            ),
+            (
+                "inertial, friction and drives of all joints",
+                ranks.n_inertial + 4 * chain.n,
+                ranks.with_all_joints.rank,
+                ranks.with_all_joints.gap,
+            ),
+        ],
+        "Numerical ranks at random consistent states, relative tolerance"
+        f" {ranks.inertial.tolerance:g}.",
+    )
+    return report
+
+
+def assembly_figure(chain: ClosedChain) -> Figure:
+    """One panel per group of driven joints that move a loop: a map for two, curves for one."""
+    pairs = [group for group in coupled_drives(chain) if len(group) == 2]
+    paired = {name for group in pairs for name in group}
+    alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
+    figure, axes = new_figure(
+        max(1, -(-(len(pairs) + len(alone)) // 2)), 2, height=3.4, sharex=False
+    )
+    for axis in axes[len(pairs) + len(alone) :]:
+        axis.set_visible(False)
+    for axis, pair in zip(axes, pairs, strict=False):
+        x, y = (_range(chain, name) for name in pair)
+        X, Y = np.meshgrid(x, y)
+        found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
+        lower, upper = chain.model.position_limits
+        within = np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9), axis=1)
+        condition = np.log10(passive_condition(chain, found.q))
+        condition[~found.assembled] = np.nan
+        mesh = axis.pcolormesh(X, Y, condition.reshape(X.shape), cmap="viridis_r", shading="auto")
+        figure.colorbar(mesh, ax=axis, label="log10 cond J_u")
+        axis.contour(X, Y, within.reshape(X.shape).astype(float), [0.5], colors=[COLOURS[1]])
+        axis.set_xlabel(f"{pair[0]} [rad]")
+        axis.set_ylabel(f"{pair[1]} [rad]")
+        axis.set_title("orange line: passive joints' limits", fontsize=8, loc="left")
+    for axis, name in zip(axes[len(pairs) :], alone, strict=False):
+        x = _range(chain, name)
+        found = try_assemble(chain, _at_home(chain, {name: x}))
+        q = np.where(found.assembled[:, None], found.q, np.nan)
+        for joint, i in zip(chain.passive, chain.passive_columns, strict=True):
+            if np.nanmax(q[:, i]) - np.nanmin(q[:, i]) > 1e-6:
+                axis.plot(x, q[:, i], label=joint)
+        axis.set_xlabel(f"{name} [rad]")
+        axis.set_ylabel("passive joints [rad]")
+        axis.legend(fontsize=8, frameon=False)
+    return figure
+
+
+def _moves_loops(chain: ClosedChain, joint: str) -> bool:
+    J = loop_jacobian(chain, try_assemble(chain, _at_home(chain, {})).q)[0]
+    return bool(np.any(np.abs(J[:, chain.model.joint_names.index(joint)]) > 1e-9))
+
+
+def _range(chain: ClosedChain, joint: str) -> np.ndarray:
+    lower, upper = chain.model.position_limits
+    i = chain.model.joint_names.index(joint)
+    return np.linspace(max(lower[i], -np.pi), min(upper[i], np.pi), _GRID)
+
+
+def _at_home(chain: ClosedChain, moved: dict[str, np.ndarray]) -> np.ndarray:
+    assert chain.home is not None  # set by ClosedChain itself
+    K = max((len(values) for values in moved.values()), default=1)
+    q_a = np.tile(chain.home[chain.actuated_columns], (K, 1))
+    for name, values in moved.items():
+        q_a[:, chain.actuated.index(name)] = values
+    return q_a
