@@ -26,6 +26,7 @@ from sysid_core.identifiability.composite_dynamics import (
     inertia_matrix,
     varying_parts,
 )
+from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
 from sysid_core.identifiability.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.mimic import MimicJoint, coupling_matrix, mimic_joints
 from sysid_core.identifiability.regrouping import Regrouping, Transfer, combination_text
@@ -51,6 +52,7 @@ __all__ = [
     "BackwardSolution",
     "BaseParameters",
     "BodyIdentifiability",
+    "ConstrainedRanks",
     "DrivingAxisChain",
     "ExcitationCertificate",
     "Identifiability",
@@ -70,6 +72,7 @@ __all__ = [
     "check_postures",
     "combination_text",
     "composite_inverse_dynamics",
+    "constrained_ranks",
     "coupling_matrix",
     "direction_in_body",
     "exact_angle",

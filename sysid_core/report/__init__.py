@@ -13,6 +13,7 @@ from sysid_core.report.identification import (
     prediction_figure,
     prediction_table,
 )
+from sysid_core.report.loops import assembly_figure, loops_report
 from sysid_core.report.motion import effort_figure, motion_figure, motion_report
 from sysid_core.report.payload import comparison_rows, payload_errors, payload_report
 from sysid_core.report.sequential import (
@@ -30,6 +31,7 @@ __all__ = [
     "STEP_COLUMNS",
     "Report",
     "add_sequential_parts",
+    "assembly_figure",
     "cell_text",
     "comparison_rows",
     "comparison_table",
@@ -39,6 +41,7 @@ __all__ = [
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
+    "loops_report",
     "motion_figure",
     "motion_report",
     "new_figure",
