@@ -5,13 +5,17 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     doctor,
     identifiability,
     identify,
+    loops,
     payload,
     payload_torques,
     plan_arm,
     plan_payload,
     plan_sequential,
+    reproduce_constrained,
     reproduce_identifiability,
+    reproduce_payload,
     reproduce_stanford,
+    tare,
     up,
 )
 from sysid_core.cli.app import run

@@ -25,6 +25,7 @@ from sysid_core.estimation import (
     SensorModel,
     summarise_payload,
 )
+from sysid_core.estimation.running_map import MOTION_CORRELATION
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
@@ -109,13 +110,18 @@ def simulate(case: Case) -> tuple[StudyObject, Experiment]:
 
 
 def solvers(
-    thing: StudyObject, experiment: Experiment, sensor: SensorModel, poses: Array | None
+    case: Case,
+    thing: StudyObject,
+    experiment: Experiment,
+    sensor: SensorModel,
+    poses: Array | None,
 ) -> dict[str, Callable[[], Estimate]]:
     """Every method on the same data, by name.
 
     The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
     """
     shape, data = thing.shape, experiment.causal
+    persists = 0.0 if case.mode == "accelerations" else MOTION_CORRELATION
 
     def rival(estimator: object) -> Callable[[], Estimate]:
         def solve() -> Estimate:
@@ -136,7 +142,9 @@ def solvers(
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
         "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
-        RUNNING: lambda: RunningMAP(shape, sensor=sensor).fit(data, experiment.covariance),
+        RUNNING: lambda: RunningMAP(shape, sensor=sensor, motion_correlation=persists).fit(
+            data, experiment.covariance
+        ),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }
 
@@ -146,7 +154,7 @@ def run_case(case: Case, methods: Sequence[str] = METHODS) -> list[Result]:
     thing, experiment = simulate(case)
     sensor = SensorModel() if case.faults else CALIBRATED_SENSOR
     poses = sensor_poses(case.speed, case.seconds) if case.paper else None
-    available = solvers(thing, experiment, sensor, poses)
+    available = solvers(case, thing, experiment, sensor, poses)
     return [judge(case, name, available[name], thing) for name in methods]
 
 
