@@ -2,12 +2,9 @@
 
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.criteria import ExcitationCriterion, ExcitationQuality
-from sysid_core.excitation.execution import (
-    Command,
-    Executor,
-    ExecutorSettings,
-    ExecutorState,
-)
+from sysid_core.excitation.excitation_problem import ExcitationProblem
+from sysid_core.excitation.execution import Executor
+from sysid_core.excitation.execution_states import Command, ExecutorSettings, ExecutorState
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
@@ -27,13 +24,18 @@ from sysid_core.excitation.motion_check import (
 )
 from sysid_core.excitation.optimise import ArmPlan, build_fourier_motion, plan_arm_motion
 from sysid_core.excitation.path_follower import PathFollower
-from sysid_core.excitation.payload_motion import (
-    PayloadPlan,
-    build_payload_motion,
+from sysid_core.excitation.payload_information import (
     choose_tare_postures,
+    payload_information,
+)
+from sysid_core.excitation.payload_motion import (
     frequencies_for_speed,
     oscillation,
-    payload_information,
+    wrist_columns,
+)
+from sysid_core.excitation.payload_plan import (
+    PayloadPlan,
+    build_payload_motion,
     plan_payload_motion,
 )
 from sysid_core.excitation.sequential import (
@@ -57,6 +59,7 @@ __all__ = [
     "AssemblyMap",
     "Command",
     "ExcitationCriterion",
+    "ExcitationProblem",
     "ExcitationQuality",
     "ExecutionMonitor",
     "Executor",
@@ -100,4 +103,5 @@ __all__ = [
     "plan_transfer",
     "sine_trajectory",
     "straight_move",
+    "wrist_columns",
 ]

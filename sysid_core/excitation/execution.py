@@ -5,12 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
+from sysid_core.excitation.execution_states import Command, ExecutorSettings, ExecutorState
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.excitation.motion_check import MotionChecker
@@ -18,79 +17,6 @@ from sysid_core.excitation.path_follower import PathFollower
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import plan_transfer
 from sysid_core.robot import Array, RobotModel
-
-
-class ExecutorState(str, Enum):
-    """Where a run stands. It may be aborted from anywhere but the end."""
-
-    IDLE = "idle"
-    CHECKING = "checking"
-    MOVING_TO_START = "moving_to_start"
-    EXECUTING = "executing"
-    SETTLING = "settling"
-    DONE = "done"
-    ABORTING = "aborting"
-    ABORTED = "aborted"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether the run is over (or has not begun)."""
-        return self in (ExecutorState.IDLE, ExecutorState.DONE, ExecutorState.ABORTED)
-
-
-@dataclass(frozen=True)
-class ExecutorSettings:
-    """How a trajectory is played.
-
-    Attributes:
-        speed_scale: Share of the planned speed, 0 to 1.
-        slow_start: Time in which the speed rises from zero to full [s].
-        transfer_share: Of the limits that the way to the start uses.
-        start_tolerance: Largest distance from the start posture before it begins [rad or m].
-        rest_velocity: Below this a joint counts as standing [rad/s or m/s].
-        settle_time: How long all joints must stand [s].
-        settle_timeout: After that a robot that doesn't stand aborts the run [s].
-    """
-
-    speed_scale: float = 1.0
-    slow_start: float = 1.0
-    transfer_share: float = 0.5
-    start_tolerance: float = 0.02
-    rest_velocity: float = 0.02
-    settle_time: float = 0.5
-    settle_timeout: float = 10.0
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.speed_scale <= 1.0:
-            raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
-        for item in dataclasses.fields(self):
-            if not getattr(self, item.name) > 0.0:
-                raise ExcitationError(f"{item.name} must be positive.")
-
-
-@dataclass(frozen=True, eq=False)
-class Command:
-    """What to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
-
-    Attributes:
-        state: Of the executor.
-        joint_names: Order of the arrays (the robot's).
-        q: Shape (n,) [rad or m].
-        v: Shape (n,).
-        a: Shape (n,).
-        progress: Share of the current motion, 0 to 1.
-        segment: Label of the trajectory's segment that is being played, or "".
-        message: What is going on, or why it was aborted.
-    """
-
-    state: ExecutorState
-    joint_names: tuple[str, ...]
-    q: Array | None
-    v: Array | None
-    a: Array | None
-    progress: float
-    segment: str
-    message: str
 
 
 class Executor:
@@ -126,7 +52,8 @@ class Executor:
         self._held: Array | None = None  # last commanded posture
         self._last_now: float | None = None
         self._begin_at: float | None = None  # the controller's start of a whole trajectory
-        self._commanded: deque[tuple[float, Array]] = deque(maxlen=200)  # (time, posture)
+        # Time, posture and velocity of the last commands.
+        self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._cancelled = ""
         self._waiting_since: float | None = None
@@ -218,7 +145,8 @@ class Executor:
         elif self.state is ExecutorState.ABORTING:
             self._stop(dt)
         if self._held is not None:
-            self._commanded.append((now, self._held))
+            v = np.zeros_like(self._held) if self._follower is None else self._follower.v
+            self._commanded.append((now, self._held, v))
         return self._command()
 
     def _time_step(self, now: float) -> float:
@@ -240,7 +168,11 @@ class Executor:
             return None if self._way is None else self._way.q[0]
         while len(self._commanded) > 1 and self._commanded[1][0] <= measured.stamp:
             self._commanded.popleft()
-        return self._commanded[0][1] if self._commanded else self._held
+        if not self._commanded:
+            return self._held
+        time, q, v = self._commanded[0]
+        ahead = min(max(measured.stamp - time, 0.0), self.monitor.limits.max_step)
+        return q + ahead * v
 
     def _is_newer(self, measured: Measured | None) -> bool:
         return measured is not None and measured.stamp > self._checked_stamp

@@ -19,6 +19,7 @@ from sysid_core.robot import Array, RobotModel
 
 CLEARANCE = 0.01  # [m], closer than this counts as contact
 ALWAYS_TOUCHING = 0.95  # pairs closer than that in this share of random postures are left out
+COARSE_HULL = 0.1  # hulls that touch without the shapes in that share of postures aren't used
 N_POSTURES = 60  # random postures that decide about it
 
 
@@ -163,13 +164,9 @@ class RobotGeometry:
             and parents[joints[j]] != joints[i]
         ]
         self._set_pairs(pairs)
-        lower, upper = self.model.position_limits
-        lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
-        rng = np.random.default_rng(0)
         hits = np.zeros(len(pairs))
-        if pairs and self.model.pin_model.nq <= 2 * self.model.nv and self._all_joints_simple():
-            for _ in range(N_POSTURES):
-                hits += self._contacts(self.model.configuration(rng.uniform(lower, upper)))
+        for q_pin in self._random_postures() if pairs else []:
+            hits += self._contacts(q_pin)
         kept = [p for p, n in zip(pairs, hits, strict=True) if n < ALWAYS_TOUCHING * N_POSTURES]
         for (i, j), n in zip(pairs, hits, strict=True):
             if n >= ALWAYS_TOUCHING * N_POSTURES:
@@ -177,9 +174,6 @@ class RobotGeometry:
                     f"{shapes[i].name} and {shapes[j].name} touch in every posture: not checked."
                 )
         self._set_pairs(kept)
-
-    def _all_joints_simple(self) -> bool:
-        return all(joint.nv <= 1 for joint in self.model.pin_model.joints)
 
     def _set_pairs(self, pairs: list[tuple[int, int]]) -> None:
         self._geometry.removeAllCollisionPairs()
@@ -213,31 +207,52 @@ class RobotGeometry:
         return [names for names, hit in zip(self._names, touching, strict=True) if hit]
 
     def distances(self, q: ArrayLike) -> Array:
-        """Distances of all pairs, negative when they overlap, shape (n_pairs,) [m].
+        """Distances between convex hulls, negative when they overlap, shape (n_hull_pairs,) [m].
 
-        Of the convex hulls, so a little smaller than between the shapes: smooth, for planners;
-        `contacts` decides.
+        Smooth, for planners; `contacts` decides. Pairs whose hulls touch where the shapes often
+        don't (a forearm bent around its wrist) are left out.
         """
         if self._hulls is None:
-            self._hulls = self._build_hulls()
-            self._hull_data = pin.GeometryData(self._hulls)
-        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+            self._build_hulls()
+        return self._hull_distances(self.model.configuration(np.asarray(q, dtype=float)))
+
+    def _hull_distances(self, q_pin: Array) -> Array:
         pin.computeDistances(self.model.pin_model, self._data, self._hulls, self._hull_data, q_pin)
         return np.array([result.min_distance for result in self._hull_data.distanceResults])
 
-    def _build_hulls(self) -> pin.GeometryModel:
-        hulls = pin.GeometryModel()
+    def _build_hulls(self) -> None:
+        self._hulls = pin.GeometryModel()
         for shape in self._geometry.geometryObjects:
             geometry = shape.geometry
             if isinstance(geometry, coal.BVHModelBase):
                 geometry.buildConvexHull(True, "Qt")
                 geometry = geometry.convex
-            hulls.addGeometryObject(
+            self._hulls.addGeometryObject(
                 pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, geometry)
             )
-        for pair in self._geometry.collisionPairs:
-            hulls.addCollisionPair(pin.CollisionPair(pair.first, pair.second))
-        return hulls
+        pairs = [(int(p.first), int(p.second)) for p in self._geometry.collisionPairs]
+        for i, j in pairs:
+            self._hulls.addCollisionPair(pin.CollisionPair(i, j))
+        self._hull_data = pin.GeometryData(self._hulls)
+        wrong = np.zeros(len(pairs))
+        for q_pin in self._random_postures() if pairs else []:
+            touching = self._contacts(q_pin) > 0
+            wrong += (self._hull_distances(q_pin) < CLEARANCE) & ~touching
+        self._hulls.removeAllCollisionPairs()
+        for (i, j), n in zip(pairs, wrong, strict=True):
+            if n <= COARSE_HULL * N_POSTURES:
+                self._hulls.addCollisionPair(pin.CollisionPair(i, j))
+        self._hull_data = pin.GeometryData(self._hulls)
+
+    def _random_postures(self) -> list[Array]:
+        """Postures within the limits, always the same; none for a floating base."""
+        if any(joint.nv > 1 for joint in self.model.pin_model.joints):
+            return []
+        lower, upper = self.model.position_limits
+        lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+        rng = np.random.default_rng(0)
+        drawn = rng.uniform(lower, upper, size=(N_POSTURES, self.model.nv))
+        return [self.model.configuration(q) for q in drawn]
 
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
         """Lowest and highest coordinates of all moving shapes in the base frame, each (3,) [m].

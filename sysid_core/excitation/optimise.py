@@ -20,9 +20,9 @@ from sysid_core.excitation.transfer import sample_times
 from sysid_core.robot import Array, RobotModel
 
 # Shares of the amplitude that are tried until the dense check passes.
-AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 20)])
+AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.02), np.geomspace(0.9, 0.05, 10)])
 QUALITY_SAMPLES = 400  # per period, for the final judgement
-SAFE_STARTS = 5  # random motions whose safe amplitude is sought, for comparison
+SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,83 @@
+"""States, settings and commands of the executor."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from enum import Enum
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array
+
+
+class ExecutorState(str, Enum):
+    """Where a run stands. It may be aborted from anywhere but the end."""
+
+    IDLE = "idle"
+    CHECKING = "checking"
+    MOVING_TO_START = "moving_to_start"
+    EXECUTING = "executing"
+    SETTLING = "settling"
+    DONE = "done"
+    ABORTING = "aborting"
+    ABORTED = "aborted"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the run is over (or has not begun)."""
+        return self in (ExecutorState.IDLE, ExecutorState.DONE, ExecutorState.ABORTED)
+
+
+@dataclass(frozen=True)
+class ExecutorSettings:
+    """How a trajectory is played.
+
+    Attributes:
+        speed_scale: Share of the planned speed, 0 to 1.
+        slow_start: Time in which the speed rises from zero to full [s].
+        transfer_share: Of the limits that the way to the start uses.
+        start_tolerance: Largest distance from the start posture before it begins [rad or m].
+        rest_velocity: Below this a joint counts as standing [rad/s or m/s].
+        settle_time: How long all joints must stand [s].
+        settle_timeout: After that a robot that doesn't stand aborts the run [s].
+    """
+
+    speed_scale: float = 1.0
+    slow_start: float = 1.0
+    transfer_share: float = 0.5
+    start_tolerance: float = 0.02
+    rest_velocity: float = 0.02
+    settle_time: float = 0.5
+    settle_timeout: float = 10.0
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.speed_scale <= 1.0:
+            raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
+        for item in dataclasses.fields(self):
+            if not getattr(self, item.name) > 0.0:
+                raise ExcitationError(f"{item.name} must be positive.")
+
+
+@dataclass(frozen=True, eq=False)
+class Command:
+    """What to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
+
+    Attributes:
+        state: Of the executor.
+        joint_names: Order of the arrays (the robot's).
+        q: Shape (n,) [rad or m].
+        v: Shape (n,).
+        a: Shape (n,).
+        progress: Share of the current motion, 0 to 1.
+        segment: Label of the trajectory's segment that is being played, or "".
+        message: What is going on, or why it was aborted.
+    """
+
+    state: ExecutorState
+    joint_names: tuple[str, ...]
+    q: Array | None
+    v: Array | None
+    a: Array | None
+    progress: float
+    segment: str
+    message: str

@@ -1,0 +1,98 @@
+"""`sysid plan payload` and `sysid plan arm`: files, JSON and refusals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation import Trajectory
+from sysid_core.robot import RobotModel
+
+QUICK_ARM = ["--period", "8", "--candidates", "4", "--starts", "1", "--iterations", "2"]
+WRIST_ONLY = [
+    part
+    for joint in ("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint")
+    for part in ("--lock", joint)
+]
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, ["plan", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_a_payload_motion_is_planned_checked_and_written(tmp_path):
+    text = run(
+        "payload",
+        "xarm7",
+        "--out",
+        tmp_path,
+        "--duration",
+        4,
+        "--ground",
+        0,
+        "--json",
+        "-",
+        "--held",
+        "0.2,0.3,0.05,0,0,0.1",
+    )
+    plan = json.loads(text)
+    assert plan == json.loads((tmp_path / "plan.json").read_text())
+    assert plan["wrist_joints"] == ["joint5", "joint6", "joint7"]
+    assert max(plan["usage"].values()) <= 1.0
+    trajectory = Trajectory.load(tmp_path / "trajectory.npz")
+    trajectory.belongs_to(RobotModel.from_urdf("xarm7"))
+    assert trajectory.limits["held"] == {"size": [0.2, 0.3, 0.05], "centre": [0.0, 0.0, 0.1]}
+    page = (tmp_path / "report.html").read_text()
+    assert "inside all limits" in page and page.count("<img") == 2
+
+
+def test_an_arm_motion_is_planned_checked_and_written(tmp_path):
+    text = run(
+        "arm",
+        "ur5",
+        "--tcp-frame",
+        "tool0",
+        "--out",
+        tmp_path,
+        *WRIST_ONLY,
+        *QUICK_ARM,
+        "--json",
+        "-",
+    )
+    plan = json.loads(text)
+    assert plan["maximally_exciting"] and plan["rank"] == plan["structural_rank"]
+    assert len(plan["joint_names"]) == 3
+    assert (tmp_path / "trajectory.npz").is_file()
+    assert "maximally exciting" in (tmp_path / "report.html").read_text()
+
+
+def test_another_robot_refuses_the_file(tmp_path):
+    run("payload", "xarm7", "--out", tmp_path, "--duration", 3, "--tare", 0)
+    with pytest.raises(ExcitationError, match="was made for"):
+        Trajectory.load(tmp_path / "trajectory.npz").belongs_to(RobotModel.from_urdf("ur5"))
+
+
+def test_an_unsafe_plan_writes_nothing(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ExcitationError, match="None of"):
+        run("payload", "xarm7", "--speed", 9, "--out", out)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("--workspace", "1,2,3", "expected 6"),
+        ("--held", "a,b,c", "not a list of numbers"),
+        ("--posture", "1,2", "expected 7"),
+    ],
+)
+def test_malformed_options_are_named(tmp_path, option, value, message):
+    with pytest.raises(ExcitationError, match=message):
+        run("payload", "xarm7", "--out", tmp_path, option, value)
