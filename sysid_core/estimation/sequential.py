@@ -228,7 +228,7 @@ class SequentialLeastSquares:
         remedy += ", let two joints move together" if hidden else ""
         return EstimationError(
             f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
-            f" {'; '.join(open_names)}.{why}",
+            f" {_listed(open_names)}.{why}",
             remedy=f"{remedy}, or keep the URDF's values for them (unexcited: prior).",
             open=open_names,
             n_rows=n_rows,
@@ -240,7 +240,11 @@ class SequentialLeastSquares:
             + (f", {s.n_postponed} postponed." if s.n_postponed else ".")
             for s in solution.steps
         ]
-        notes += [f"Not excited, the URDF's value is kept: {name}." for name in open_names]
+        if open_names:
+            notes.append(
+                f"Not excited, the URDF's value is kept, in {len(open_names)} direction(s):"
+                f" {_listed(open_names)}."
+            )
         return tuple(notes)
 
 
@@ -331,6 +335,11 @@ def _open_constants(solution: BackwardSolution, system: _Solvable) -> tuple[str,
         top = np.argsort(u)[::-1][:4]
         out.append(" with ".join(system.names[k] for k in top if u[k] > 0.3 * u[top[0]]))
     return tuple(out)
+
+
+def _listed(names: tuple[str, ...], limit: int = 8) -> str:
+    more = f"; and {len(names) - limit} more" if len(names) > limit else ""
+    return "; ".join(names[:limit]) + more
 
 
 def _at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:

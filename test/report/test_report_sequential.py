@@ -1,0 +1,77 @@
+"""The page of a sequential identification, from simulation to HTML, with MuJoCo as the robot."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, plan_sequential
+from sysid_core.report import error_growth_figure, step_rows
+from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.studies import locked_torque_of, run_sequential
+from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+
+TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
+
+
+@pytest.fixture(scope="module")
+def run():
+    """Plan, play on a MuJoCo arm with friction, record, identify, predict another motion."""
+    rng = np.random.default_rng(11)
+    arm = RobotModel.from_urdf("ur5")
+    model = arm.with_locked([name for name in arm.joint_names if "wrist" in name])
+    true = model.with_pi(model.pi * rng.uniform(0.8, 1.25, size=(model.nv, 1)))
+    limits = MotionLimits.from_model(model, tcp_speed=2.0, self_collision=False, velocity_share=0.7)
+    friction = FrictionModel(Drives.direct(model.joint_names), TERMS)
+    plan = plan_sequential(model, limits, friction, rng, candidates=8, n_moves=12)
+    builder = MotionBuilder(MotionChecker(model, limits), plan.trajectory.q[0])
+    for _ in range(6):
+        builder.move_to(rng.uniform(-1.0, 1.0, model.nv), "all joints")
+    plant = MujocoPlant(true, friction=[5.0] * 3, damping=[3.0] * 3, timestep=2e-3)
+    noise = SensorNoise(effort=0.1)
+
+    def play(trajectory):
+        robot = SimulatedRobot(plant, trajectory.q[0], noise, rng)
+        return record_motion(robot, trajectory, rate_hz=125.0)
+
+    sequential, other = play(plan.trajectory), play(builder.build())
+    return run_sequential(
+        sequential,
+        plan.trajectory,
+        model,
+        friction=friction,
+        validation=[other],
+        at_once=[other],
+    )
+
+
+@pytest.mark.slow
+def test_sequential_estimate_predicts_a_motion_of_all_joints(run) -> None:
+    assert run.estimate.maximally_exciting
+    (prediction,) = run.validation
+    (rival,) = run.rivals["all joints at once (OLS)"]
+    for joint, stats in prediction.joints().items():
+        # The rival was fitted to this very run.
+        assert stats["r2"] > 0.95 * rival.joints()[joint]["r2"]
+
+
+@pytest.mark.slow
+def test_page_shows_steps_growth_and_comparison(run, tmp_path) -> None:
+    page = run.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
+    for heading in ("Steps, from the last joint", "Next to other methods", "Segments"):
+        assert heading in page
+    assert "How the error grows" in page
+    figure = error_growth_figure(run.result.fit)
+    assert len(figure.axes) == 2
+    assert [row[0] for row in step_rows(run.result.fit)] == list(
+        reversed(run.identification.model.joint_names)
+    )
+    json.dumps(run.to_dict())
+
+
+@pytest.mark.slow
+def test_torques_at_the_motor_hide_what_joints_at_standstill_feel(run) -> None:
+    assert locked_torque_of([]).value == "measured"  # nothing speaks against it
+    assert run.result.fit.estimate.method == "sequential"
