@@ -81,6 +81,8 @@ class PayloadSession:
         self.sensor_frame = sensor_frame
         self.online = online
         self._given_calibration = calibration
+        # A late sensor shows the motion of a moment ago; an early one is left as it is.
+        self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._max_gap_ns = round(max_gap_s * 1e9)
         self._joints: deque[tuple[int, Array, Array, Array]] = deque()
@@ -193,7 +195,7 @@ class PayloadSession:
         is_tare = self._segment.startswith(TARE_PREFIX)
         if not is_tare and self._segment not in MOTION_SEGMENTS:
             return
-        state = self._state_at(stamp)
+        state = self._state_at(stamp - self._lag_ns)
         if state is None:
             self.n_without_motion += 1
             return

@@ -17,11 +17,11 @@ from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
 from sysid_core.signals.table import ColumnMap, read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
-from sysid_core.signals.wrench import SensorCalibration, compensate, static_regressor
+from sysid_core.signals.wrench import WRENCH_AXES, SensorCalibration, compensate, static_regressor
 from sysid_core.signals.wrench_checks import WrenchFault, require_sound_wrench, wrench_faults
-from sysid_core.signals.wrench_delay import DelayEstimate, estimate_delay
+from sysid_core.signals.wrench_delay import DelayEstimate, delay_of_recording, estimate_delay
 from sysid_core.signals.wrench_filter import FilteredWrench, WrenchFilter, filter_wrench
-from sysid_core.signals.wrench_mounting import Mounting, check_mounting
+from sysid_core.signals.wrench_mounting import Mounting, check_mounting, require_weight
 from sysid_core.signals.zero_phase import (
     ZeroPhaseFilter,
     central_difference,
@@ -31,6 +31,7 @@ from sysid_core.signals.zero_phase import (
 )
 
 __all__ = [
+    "WRENCH_AXES",
     "BagWriter",
     "ColumnMap",
     "DelayEstimate",
@@ -67,6 +68,7 @@ __all__ = [
     "check_mounting",
     "check_timing",
     "compensate",
+    "delay_of_recording",
     "estimate_delay",
     "estimate_noise",
     "estimate_rate_sd",
@@ -80,6 +82,7 @@ __all__ = [
     "read_table",
     "recover_bag",
     "require_sound_wrench",
+    "require_weight",
     "resample",
     "signal_delay",
     "smooth_joints",

@@ -17,8 +17,9 @@ from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize_scalar
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import FrameMotion, wrench_regressor
-from sysid_core.signals.recording import Array
+from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
+from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.zero_phase import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
 
 @dataclass(frozen=True)
@@ -93,19 +94,22 @@ def estimate_delay(
         Y = np.concatenate([A, np.broadcast_to(np.eye(6), (len(t), 6, 6))], axis=2)
         Y = (Y * weights[None, :, None]).reshape(-1, 16)
         b = (w * weights).reshape(-1)
-        scale = np.maximum(np.linalg.norm(Y, axis=0), 1e-12)
-        solution = np.linalg.lstsq(Y / scale, b, rcond=1e-10)[0]
-        return (b - Y / scale @ solution).reshape(-1, 6)
+        Y = Y / np.maximum(np.sqrt(np.sum(Y**2, axis=0)), 1e-12)
+        # 16 unknowns: the normal equations of scaled columns are small and good enough here.
+        values, vectors = np.linalg.eigh(Y.T @ Y)
+        keep = values > 1e-12 * values[-1]
+        solution = vectors[:, keep] @ ((vectors[:, keep].T @ (Y.T @ b)) / values[keep])
+        return (b - Y @ solution).reshape(-1, 6)
 
     def cost(delay: float, weights: Array) -> float:
         return float(np.sum(residual(delay, weights) ** 2))
 
-    weights = np.ones(6)
     delay = 0.0
-    for _ in range(2):  # axis weights from the residual at the best delay so far
+    for half_width in (max_delay, 0.1 * max_delay):  # everywhere, then close by
+        # Axis weights from the residual at the best delay so far.
         spread = np.sqrt(np.mean(residual(delay, np.ones(6)) ** 2, axis=0))
         weights = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12))
-        delay = _minimise(partial(cost, weights=weights), max_delay)
+        delay = _minimise(partial(cost, weights=weights), delay, half_width)
     best = residual(delay, weights)
     variance = float(np.sum(best**2)) / (6 * len(t) - 17)
     at_the_end = abs(delay) > 0.98 * max_delay
@@ -128,9 +132,9 @@ def estimate_delay(
     )
 
 
-def _minimise(cost: Callable[[float], float], max_delay: float) -> float:
+def _minimise(cost: Callable[[float], float], centre: float, half_width: float) -> float:
     """Grid, then Brent between the neighbours of the best grid point."""
-    grid = np.linspace(-max_delay, max_delay, 41)
+    grid = centre + half_width * np.linspace(-1.0, 1.0, 41 if centre == 0.0 else 9)
     values = [cost(d) for d in grid]
     k = int(np.argmin(values))
     if k in (0, len(grid) - 1):
@@ -139,3 +143,33 @@ def _minimise(cost: Callable[[float], float], max_delay: float) -> float:
         cost, bracket=(grid[k - 1], grid[k], grid[k + 1]), options={"xtol": 1e-7}
     )
     return float(found.x)
+
+
+def delay_of_recording(
+    recording: Recording, model: RobotModel, frame: str, *, cutoff_hz: float = 10.0
+) -> DelayEstimate:
+    """Delay of the wrench in a recording with motion, the joints filtered without delay.
+
+    Args:
+        recording: Joint states and wrench on one clock.
+        model: The robot.
+        frame: The sensor's frame.
+        cutoff_hz: Of the joints' zero-phase filter.
+
+    Raises:
+        SignalError: No wrench, or too short a motion.
+    """
+    if recording.wrench is None:
+        raise SignalError(
+            f"'{recording.source}' has no wrench.", remedy="Record the force-torque sensor."
+        )
+    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
+    longest = max(parts, key=len)
+    rate_hz = (len(longest) - 1) / float(longest.time[-1])
+    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(cutoff_hz))
+    v, a = np.asarray(smooth.v), np.asarray(smooth.a)
+    motion = model.frame_motion(frame, smooth.q, v, a)
+    wrench = recording.wrench
+    order = np.argsort(wrench.stamps_ns, kind="stable")
+    time = (wrench.stamps_ns[order] - smooth.stamps_ns[0]) * 1e-9
+    return estimate_delay(time, wrench.wrench[order], smooth.time, motion)

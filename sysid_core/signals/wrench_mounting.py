@@ -132,8 +132,13 @@ def _gravity_in_base(force: Array, R_WS: Array, gravity_S: Array) -> tuple[float
     return tilt, float(np.sqrt(np.mean((f - Y @ weight) ** 2))), direction * claimed_norm
 
 
-def require_weight(force: ArrayLike, gravity_S: ArrayLike, expected_mass: float | None) -> float:
+def require_weight(
+    force: ArrayLike, gravity_S: ArrayLike, expected_mass: float | None = None
+) -> float:
     """The mass that turns with gravity, whatever the sensor's axes are [kg].
+
+    For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
+    same up to the small terms of rotation.
 
     Args:
         force: Shape (K, 3) [N].

@@ -17,6 +17,7 @@ from sysid_core.signals import (
     Recording,
     WrenchStream,
     estimate_delay,
+    require_weight,
     static_postures,
     tare_static,
 )
@@ -65,7 +66,7 @@ def test_delay_lies_within_its_standard_deviation(
 ) -> None:
     t = np.arange(300) / 100.0
     scores = []
-    for _ in range(12):
+    for _ in range(8):
         wrench = measured(swinging(robot, t - 0.010), rng, NOISE)
         found = estimate_delay(t + 5.0, wrench, t + 5.0, swinging(robot, t))
         scores.append(((found.delay - 0.010) / found.sd) ** 2)
@@ -142,3 +143,13 @@ def test_moving_recording_has_no_postures(robot: RobotModel, rng: np.random.Gene
     )
     with pytest.raises(SignalError, match="never stands still"):
         static_postures(recording, robot, "link7")
+
+
+def test_weight_is_felt_in_motion_too(robot: RobotModel, rng: np.random.Generator) -> None:
+    t = np.arange(300) / 100.0
+    motion = swinging(robot, t)
+    wrench = measured(motion, rng, NOISE)
+    assert require_weight(wrench[:, :3], -motion.a) == pytest.approx(LOAD[0], rel=0.06)
+    compensated = wrench + motion.gravity @ np.hstack([LOAD[0] * np.eye(3), np.zeros((3, 3))])
+    with pytest.raises(SignalError, match="already compensated"):
+        require_weight(compensated[:, :3], -motion.a, expected_mass=LOAD[0])

@@ -1,0 +1,154 @@
+"""`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, errors
+
+if TYPE_CHECKING:
+    from sysid_core.signals import SensorCalibration
+
+
+@app.command()
+def tare(
+    recording: Annotated[
+        Path, typer.Argument(help="rosbag2 bag: three or more tilted postures, a second each.")
+    ],
+    sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")],
+    out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")],
+    robot: Annotated[
+        str, typer.Option(help="URDF file or name; default: the description in the bag.")
+    ] = "",
+    tool: Annotated[
+        bool, typer.Option("--tool", help="What hangs there is the tool: subtract it from now on.")
+    ] = False,
+    bare: Annotated[bool, typer.Option("--bare", help="Nothing hangs on the sensor.")] = False,
+    expected_mass: Annotated[
+        float, typer.Option(min=0.0, help="What should hang there [kg]; 0: not known.")
+    ] = 0.0,
+    force_range: Annotated[
+        float, typer.Option(min=0.0, help="Full scale of the forces [N]; 0: not known.")
+    ] = 0.0,
+    torque_range: Annotated[
+        float, typer.Option(min=0.0, help="Full scale of the torques [N m]; 0: not known.")
+    ] = 0.0,
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Write the result; - prints it.")
+    ] = "",
+) -> None:
+    """Find the sensor's bias and load in still postures; refuse a wrong mounting."""
+    from dataclasses import replace
+
+    from sysid_core.errors import SignalError
+    from sysid_core.robot import RobotModel
+    from sysid_core.signals import (
+        delay_of_recording,
+        read_bag,
+        require_sound_wrench,
+        static_postures,
+        tare_static,
+    )
+
+    with errors.status("reading the recording"):
+        run = read_bag(recording)
+    if not robot and not run.urdf_xml:
+        raise SignalError(
+            f"'{recording}' holds no robot_description.", remedy="Give the URDF with --robot."
+        )
+    model = RobotModel.from_urdf(robot or run.urdf_xml)
+    if run.wrench is not None:
+        require_sound_wrench(
+            run.wrench, force_range=force_range or None, torque_range=torque_range or None
+        )
+    postures = static_postures(run, model, sensor_frame)
+    calibration = tare_static(
+        postures.wrench,
+        postures.gravity_S,
+        R_WS=postures.R_WS,
+        frame=sensor_frame,
+        noise=postures.noise,
+        expected_mass=expected_mass or None,
+        allow_bare=bare,
+        source=str(recording),
+    )
+    try:
+        delay = delay_of_recording(run, model, sensor_frame)
+        if delay.is_known:
+            calibration = replace(calibration, delay=(delay.delay, delay.sd))
+    except SignalError as err:
+        errors.print(f"[yellow]no delay:[/] {err}", highlight=False, soft_wrap=True)
+    if tool:
+        calibration = calibration.with_load_as_tool()
+    out.parent.mkdir(parents=True, exist_ok=True)
+    calibration.save(out)
+    text = json.dumps(result_dict(calibration), indent=2)
+    if json_path == "-":
+        sys.stdout.write(text + "\n")
+        return
+    if json_path:
+        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    _print_summary(calibration, out)
+
+
+def result_dict(calibration: SensorCalibration) -> dict[str, object]:
+    """The calibration in numbers that people compare."""
+    import numpy as np
+
+    mass, mass_sd = calibration.tare_mass
+    com, com_sd = calibration.tare_com
+    delay, delay_sd = calibration.delay
+    return {
+        "schema": "robot_sysid/tare/1",
+        "frame": calibration.frame,
+        "n_postures": calibration.n_postures,
+        "bias": calibration.bias.tolist(),
+        "bias_sd": calibration.bias_sd.tolist(),
+        "noise": calibration.noise.tolist(),
+        "mass": mass,
+        "mass_sd": mass_sd,
+        "com": com.tolist() if np.all(np.isfinite(com)) else None,
+        "com_sd": com_sd.tolist() if np.all(np.isfinite(com_sd)) else None,
+        "misalignment_deg": float(np.rad2deg(calibration.misalignment))
+        if np.isfinite(calibration.misalignment)
+        else None,
+        "delay": delay if np.isfinite(delay_sd) else None,
+        "delay_sd": delay_sd if np.isfinite(delay_sd) else None,
+        "tool_mass": float(calibration.tool_pi[0]),
+    }
+
+
+def _print_summary(calibration: SensorCalibration, out: Path) -> None:
+    import numpy as np
+    from rich.table import Table
+
+    from sysid_core.signals import WRENCH_AXES
+
+    table = Table(title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures")
+    for column in ("axis", "bias", "± sd", "noise per sample"):
+        table.add_column(column, justify="left" if column == "axis" else "right")
+    for axis, bias, sd, noise in zip(
+        WRENCH_AXES, calibration.bias, calibration.bias_sd, calibration.noise, strict=True
+    ):
+        table.add_row(axis, f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}")
+    console.print(table)
+    mass, mass_sd = calibration.tare_mass
+    com, com_sd = calibration.tare_com
+    axes = ", ".join(f"{x:.4f} ± {s:.4f}" for x, s in zip(com, com_sd, strict=True))
+    lines = [f"On the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] m."]
+    if np.isfinite(calibration.misalignment):
+        lines.append(
+            f"Axes agree with the model to {np.rad2deg(calibration.misalignment):.1f} degrees."
+        )
+    delay, delay_sd = calibration.delay
+    if np.isfinite(delay_sd):
+        lines.append(f"The wrench is {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms late.")
+    if calibration.tool_pi[0] > 0:
+        lines.append("This load is the tool now: it is subtracted wherever the file is used.")
+    for line in (*lines, *calibration.notes, f"Written: {out}"):
+        console.print(line, soft_wrap=True, highlight=False)

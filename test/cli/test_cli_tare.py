@@ -1,0 +1,98 @@
+"""`sysid tare` from a bag: bias, tool, delay, and refusals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.signals import BagWriter, SensorCalibration, build_typestore
+
+STORE = build_typestore()
+TOOL = pi_from_mass_com_inertia(0.9, [0.0, 0.01, 0.06], np.diag([2e-3, 2e-3, 1e-3]))
+BIAS = np.array([3.0, -5.0, 12.0, 0.2, -0.15, 0.05])
+NOISE = np.repeat([0.05, 0.0025], 3)
+DELAY = 0.012  # [s]
+STILL, MOVE = 1.2, 1.0  # [s]
+
+
+def posture_at(t: np.ndarray, postures: np.ndarray) -> np.ndarray:
+    """Hold each posture, then go to the next on a quintic."""
+    period = STILL + MOVE
+    k = np.clip((t // period).astype(int), 0, len(postures) - 1)
+    s = np.clip((t - period * k - STILL) / MOVE, 0.0, 1.0)
+    s = s**3 * (10 - 15 * s + 6 * s**2)
+    following = postures[np.minimum(k + 1, len(postures) - 1)]
+    return postures[k] + s[:, None] * (following - postures[k])
+
+
+def write_run(path: Path, rng: np.random.Generator, sign: float = 1.0) -> Path:
+    """A bag of six tilted postures; the wrench is late."""
+    robot = RobotModel.from_urdf("xarm7")
+    postures = rng.uniform(-1.2, 1.2, size=(6, robot.nv))
+    t = np.arange(0.0, 6 * (STILL + MOVE), 0.01)
+    h = 1e-3
+    before, q_late, after = (posture_at(t - DELAY + d, postures) for d in (-h, 0.0, h))
+    v, a = (after - before) / (2 * h), (after - 2 * q_late + before) / h**2
+    motion = robot.frame_motion("link7", q_late, v, a)
+    wrench = wrench_regressor(motion.a, motion.omega, motion.alpha) @ TOOL + BIAS
+    wrench = sign * wrench + rng.normal(size=wrench.shape) * NOISE
+    q = posture_at(t, postures) + rng.normal(size=(len(t), robot.nv)) * 1e-4
+    types = STORE.types
+    vector = types["geometry_msgs/msg/Vector3"]
+    with BagWriter(path) as writer:
+        writer.add_topic("/joint_states", "sensor_msgs/msg/JointState")
+        writer.add_topic("/wrench", "geometry_msgs/msg/WrenchStamped")
+        for k, now in enumerate((1_700_000_000_000_000_000 + t * 1e9).astype(np.int64).tolist()):
+            stamp = types["builtin_interfaces/msg/Time"](sec=now // 10**9, nanosec=now % 10**9)
+            header = types["std_msgs/msg/Header"](stamp=stamp, frame_id="link7")
+            joints = types["sensor_msgs/msg/JointState"](
+                header=header,
+                name=list(robot.joint_names),
+                position=q[k],
+                velocity=np.zeros(0),
+                effort=np.zeros(0),
+            )
+            reading = types["geometry_msgs/msg/WrenchStamped"](
+                header=header,
+                wrench=types["geometry_msgs/msg/Wrench"](
+                    force=vector(*wrench[k, :3]), torque=vector(*wrench[k, 3:])
+                ),
+            )
+            for topic, message in (("/joint_states", joints), ("/wrench", reading)):
+                data = STORE.serialize_cdr(message, message.__msgtype__)
+                writer.write(topic, bytes(data), now)
+    return path
+
+
+def tare(bag: Path, out: Path, *options: str) -> object:
+    command = ["tare", str(bag), "--robot", "xarm7", "--sensor-frame", "link7", "--out", str(out)]
+    return CliRunner().invoke(app, [*command, *options])
+
+
+def test_tare_of_a_bag_finds_bias_tool_and_delay(rng: np.random.Generator, tmp_path: Path) -> None:
+    bag, out = write_run(tmp_path / "bag", rng), tmp_path / "sensor.yaml"
+    done = tare(bag, out, "--tool", "--expected-mass", "0.9", "--json", "-")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["n_postures"] == 6
+    assert result["mass"] == pytest.approx(0.9, abs=0.01)
+    assert np.all(np.abs(result["bias"] - BIAS) < 5 * np.array(result["bias_sd"]) + 1e-3)
+    assert abs(result["delay"] - DELAY) < 5 * result["delay_sd"] + 1e-3
+    kept = SensorCalibration.load(out)
+    assert kept.frame == "link7"
+    np.testing.assert_allclose(kept.tool_pi[:4], TOOL[:4], atol=5e-3)
+
+
+def test_tare_of_a_reversed_sensor_is_refused(rng: np.random.Generator, tmp_path: Path) -> None:
+    bag = write_run(tmp_path / "bag", rng, sign=-1.0)
+    done = tare(bag, tmp_path / "sensor.yaml")
+    assert isinstance(done.exception, SignalError)
+    assert "opposite sign" in str(done.exception)
+    assert not (tmp_path / "sensor.yaml").exists()
