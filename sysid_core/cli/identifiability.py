@@ -103,6 +103,7 @@ def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ..
 
 
 def _show(answer: Identifiability, weightless: Identifiability | None) -> None:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from sysid_core.identifiability import combination_text
@@ -111,12 +112,14 @@ def _show(answer: Identifiability, weightless: Identifiability | None) -> None:
     for line in identifiability_summary(answer, weightless):
         console.print(line, highlight=False, soft_wrap=True)
     headings, rows = identifiability_table(answer, weightless)
-    table = Table(caption=LEGEND, caption_justify="left")
+    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("", "body") else "center")
+        first = heading in ("", "body")
+        table.add_column(heading, justify="left" if first else "center", no_wrap=True)
     for row in rows:
         table.add_row(*row, end_section=row[0] in ("Ixy", "Im"))
     console.print(table)
+    console.print(LEGEND, style="dim", soft_wrap=True)
     together = [r for r in answer.regroupings if len(r.terms) > 1]
     if together:
         console.print("Identified only in combination:", style="bold")

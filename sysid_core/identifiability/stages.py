@@ -95,21 +95,24 @@ class Layout:
         length: Natural unit of length [m]: the largest offset between joints.
         pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
         gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
+        rotors: Names of all rotors' parameters in the order they were given.
     """
 
     stages: tuple[Stage, ...]
     length: float
     pi_scale: Array
     gravity: Array
+    rotors: tuple[str, ...]
 
     def parameter_places(self) -> list[NDArray[np.intp]]:
         """Where the parameters of each stage stand among all: bodies in order, rotors last."""
-        rotor = 10 * sum(len(stage.bodies) for stage in self.stages)
+        n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
+        rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
         places = []
         for stage in self.stages:
             links = [np.arange(10 * body, 10 * body + 10) for body in stage.bodies]
-            places.append(np.concatenate([*links, np.arange(rotor, rotor + len(stage.rotors))]))
-            rotor += len(stage.rotors)
+            own = np.array([rotor_at[name] for name in stage.rotors], dtype=np.intp)
+            places.append(np.concatenate([*links, own]))
         return places
 
     def parameter_scales(self, n: int) -> Array:
@@ -157,7 +160,8 @@ def build_layout(
     norm = float(np.linalg.norm(gravity))
     seed = np.concatenate([gravity / norm, np.zeros(3)])[:, None] if norm > 0 else np.zeros((6, 0))
     pi_scale = np.array([1.0, *[joints.length] * 3, *[joints.length**2] * 6])
-    return Layout(tuple(stages), joints.length, pi_scale, seed)
+    names = tuple(rotor.parameter_name for rotor in rotors)
+    return Layout(tuple(stages), joints.length, pi_scale, seed, names)
 
 
 class _Joints:

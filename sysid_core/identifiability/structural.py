@@ -91,43 +91,31 @@ def _assemble(
     warnings: tuple[str, ...],
 ) -> Identifiability:
     n = model.n_bodies
-    rotor_names = tuple(name for stage in layout.stages for name in stage.rotors)
+    p = 10 * n + len(layout.rotors)
     # Rows of the nullspace: a parameter that no transfer touches is identifiable alone.
-    touched, visible = np.zeros((n, 10)), np.zeros((n, 10), dtype=bool)
-    independent = np.ones((n, 10), dtype=bool)
-    rotor_touched: list[float] = []
-    rotor_visible: list[bool] = []
-    rotor_independent: list[bool] = []
+    touched, visible = np.zeros(p), np.zeros(p, dtype=bool)
+    is_base = np.ones(p, dtype=bool)
     dim_v, dim_k = np.zeros(n, dtype=int), np.zeros(n, dtype=int)
-    for stage, result in zip(layout.stages, results, strict=True):
+    for stage, where, result in zip(layout.stages, layout.parameter_places(), results, strict=True):
         own = np.sqrt(np.einsum("ij,ij->i", result.Z, result.Z))
-        for k, body in enumerate(stage.bodies):
-            touched[body] = np.maximum(touched[body], own[10 * k : 10 * k + 10])
-            visible[body] = result.visible[10 * k : 10 * k + 10]
-            dim_v[body], dim_k[body] = result.dim_v[k], result.dim_k[k]
-        if len(stage.bodies) == 1 and not stage.rotors:
-            independent[body, result.dependent] = False
-        else:
-            mask = np.ones(len(own), dtype=bool)
-            mask[result.dependent] = False
-            n_links = 10 * len(stage.bodies)
-            independent[list(stage.bodies)] = mask[:n_links].reshape(-1, 10)
-            rotor_touched += own[n_links:].tolist()
-            rotor_visible += result.visible[n_links:].tolist()
-            rotor_independent += mask[n_links:].tolist()
+        touched[where] = np.maximum(touched[where], own)
+        visible[where] = result.visible
+        is_base[where[result.dependent]] = False
+        bodies = list(stage.bodies)
+        dim_v[bodies], dim_k[bodies] = result.dim_v, result.dim_k
         if stage.parent >= 0:
+            parent = slice(10 * stage.parent, 10 * stage.parent + 10)
             moved = np.sqrt(np.einsum("ij,ij->i", result.moved, result.moved))
-            touched[stage.parent] = np.maximum(touched[stage.parent], moved)
+            touched[parent] = np.maximum(touched[parent], moved)
 
-    is_base = np.concatenate([independent.ravel(), np.array(rotor_independent, dtype=bool)])
-    seen = np.concatenate([visible.ravel(), np.array(rotor_visible, dtype=bool)])
-    alone = np.concatenate([touched.ravel(), rotor_touched]) < 1e-8
-    codes = np.where(~seen, 3, np.where(alone, 0, np.where(is_base, 1, 2))).astype(np.int8)
+    alone = touched < 1e-8
+    codes = np.where(~visible, 3, np.where(alone, 0, np.where(is_base, 1, 2))).astype(np.int8)
     for array in (codes, is_base, gravity):
         array.setflags(write=False)
+    dim_transfer = 10 - is_base[: 10 * n].reshape(n, 10).sum(axis=1)
     parents = [int(p) - 1 for p in model.pin_model.parents][1:]
-    names, dim_transfer = model.body_names, 10 - independent.sum(axis=1)
-    bodies = tuple(
+    names = model.body_names
+    dimensions = tuple(
         BodyIdentifiability(
             names[i],
             names[parents[i]] if parents[i] >= 0 else "world",
@@ -143,12 +131,12 @@ def _assemble(
         robot=model.name,
         gravity=gravity,
         static=static,
-        floating_base=bodies[0].joint_type == "floating",
-        bodies=bodies,
-        parameter_names=tuple(f"{b}.{p}" for b in names for p in INERTIAL_NAMES) + rotor_names,
+        floating_base=dimensions[0].joint_type == "floating",
+        bodies=dimensions,
+        parameter_names=tuple(f"{b}.{p}" for b in names for p in INERTIAL_NAMES) + layout.rotors,
         codes=codes,
         is_base=is_base,
-        rotor_names=rotor_names,
+        rotor_names=layout.rotors,
         warnings=warnings,
         exact_angles=alternative,
         _layout=layout,

@@ -1,0 +1,116 @@
+"""Reference robots against their Denavit-Hartenberg tables."""
+
+import numpy as np
+import pinocchio as pin
+import pytest
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import (
+    load_dh_robot,
+    load_robot,
+    reference_robot,
+    reference_robots,
+    reference_rotors,
+)
+
+
+def modified_dh(alpha, a, d, theta):
+    """The transform as textbooks print it (Craig, eq. 3.6)."""
+    ca, sa, ct, st = np.cos(alpha), np.sin(alpha), np.cos(theta), np.sin(theta)
+    return np.array(
+        [
+            [ct, -st, 0, a],
+            [st * ca, ct * ca, -sa, -d * sa],
+            [st * sa, ct * sa, ca, d * ca],
+            [0, 0, 0, 1],
+        ]
+    )
+
+
+def end_pose(model, q):
+    data = model.pin_model.createData()
+    pin.forwardKinematics(model.pin_model, data, np.asarray(q, dtype=float))
+    return data.oMi[model.pin_model.njoints - 1].homogeneous
+
+
+def test_tx40_stands_as_its_table_says(rng):
+    q = rng.uniform(-2, 2, 6)
+    rows = [
+        (0, 0, 0.32, 0),
+        (-np.pi / 2, 0, 0, 0),
+        (0, 0.225, 0.035, 0),
+        (np.pi / 2, 0, 0.225, 0),
+        (-np.pi / 2, 0, 0, 0),
+        (np.pi / 2, 0, 0, np.pi),
+    ]
+    T = np.eye(4)
+    for (alpha, a, d, theta), angle in zip(rows, q, strict=True):
+        T = T @ modified_dh(alpha, a, d, theta + angle)
+    np.testing.assert_allclose(end_pose(reference_robot("tx40"), q), T, atol=1e-12)
+
+
+def test_prismatic_joints_slide_along_z(rng):
+    q = rng.uniform(-1, 1, 4)
+    T = (
+        modified_dh(0, 0, 0, q[0])
+        @ modified_dh(0, 0.4, 0, q[1])
+        @ modified_dh(0, 0.3, q[2], 0)
+        @ modified_dh(0, 0, 0, q[3])
+    )
+    np.testing.assert_allclose(end_pose(reference_robot("scara"), q), T, atol=1e-12)
+
+
+def test_masses_of_a_table_arrive_in_the_model(tmp_path):
+    path = tmp_path / "arm.yaml"
+    path.write_text(
+        "name: arm\ngravity: [0, 0, 0]\njoints:\n"
+        "- {type: R, mass: 2.0, com: [0.1, 0, 0], inertia: [0.01, 0.02, 0.03]}\n"
+        "- {name: slide, type: P, alpha: 1.5707963267948966, d: 0.3, mass: 1.0,"
+        " inertia: {xx: 0.1, yy: 0.1, zz: 0.1, xy: 0.01}, lower: -0.2, upper: 0.4}\n"
+        "- {type: R, parent: joint1, a: 0.2}\n"
+    )
+    model = load_dh_robot(path)
+
+    np.testing.assert_allclose(
+        model.pi[0], [2, 0.2, 0, 0, 0.01, 0, 0.02 + 0.02, 0, 0, 0.03 + 0.02], atol=1e-15
+    )
+    assert set(model.body_names) == {"link1", "slide_link", "link3"}
+    assert list(model.pin_model.parents)[2:] == [1, 1]
+    assert model.position_limits[1][model.joint_names.index("slide")] == 0.4
+    assert not model.gravity.any()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("joints: [{type: R}]", "name"),
+        ("{name: x, joints: [{type: S}]}", "type 'S'"),
+        ("{name: x, joints: [{type: R, r: 1}]}", r"unknown keys \['r'\]"),
+        ("{name: x, joints: [{type: R, parent: y}]}", "parent 'y'"),
+    ],
+)
+def test_bad_table_is_refused(tmp_path, text, message):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(ModelError, match=message):
+        load_dh_robot(path)
+
+
+@pytest.mark.parametrize("name", reference_robots())
+def test_every_reference_robot_loads_fixed_and_floating(name):
+    fixed, floating = reference_robot(name), reference_robot(name, floating_base=True)
+
+    assert floating.nv == fixed.nv + 6
+    assert {rotor.joint for rotor in reference_rotors(name)} <= set(fixed.joint_names)
+
+
+def test_unknown_robot_names_what_there_is():
+    with pytest.raises(ModelError, match="puma560"):
+        reference_robot("puma561")
+    with pytest.raises(ModelError, match=r"Reference robots: .*puma560"):
+        load_robot("puma561")
+
+
+def test_one_loader_takes_reference_and_example_names():
+    assert load_robot("puma560").nv == 6
+    assert load_robot("panda", gravity=(0, 0, 0)).gravity.tolist() == [0, 0, 0]
