@@ -13,6 +13,13 @@ from sysid_core.estimation.constrained_equations import (
     structural_rows,
 )
 from sysid_core.estimation.covariance import correlated_information
+from sysid_core.estimation.cross_validation import (
+    BlockScores,
+    Choice,
+    choose_terms,
+    held_out_error,
+    term_benefits,
+)
 from sysid_core.estimation.density_prior import DensityPrior, shape_covariance
 from sysid_core.estimation.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.entropic import EntropicRegression
@@ -92,6 +99,8 @@ __all__ = [
     "MOTION_SEGMENTS",
     "PAYLOAD_NAMES",
     "ArmEquations",
+    "BlockScores",
+    "Choice",
     "Compressed",
     "ConstrainedEquations",
     "ConstrainedProcessing",
@@ -139,6 +148,7 @@ __all__ = [
     "Verdict",
     "Weighting",
     "WhiteMotion",
+    "choose_terms",
     "compress",
     "condition_number",
     "correlated_information",
@@ -148,6 +158,7 @@ __all__ = [
     "filtered_motion_covariance",
     "friction_scale",
     "full_parameters",
+    "held_out_error",
     "identified_chain",
     "identify",
     "identify_constrained",
@@ -166,6 +177,7 @@ __all__ = [
     "solve_convex",
     "structural_rows",
     "summarise_payload",
+    "term_benefits",
     "torque_streams",
     "white_noise_sd",
     "wrench_sensitivity",

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError, SolverError
+from sysid_core.estimation.bounded import bounded_fit
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.information import Information
@@ -154,6 +155,8 @@ class PhysicalArm:
 
     def _solve(self, regression: Regression, free: NDArray[np.bool_], R: Array, r: Array) -> Array:
         """All parameters, in units of their natural scale for the solver's sake."""
+        if not np.any(free[: regression.n_inertial]):
+            return bounded_fit(regression, free, R, r, self.prior_weight)
         s, start = regression.prior_sd, regression.prior
         z = cp.Variable(int(np.sum(free)))
         spread = np.zeros((len(free), int(np.sum(free))))
@@ -197,9 +200,9 @@ class PhysicalArm:
         target = np.concatenate([rest, np.zeros(int(np.sum(kept)))])
         Q, R_all = np.linalg.qr(stacked)
         objective.append(cp.sum_squares(R_all @ z - Q.T @ target))
-        solve_convex(
-            cp.Problem(cp.Minimize(cp.sum(objective)), constraints), "the arm's parameters"
-        )
+        # Objectives of about one suit the solver's tolerances, however many samples there are.
+        total = cp.sum(objective) / np.sqrt(max(float(np.sum(target**2)), 1.0))
+        solve_convex(cp.Problem(cp.Minimize(total), constraints), "the arm's parameters")
         if z.value is None or not np.all(np.isfinite(z.value)):
             raise SolverError("The solver returned no parameters.")
         values = start + spread @ z.value

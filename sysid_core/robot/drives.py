@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,29 +20,28 @@ class Drives:
         joint_names: The n joints.
         gains: Torque at the joint per unit of effort, shape (n,): N m/A for motor currents,
             1 where the effort is a torque already.
-        gear_ratios: Turns of the motor per turn of the joint, shape (n,); NaN where unknown.
-            Only friction terms that repeat with the motor's turns need them.
         couplings: Further axes that drives turn, as combinations of the joints: name to
             {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
+        ripples: Axis to torque waves per turn of it (strain wave gears: two per motor turn;
+            cogging: pole pairs per motor turn). Only the friction term RIPPLE needs them.
     """
 
     joint_names: tuple[str, ...]
     gains: Array
-    gear_ratios: Array
-    couplings: Mapping[str, Mapping[str, float]]
+    couplings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    ripples: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
         n = len(self.joint_names)
-        for key in ("gains", "gear_ratios"):
-            array = np.array(getattr(self, key), dtype=float)
-            if array.shape != (n,):
-                raise ModelError(
-                    f"'{key}' of the drives has shape {array.shape}, expected ({n},).",
-                    remedy=f"Give one value for each of the joints {', '.join(self.joint_names)}.",
-                )
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+        gains = np.array(self.gains, dtype=float)
+        if gains.shape != (n,):
+            raise ModelError(
+                f"'gains' of the drives has shape {gains.shape}, expected ({n},).",
+                remedy=f"Give one value for each of the joints {', '.join(self.joint_names)}.",
+            )
+        gains.setflags(write=False)
+        object.__setattr__(self, "gains", gains)
         if not np.all(np.isfinite(self.gains) & (self.gains != 0.0)):
             raise ModelError("Drive gains must be finite and not zero.", gains=self.gains)
         for axis, factors in self.couplings.items():
@@ -52,12 +51,18 @@ class Drives:
                     f"The coupled drive '{axis}' names {unknown or 'no joints'}.",
                     remedy=f"Joints: {', '.join(self.joint_names)}.",
                 )
+        strangers = [axis for axis in self.ripples if axis not in self.axis_names]
+        if strangers:
+            raise ModelError(
+                f"Ripples are given for unknown axes {strangers}.",
+                remedy=f"Axes: {', '.join(self.axis_names)}.",
+            )
 
     @classmethod
     def direct(cls, joint_names: Sequence[str]) -> Drives:
         """Drives whose effort is the joint torque itself."""
         n = len(joint_names)
-        return cls(tuple(joint_names), np.ones(n), np.full(n, np.nan), {})
+        return cls(tuple(joint_names), np.ones(n))
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -87,10 +92,8 @@ class Drives:
                 missing=missing,
             )
         k = [self.joint_names.index(name) for name in names]
-        return Drives(tuple(names), self.gains[k], self.gear_ratios[k], self.couplings)
+        return replace(self, joint_names=tuple(names), gains=self.gains[k])
 
     def with_gains(self, gains: ArrayLike) -> Drives:
         """The same drives with other gains, shape (n,)."""
-        return Drives(
-            self.joint_names, np.asarray(gains, dtype=float), self.gear_ratios, self.couplings
-        )
+        return replace(self, gains=np.asarray(gains, dtype=float))

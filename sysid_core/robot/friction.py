@@ -7,8 +7,8 @@ the others are what real geared arms show. `s = tanh(v / v_0)` is the smooth sig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -33,7 +33,7 @@ class FrictionTerm(str, Enum):
     SATURATION = (
         "saturation"  # F_k tau_rb |tau_rb|: a motor gives less torque per ampere at high load
     )
-    RIPPLE = "ripple"  # F_rc cos(2 N q) + F_rs sin(2 N q): two waves per motor turn
+    RIPPLE = "ripple"  # F_rc cos(w q) + F_rs sin(w q), w waves per turn: gears, cogging
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -79,6 +79,12 @@ GEARED_ARM_TERMS = (
     FrictionTerm.LOAD,
     FrictionTerm.SATURATION,
 )
+_JOINT_TERMS = (
+    FrictionTerm.OFFSET,
+    FrictionTerm.ASYMMETRY,
+    FrictionTerm.LOAD,
+    FrictionTerm.SATURATION,
+)
 _LOAD_TERMS = (FrictionTerm.LOAD, FrictionTerm.SATURATION)
 
 
@@ -88,7 +94,8 @@ class FrictionModel:
 
     Attributes:
         drives: Joints, coupled axes and gear ratios.
-        terms: In the order of the parameters of an axis.
+        terms: Of every axis, in the order of its parameters.
+        own_terms: Axis to its terms, where they differ from `terms`.
         coulomb_velocity: v_0 of the smooth sign [rad/s].
         stribeck_velocity: v_s [rad/s].
         play_width: Motion that turns presliding friction over [rad].
@@ -96,29 +103,54 @@ class FrictionModel:
 
     drives: Drives
     terms: tuple[FrictionTerm, ...] = USUAL_TERMS
+    own_terms: Mapping[str, tuple[FrictionTerm, ...]] = field(default_factory=dict)
     coulomb_velocity: float = 0.005
     stribeck_velocity: float = 0.3
     play_width: float = 2e-4
 
     def __post_init__(self) -> None:
+        own = {axis: tuple(FrictionTerm(t) for t in ts) for axis, ts in self.own_terms.items()}
         object.__setattr__(self, "terms", tuple(FrictionTerm(t) for t in self.terms))
-        if len(set(self.terms)) != len(self.terms):
-            raise ModelError(f"A friction term is named twice: {[t.value for t in self.terms]}.")
+        object.__setattr__(self, "own_terms", own)
+        for terms in (self.terms, *own.values()):
+            if len(set(terms)) != len(terms):
+                raise ModelError(f"A friction term is named twice: {[t.value for t in terms]}.")
+        strangers = [axis for axis in own if axis not in self.drives.axis_names]
+        if strangers:
+            raise ModelError(
+                f"Friction terms are given for unknown axes {strangers}.",
+                remedy=f"Axes: {', '.join(self.drives.axis_names)}.",
+            )
         for key in ("coulomb_velocity", "stribeck_velocity", "play_width"):
             if not getattr(self, key) > 0.0:
                 raise ModelError(f"'{key}' of the friction model must be positive.")
-        if FrictionTerm.RIPPLE in self.terms and not np.all(np.isfinite(self.drives.gear_ratios)):
+        if FrictionTerm.RIPPLE in self.all_terms and not self.drives.ripples:
             raise ModelError(
-                "The friction term 'ripple' needs the gear ratio of every joint.",
-                remedy="Give `drives: {gear_ratio: [...]}` in the column map, or leave it out.",
+                "The friction term 'ripple' needs the number of waves per turn of the joints.",
+                remedy="Give `drives: {ripple: {JOINT: WAVES}}` in the column map, or leave it out.",
             )
 
+    @property
+    def all_terms(self) -> tuple[FrictionTerm, ...]:
+        """Terms that any axis has, in the order of `FrictionTerm`."""
+        used = {term for i in range(len(self.drives.axis_names)) for term in self._asked(i)}
+        return tuple(term for term in FrictionTerm if term in used)
+
+    def terms_of(self, axis: str) -> tuple[FrictionTerm, ...]:
+        """Terms of an axis."""
+        return self._terms_of(self.drives.axis_names.index(axis))
+
+    def _asked(self, axis: int) -> tuple[FrictionTerm, ...]:
+        return self.own_terms.get(self.drives.axis_names[axis], self.terms)
+
     def _terms_of(self, axis: int) -> tuple[FrictionTerm, ...]:
-        """A coupled axis has only the terms that depend on its own motion."""
+        """A coupled axis has only the terms that its own motion tells from its joints'."""
+        terms = self._asked(axis)
+        if self.drives.axis_names[axis] not in self.drives.ripples:
+            terms = tuple(t for t in terms if t is not FrictionTerm.RIPPLE)
         if axis < len(self.drives.joint_names):
-            return self.terms
-        own = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
-        return tuple(t for t in self.terms if t in own)
+            return terms
+        return tuple(t for t in terms if t not in _JOINT_TERMS)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -148,7 +180,7 @@ class FrictionModel:
     @property
     def needs_load(self) -> bool:
         """Whether a term depends on the rigid-body torque."""
-        return any(term in _LOAD_TERMS for term in self.terms)
+        return any(term in _LOAD_TERMS for term in self.all_terms)
 
     def regressor(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
@@ -205,7 +237,7 @@ class FrictionModel:
         if term is FrictionTerm.PLAY:
             return (play(q, self.play_width),)
         if term is FrictionTerm.RIPPLE:
-            angle = 2.0 * self.drives.gear_ratios[i] * q
+            angle = self.drives.ripples[self.drives.axis_names[i]] * q
             return (np.cos(angle), np.sin(angle))
         assert load is not None  # checked in `regressor`
         if term is FrictionTerm.SATURATION:

@@ -330,7 +330,7 @@ def _drives(
 ) -> tuple[Drives, Array | None, Array]:
     section = raw.get("drives") or {}
     n = len(joints)
-    unknown = sorted(set(section) - {"gain", "gear_ratio", "couplings"})
+    unknown = sorted(set(section) - {"gain", "couplings", "ripple"})
     if unknown:
         raise SignalError(f"'{source}': unknown keys {unknown} in 'drives'.")
     if kind is EffortKind.MOTOR_CURRENT and "gain" not in section:
@@ -346,8 +346,8 @@ def _drives(
         drives = Drives(
             joints,
             np.array(section.get("gain", [1.0] * n), dtype=float),
-            np.array(section.get("gear_ratio", [np.nan] * n), dtype=float),
             section.get("couplings") or {},
+            {str(axis): float(w) for axis, w in (section.get("ripple") or {}).items()},
         )
         if transmission:
             reduction = np.array(transmission["reduction"], dtype=float)
