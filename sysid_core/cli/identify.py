@@ -98,6 +98,7 @@ def identify(
         frictions = FrictionModel(drives_of(model, column_map), terms)
         status.update(f"identifying {model.name} ({method})")
         extra: dict[str, object] = {}
+        rivals: list[str] = []
         if method == "sequential":
             sequential = _sequential(
                 runs,
@@ -111,8 +112,14 @@ def identify(
                 fixed=fix or [],
             )
             result, report = sequential.identification, sequential.report()
-            training, validation = list(sequential.training), list(sequential.validation)
+            training, validation = [], list(sequential.validation)
             extra = {"sequential": sequential.to_dict()}
+            rivals = [
+                f"{name}, {Path(p.source).stem}: {100 * p.relative_error():.2f} %, R² "
+                + ", ".join(f"{stats['r2']:.4f}" for stats in p.joints().values())
+                for name, others_of in sequential.rivals.items()
+                for p in others_of
+            ]
         else:
             estimator = estimator_from(method, fix or [], prior_weight)
             result = identify_robot(model, runs, frictions, estimator, processing)
@@ -132,6 +139,8 @@ def identify(
     if json_path:
         Path(json_path).write_text(text + "\n", encoding="utf-8")
     _print_summary(result, training, validation, out)
+    for line in rivals:
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:

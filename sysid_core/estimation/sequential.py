@@ -143,7 +143,6 @@ class SequentialLeastSquares:
         usable = self._usable_rows(regression)
         n = len(regression.rows)
         blocks: list[StepRows] = []
-        condition_rows: list[Array] = []
         for j in reversed(range(n)):
             rows = usable[:, j]
             block = _compress_joint(
@@ -154,14 +153,10 @@ class SequentialLeastSquares:
                 self.max_lag,
             )
             blocks.append(block)
-            if len(block.rows):
-                condition_rows.append(block.rows / np.sqrt(np.mean(np.diag(block.noise))))
         solution = solve_backward(blocks, system.prior, system.prior_covariance)
-        ratios = scipy.linalg.eigh(solution.covariance, system.prior_covariance, eigvals_only=True)
         open_names = _open_constants(solution, system)
         if open_names and self.unexcited is Unexcited.REFUSE:
             raise self._refusal(open_names, int(usable.sum()), regression)
-        R = np.vstack(condition_rows)
         base = regression.base
         covariance = system.to_base @ solution.covariance @ system.to_base.T
         natural = base.regrouping**2 @ regression.prior_sd**2
@@ -178,8 +173,8 @@ class SequentialLeastSquares:
                 for j, name in enumerate(regression.rows)
                 if usable[:, j].any()
             },
-            condition_number=_condition(R),
-            rank=int(np.sum(ratios < 1.0)),
+            condition_number=max(step.condition for step in solution.steps),
+            rank=len(system.names) - solution.open_directions.shape[1],
             structural_rank=len(system.names),
             rank_tolerance=1.0,
             n_samples=int(usable.any(axis=1).sum()),
@@ -351,14 +346,6 @@ def _at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
             white = np.linalg.solve(np.linalg.cholesky(block.noise), block.rows @ root)
             H = H + white.T @ white
     return np.sqrt(np.diag(root @ np.linalg.inv(H) @ root.T))
-
-
-def _condition(R: Array) -> float:
-    scale = np.linalg.norm(R, axis=0)
-    if np.any(scale == 0.0):
-        return float("inf")
-    s = np.linalg.svd(R / scale, compute_uv=False)
-    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
 
 
 def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[Verdict, ...]:

@@ -103,8 +103,9 @@ def identification_report(
                 f"{prediction.source}: raw measured efforts and what the model predicts from motion"
                 " alone. Shaded: the motion that the numbers above are taken over.",
             )
-    report.heading("Runs that were fitted")
-    prediction_table(report, training)
+    if training:
+        report.heading("Runs that were fitted")
+        prediction_table(report, training)
     for prediction in training:
         report.figure(prediction_figure(prediction), f"{prediction.source}, fitted")
     _parameter_tables(report, identification)

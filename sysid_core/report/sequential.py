@@ -63,7 +63,7 @@ def step_rows(fit: SequentialFit) -> list[list[object]]:
                 step.n_postponed,
                 step.condition,
                 fit.estimate.residual_rms.get(step.name),
-                float(np.median(1.0 - shares[i][own])),
+                float(np.median(shares.sum(axis=0)[own] - shares[i][own])),
                 float(np.median(ratio[own])),
             ]
         )
@@ -84,7 +84,6 @@ STEP_COLUMNS = (
 
 def sequential_report(
     result: SequentialIdentification,
-    training: Sequence[Prediction],
     validation: Sequence[Prediction],
     rivals: Mapping[str, Sequence[Prediction]] | None = None,
 ) -> Report:
@@ -92,11 +91,10 @@ def sequential_report(
 
     Args:
         result: The identified robot.
-        training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
         rivals: Predictions of the same other runs by other methods, by name.
     """
-    report = identification_report(result.identification, training, validation)
+    report = identification_report(result.identification, [], validation)
     add_sequential_parts(report, result.fit)
     if rivals:
         report.heading("Next to other methods")
@@ -115,7 +113,8 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     report.table(
         STEP_COLUMNS,
         step_rows(fit),
-        "A step takes what was settled before as known. 'Variance from other steps': median over"
+        "A step takes what was settled before as known. The residuals are those of the joint's own"
+        " moves; at standstill friction hides its torque. 'Variance from other steps': median over"
         " the joint's constants; 'sd against all at once': what one joint fit of the same rows"
         " would reach is 1.",
     )

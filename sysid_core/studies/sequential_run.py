@@ -31,13 +31,11 @@ class SequentialRun:
 
     Attributes:
         result: The identification with steps and segments.
-        training: Predictions of the runs that were fitted.
         validation: Predictions of other runs.
         rivals: Predictions of the same other runs by other estimates, by name.
     """
 
     result: SequentialIdentification
-    training: tuple[Prediction, ...]
     validation: tuple[Prediction, ...]
     rivals: Mapping[str, tuple[Prediction, ...]]
 
@@ -53,7 +51,7 @@ class SequentialRun:
 
     def report(self) -> Report:
         """The page: verdicts, predictions, steps, growth of the error, rivals."""
-        return sequential_report(self.result, self.training, self.validation, self.rivals)
+        return sequential_report(self.result, self.validation, self.rivals)
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for JSON."""
@@ -124,7 +122,6 @@ def run_sequential(
         )
     return SequentialRun(
         result=result,
-        training=tuple(predict_recording(result.identification, run) for run in runs),
         validation=tuple(predict_recording(result.identification, run) for run in validation),
         rivals=rivals,
     )
