@@ -1,0 +1,84 @@
+"""The structural answer for every URDF of example-robot-data, as a Markdown table.
+
+Run: python benchmarks/example_robots.py [--write docs/identifiability.md]
+With --write the table replaces what stands between the file's two marks.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import IdentifiabilityError, ModelError
+from sysid_core.identifiability import mimic_joints, structural_identifiability
+from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
+
+MARKS = ("<!-- example robots: begin -->", "<!-- example robots: end -->")
+HEAD = (
+    "| robot | bodies | fixed base | sampled | floating base | sampled | no gravity"
+    " | mimic joints coupled | exact angles |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+)
+
+
+def sampled_rank(model: RobotModel) -> int:
+    """Rank of the regressor at random states."""
+    rng = np.random.default_rng(0)
+    K = -(-15 * model.n_bodies // model.nv) + 10
+    neutral = pin.neutral(model.pin_model)
+    q = [pin.integrate(model.pin_model, neutral, d) for d in rng.uniform(-1.5, 1.5, (K, model.nv))]
+    v, a = 2 * rng.normal(size=(K, model.nv)), 5 * rng.normal(size=(K, model.nv))
+    Y = joint_torque_regressor(model, np.array(q), v, a).reshape(-1, 10 * model.n_bodies)
+    scale = np.linalg.norm(Y, axis=0)
+    seen = scale > 1e-12 * scale.max()
+    s = np.linalg.svd(np.linalg.qr(Y[:, seen] / scale[seen], mode="r"), compute_uv=False)
+    return int(np.count_nonzero(s > 1e-10 * s[0]))
+
+
+def row(name: str, path: Path) -> str:
+    """One line of the table."""
+    cells = ["–"] * 8
+    for floating, at in ((False, 1), (True, 3)):
+        try:
+            model = RobotModel.from_urdf(path, floating_base=floating)
+        except ModelError:
+            continue  # a single body has no joint without a floating base
+        answer = structural_identifiability(model)
+        cells[at], cells[at + 1] = str(answer.n_base), str(sampled_rank(model))
+        if floating:
+            continue
+        cells[0] = str(model.n_bodies)
+        cells[5] = str(structural_identifiability(model, gravity=(0, 0, 0)).n_base)
+        if mimic_joints(model):
+            try:
+                coupled = structural_identifiability(model, mimic="coupled")
+                cells[6] = f"{coupled.n_base} ({len(mimic_joints(model))} follow)"
+            except IdentifiabilityError:
+                cells[6] = "refused"
+        if answer.exact_angles is not None:
+            cells[7] = str(answer.exact_angles.n_base)
+    return f"| {name} | " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, help="Markdown file with the two marks")
+    target = parser.parse_args().write
+    files = {path: name for name, path in sorted(example_robots().items())}
+    lines = [HEAD]
+    for path, name in sorted(files.items(), key=lambda item: item[1].lower()):
+        lines.append(row(name, path))
+        print(lines[-1], flush=True)
+    if target is not None:
+        text = target.read_text(encoding="utf-8")
+        before, rest = text.split(MARKS[0])
+        after = rest.split(MARKS[1])[1]
+        target.write_text(
+            before + MARKS[0] + "\n" + "\n".join(lines) + "\n" + MARKS[1] + after, encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()
