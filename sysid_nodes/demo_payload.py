@@ -77,8 +77,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "start": start.tolist(),
             "wrench_bias": list(WRENCH_BIAS),
         },
-        # A busy laptop is no faulty robot: the simulated one may stall for half a second.
-        executor={"tcp_frame": SENSOR_FRAME, "stale_s": 0.5, "max_step_s": 0.5},
+        # A busy laptop is no faulty robot: the simulated one may stall for a second.
+        executor={"tcp_frame": SENSOR_FRAME, "stale_s": 1.0, "max_step_s": 1.0},
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
     )

@@ -155,7 +155,7 @@ class ManagedNode(LifecycleNode):
         raw: bool = False,
         depth: int = DATA.depth,
     ) -> None:
-        """Subscribe with the reliability that the publisher offers, once there is one.
+        """Subscribe with the reliability and durability that the publisher offers, once it is there.
 
         Args:
             message_type: Of the topic.
@@ -176,7 +176,11 @@ class ManagedNode(LifecycleNode):
             reliability = (
                 ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE
             )
-            qos = QoSProfile(depth=depth, reliability=reliability)
+            latched = all(
+                i.qos_profile.durability == DurabilityPolicy.TRANSIENT_LOCAL for i in infos
+            )
+            durability = DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE
+            qos = QoSProfile(depth=depth, reliability=reliability, durability=durability)
             self.create_subscription(message_type, topic, callback, qos, raw=raw)
 
         timer = self.create_timer(0.05, attempt)

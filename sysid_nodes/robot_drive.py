@@ -78,10 +78,13 @@ class RobotDrive:
                 remedy="Activate the robot's controller, or remap the topic to it.",
             )
 
-    def send_whole(self, trajectory: Trajectory | None, begin_ns: int) -> None:
-        """A new motion (that begins at a time) or stop (0: at once), for whole trajectories."""
-        if trajectory is None or self.mode not in (FOLLOW, TOPIC):
-            return
+    @property
+    def takes_whole(self) -> bool:
+        """Whether the controller takes whole trajectories instead of a stream."""
+        return self.mode in (FOLLOW, TOPIC)
+
+    def send_whole(self, trajectory: Trajectory, begin_ns: int) -> None:
+        """A new motion or stop that begins at a time, replacing what is being played."""
         message = message_from_trajectory(
             trajectory, start_ns=begin_ns, stride=5
         )  # quintics between 50 ms knots
@@ -94,7 +97,7 @@ class RobotDrive:
 
     def stream(self, command: Command) -> None:
         """The set point of this instant, for the modes that take a stream."""
-        if command.q is None or self.mode in (FOLLOW, TOPIC):
+        if command.q is None or self.takes_whole:
             return
         if self.mode == POSITION:
             self._publisher.publish(Float64MultiArray(data=command.q.tolist()))

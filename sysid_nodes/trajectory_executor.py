@@ -38,7 +38,8 @@ from sysid_nodes.managed_node import DATA, ManagedNode, run_node
 from sysid_nodes.parameters import parameter
 from sysid_nodes.robot_drive import MODES, RobotDrive
 
-_LEAD_NS = 100_000_000  # between sending a whole trajectory and its start
+_LEAD_S = 0.1  # between sending a whole trajectory and its start
+_STOP_LEAD_S = 0.05  # the same for a stop
 _PATIENCE_NS = 3_000_000_000  # for the first state after the check
 
 
@@ -128,7 +129,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self.subscribe_to_data(WrenchStamped, "wrench", self._on_wrench, depth=1)
         if c.enable_topic:
             self._enabled = False
-            self.create_subscription(Bool, c.enable_topic, self._on_enable, 10)
+            self.subscribe_to_data(Bool, c.enable_topic, self._on_enable, depth=1)
         self.use_robot(c.robot)
 
     def activate(self) -> None:
@@ -262,7 +263,9 @@ class TrajectoryExecutorNode(ManagedNode):
             max_step=c.max_step_s,
         )
         settings = ExecutorSettings(
-            speed_scale=request.speed_scale or 1.0, slow_start=c.slow_start_s
+            speed_scale=request.speed_scale or 1.0,
+            slow_start=c.slow_start_s,
+            stop_lead=_STOP_LEAD_S if self._drive.takes_whole else 0.0,
         )
         return Executor(self.model, trajectory, limits, monitor, settings)
 
@@ -288,11 +291,7 @@ class TrajectoryExecutorNode(ManagedNode):
         command = core.step(now_ns * 1e-9, self._measured)
         if command.state is not before:
             self.get_logger().info(f"{command.state.value}: {command.message}")
-            begin_ns = self.now_ns() + _LEAD_NS
-            moving_on = command.state is not ExecutorState.ABORTING
-            self._drive.send_whole(
-                core.whole_command(begin_ns * 1e-9), begin_ns if moving_on else 0
-            )
+            self._send_whole(core)
         self._drive.stream(command)
         self._mark(command, now_ns)
         expected = core.expected(self._measured)
@@ -304,6 +303,16 @@ class TrajectoryExecutorNode(ManagedNode):
             self._tell(command, now_ns)
         if command.state.is_final and self._finished is not None and not self._finished.done():
             self._finished.set_result(True)
+
+    def _send_whole(self, core: Executor) -> None:
+        """For controllers that take whole trajectories: what is to come, and when it begins."""
+        if not self._drive.takes_whole:
+            return
+        begin = self.now_ns() * 1e-9 + _LEAD_S
+        trajectory = core.whole_command(begin)
+        stopping = core.state is ExecutorState.ABORTING
+        if trajectory is not None:
+            self._drive.send_whole(trajectory, round((core.stop_at if stopping else begin) * 1e9))
 
     def _mark(self, command: Command, now_ns: int) -> None:
         """Publish where one segment ends and the next begins."""

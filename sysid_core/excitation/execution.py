@@ -51,6 +51,7 @@ class Executor:
         self._follower: PathFollower | None = None
         self._held: Array | None = None  # last commanded posture
         self._last_now: float | None = None
+        self.stop_at = 0.0  # when the stop of an aborted run begins
         self._begin_at: float | None = None  # the controller's start of a whole trajectory
         # Time, posture and velocity of the last commands.
         self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
@@ -71,18 +72,19 @@ class Executor:
 
         To be sent when the state becomes `moving_to_start`, `executing` or `aborting`; None where
         nothing is to be moved. A motion goes on at `begin`, which the controller is told; a stop
-        goes on at once.
+        begins at `stop_at`, from the state that the motion under way will have then.
 
         Args:
             begin: On the executor's clock, now or a little later [s].
         """
-        follower = self._follower
+        follower, settings = self._follower, self.settings
         if follower is None or self.state.is_final:
             return None
         if self.state is ExecutorState.ABORTING:
-            return follower.stopping_trajectory()
+            lead = max(self.stop_at - (self._last_now or self.stop_at), 0.0)
+            return follower.stopping_trajectory(lead, settings.speed_scale, settings.slow_start)
         self._begin_at = begin
-        return follower.remaining_trajectory(self.settings.speed_scale, self.settings.slow_start)
+        return follower.remaining_trajectory(settings.speed_scale, settings.slow_start)
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
         """Check the trajectory and, if it is safe, begin; the next steps check the robot.
@@ -143,7 +145,7 @@ class Executor:
         elif self.state is ExecutorState.SETTLING:
             self._settle(now, measured)
         elif self.state is ExecutorState.ABORTING:
-            self._stop(dt)
+            self._stop(dt, now)
         if self._held is not None:
             v = np.zeros_like(self._held) if self._follower is None else self._follower.v
             self._commanded.append((now, self._held, v))
@@ -207,10 +209,7 @@ class Executor:
         if follower is None:
             return
         if not follower.at_end:
-            full = self.settings.speed_scale
-            rise = full * dt / self.settings.slow_start
-            follower.advance(dt, min(full, follower.rate + rise))
-            self._held = follower.q
+            self._advance(follower, dt)
             return
         if self.state is ExecutorState.EXECUTING:
             self.state, self.message = ExecutorState.SETTLING, "settling"
@@ -218,6 +217,12 @@ class Executor:
         if self._stands(now, measured, self.settings.start_tolerance):
             self._follow(self.trajectory)
             self.state, self.message = ExecutorState.EXECUTING, "executing"
+
+    def _advance(self, follower: PathFollower, dt: float) -> None:
+        """Go on along the path, with the rate rising to full."""
+        full = self.settings.speed_scale
+        follower.advance(dt, min(full, follower.rate + full * dt / self.settings.slow_start))
+        self._held = follower.q
 
     def _settle(self, now: float, measured: Measured | None) -> None:
         if self._stands(now, measured, np.inf):
@@ -245,9 +250,13 @@ class Executor:
         moving = self._follower is not None and self._follower.rate > 0.0
         at_rest = self._follower is None or self._follower.at_end or not moving
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
+        self.stop_at = (self._last_now or 0.0) + self.settings.stop_lead
 
-    def _stop(self, dt: float) -> None:
+    def _stop(self, dt: float, now: float) -> None:
         follower = self._follower
+        if follower is not None and now < self.stop_at:
+            self._advance(follower, dt)
+            return
         if follower is not None:
             follower.advance(dt, 0.0)
             self._held = follower.q

@@ -40,6 +40,8 @@ class ExecutorSettings:
         rest_velocity: Below this a joint counts as standing [rad/s or m/s].
         settle_time: How long all joints must stand [s].
         settle_timeout: After that a robot that doesn't stand aborts the run [s].
+        stop_lead: How long a motion goes on before a stop begins [s]: zero for streamed commands,
+            the time that a stop needs to reach a controller that takes whole trajectories.
     """
 
     speed_scale: float = 1.0
@@ -49,12 +51,14 @@ class ExecutorSettings:
     rest_velocity: float = 0.02
     settle_time: float = 0.5
     settle_timeout: float = 10.0
+    stop_lead: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:
             raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
         for item in dataclasses.fields(self):
-            if not getattr(self, item.name) > 0.0:
+            value = getattr(self, item.name)
+            if not (value > 0.0 or (item.name == "stop_lead" and value == 0.0)):
                 raise ExcitationError(f"{item.name} must be positive.")
 
 

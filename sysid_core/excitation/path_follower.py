@@ -58,13 +58,30 @@ class PathFollower:
         if self.at_end:
             self.v, self.a = np.zeros_like(self.v), np.zeros_like(self.a)
 
-    def stopping_trajectory(self, rate_hz: float = 100.0) -> Trajectory:
-        """The stop from the current commanded state, as a motion of its own.
+    def stopping_trajectory(
+        self,
+        lead: float = 0.0,
+        full_rate: float = 1.0,
+        slow_start: float = 1.0,
+        rate_hz: float = 100.0,
+    ) -> Trajectory:
+        """The stop, as a motion of its own, for controllers that take whole trajectories.
 
-        For controllers that take whole trajectories instead of a stream of commands. Its first
-        sample is the current command, which may be moving; the last one is at rest.
+        Args:
+            lead: The motion goes on for so long first; that part is left out [s].
+            full_rate: To which the rate still rises meanwhile.
+            slow_start: Time of a whole rise [s].
+            rate_hz: Of the samples.
+
+        Returns:
+            Its first sample is the command at the end of `lead`, which may be moving; the last
+            one is at rest.
         """
-        return self._ahead(1.0 / rate_hz, lambda ghost, dt: 0.0)
+        ghost, steps = copy.copy(self), max(round(lead * rate_hz), 1)
+        for _ in range(steps if lead > 0.0 else 0):
+            dt = lead / steps
+            ghost.advance(dt, min(full_rate, ghost.rate + full_rate * dt / slow_start))
+        return ghost._ahead(1.0 / rate_hz, lambda follower, dt: 0.0)
 
     def remaining_trajectory(
         self, full_rate: float, slow_start: float, rate_hz: float = 100.0

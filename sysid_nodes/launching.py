@@ -1,0 +1,32 @@
+"""From the plain node graph to launch actions; needs launch_ros, which every ROS 2 has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from launch_ros.actions import LifecycleNode
+
+from sysid_nodes.graph import NodeSpec
+
+
+def launch_nodes(specs: Sequence[NodeSpec]) -> list[LifecycleNode]:
+    """One lifecycle node action per spec; the nodes configure and activate themselves."""
+    actions = []
+    for spec in specs:
+        parameters = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in spec.parameters.items()
+            if value not in ((), [])
+        }
+        actions.append(
+            LifecycleNode(
+                package="robot_sysid",
+                executable=spec.executable,
+                name=spec.name,
+                namespace=spec.namespace,
+                parameters=[parameters] if parameters else [],
+                remappings=list(spec.remappings.items()),
+                output="screen",
+            )
+        )
+    return actions

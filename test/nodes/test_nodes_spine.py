@@ -1,0 +1,186 @@
+"""The four real processes over DDS: from a motion to a payload, and every way to be interrupted."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import rclpy
+from conftest import EXECUTOR, FRAME, PAYLOAD, Start, simulated
+from geometry_msgs.msg import InertiaStamped
+from lifecycle_msgs.srv import ChangeState
+from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate
+from robot_sysid.srv import MarkRecording, SaveResult
+from sensor_msgs.msg import JointState
+
+from sysid_core.estimation import Estimate, OnlinePayload, PayloadSession, replay_payload
+from sysid_core.excitation import PayloadPlan
+from sysid_core.robot import RobotModel, load_shape
+from sysid_core.signals import EffortKind, read_bag
+from sysid_nodes import graph
+from sysid_nodes.client import LiveError
+from sysid_nodes.conversions import estimate_from_message
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("ros")]
+SHAPE = "box 0.2 0.2 0.16"
+
+
+def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
+    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+) -> None:
+    file, plan = short_plan
+    specs = graph.demo(
+        namespace="left_arm",
+        robot=simulated(plan),
+        executor=EXECUTOR,
+        logger={"effort_kind": "actuator_torque"},
+        estimator={"sensor_frame": FRAME, "shape": SHAPE},
+    )
+    client, nodes = start_nodes(specs, "left_arm")
+    client.follow(Identifiability, "estimator/identifiability")
+    client.follow(PayloadEstimate, "estimator/payload_estimate")
+    for spec in specs:
+        client.wait_for_active(spec.name)
+    assert client.wait_for("estimator/identifiability").n_base == 43
+    bag = client.start_recording(str(tmp_path / "bag"))
+    client.call(MarkRecording, "data_logger/mark", MarkRecording.Request(label="grasped"))
+    feedback: list[str] = []
+    result = client.execute(str(file), lambda f: feedback.append(f.state), timeout_s=90.0)
+    assert result.final_state == "done" and {"moving_to_start", "executing"} <= set(feedback)
+    # All samples are used once the settle segment is over and the lag has passed.
+    end = client.node.get_clock().now().nanoseconds + 1_500_000_000
+    client.wait_until(
+        lambda: client.node.get_clock().now().nanoseconds > end, 5.0, "the last samples"
+    )
+    client.stop_recording()
+    saved = client.call(
+        SaveResult, "estimator/save", SaveResult.Request(directory=str(tmp_path / "saved"))
+    )
+    client.follow(InertialEstimate, "estimator/parameters")  # latched: a late subscriber gets it
+    client.follow(InertiaStamped, "estimator/payload")
+    live = estimate_from_message(client.wait_for("estimator/parameters"))
+    assert client.wait_for("estimator/payload").inertia.m == pytest.approx(live.values[0])
+    assert np.array_equal(Estimate.load(saved.path).values, live.values)
+    assert abs(live.values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
+    assert live.physically_consistent
+
+    recording = read_bag(bag)
+    assert recording.joints.effort_kind is EffortKind.ACTUATOR_TORQUE
+    assert "grasped" in [mark.label for mark in recording.marks]
+    model = RobotModel.from_urdf(recording.urdf_xml)
+    session = PayloadSession(model, FRAME, OnlinePayload(load_shape(SHAPE)))
+    replay_payload(recording, session)
+    np.testing.assert_allclose(session.online.estimate().values, live.values, rtol=1e-6, atol=1e-9)
+    assert set(nodes.stop().values()) == {0}
+
+
+def test_a_killed_logger_leaves_a_bag_that_can_be_read(start_nodes: Start, tmp_path: Path) -> None:
+    specs = graph.demo(robot=simulated(), logger={"effort_kind": "actuator_torque"})
+    client, nodes = start_nodes([s for s in specs if s.name in ("simulated_robot", "data_logger")])
+    client.wait_for_active("data_logger")
+    bag = Path(client.start_recording(str(tmp_path / "bag")))
+    begin = client.node.get_clock().now().nanoseconds
+    client.wait_until(
+        lambda: client.node.get_clock().now().nanoseconds - begin > 2_000_000_000,
+        10.0,
+        "two seconds",
+    )
+    nodes.processes["data_logger"].send_signal(signal.SIGKILL)
+    nodes.processes["data_logger"].wait(10)
+    assert not (bag / "metadata.yaml").exists()
+    recording = read_bag(bag)
+    assert len(recording.joints) > 200 and recording.wrench is not None
+    assert recording.joints.time[-1] > 1.5
+    assert any("cut off" in note or "truncated" in note for note in recording.notes)
+
+
+def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
+    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+) -> None:
+    file, plan = short_plan
+    specs = graph.demo(robot=simulated(plan), executor=EXECUTOR)[:3]
+    client, nodes = start_nodes(specs)
+    client.node.create_subscription(ExecutorState, "trajectory_executor/state", lambda _: None, 10)
+    for spec in specs:
+        client.wait_for_active(spec.name)
+    bag = Path(client.start_recording(str(tmp_path / "bag")))
+
+    def pull_the_plug(feedback: Any) -> None:
+        if feedback.state == "executing" and feedback.progress > 0.1:
+            nodes.processes["simulated_robot"].send_signal(signal.SIGKILL)
+
+    with pytest.raises(LiveError, match="stale state"):
+        client.execute(str(file), pull_the_plug, timeout_s=60.0)
+    client.wait_until((bag / "metadata.yaml").exists, 10.0, "the logger to close its bag")
+    assert len(read_bag(bag).joints) > 100
+
+
+def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
+    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
+) -> None:
+    file, plan = short_plan
+    quiet = {"position_noise": 0.0, "velocity_noise": 0.0}
+    specs = graph.demo(robot=simulated(plan, **quiet), executor=EXECUTOR)[:2]
+    client, _ = start_nodes(specs)
+    for spec in specs:
+        client.wait_for_active(spec.name)
+    states: list[JointState] = []
+    client.node.create_subscription(JointState, "joint_states", states.append, 200)
+    from rclpy.action import ActionClient
+
+    action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
+    client.wait_until(action.server_is_ready, 20.0, "the executor")
+    moving: list[bool] = []
+    sent = action.send_goal_async(
+        ExecuteTrajectory.Goal(trajectory_file=str(file)),
+        feedback_callback=lambda m: moving.append(
+            m.feedback.state == "executing" and m.feedback.segment == "transfer"
+        ),
+    )
+    client.wait_until(sent.done, 10.0, "the goal")
+    client.wait_until(lambda: any(moving), 60.0, "the transfer")
+    pause = client.node.get_clock().now().nanoseconds + 500_000_000
+    client.wait_until(lambda: client.node.get_clock().now().nanoseconds > pause, 5.0, "speed")
+    client.wait_until(sent.result().cancel_goal_async().done, 10.0, "the cancel")
+    result = sent.result().get_result_async()
+    client.wait_until(result.done, 10.0, "the end")
+    assert result.result().result.final_state == "aborted"
+    assert "operator" in result.result().result.message
+    settle = client.node.get_clock().now().nanoseconds + 500_000_000
+    client.wait_until(lambda: client.node.get_clock().now().nanoseconds > settle, 5.0, "rest")
+    v = np.array([s.velocity for s in states])
+    t = np.array([s.header.stamp.sec + 1e-9 * s.header.stamp.nanosec for s in states])
+    assert np.abs(v).max() > 0.05  # it was under way
+    assert np.abs(v[-1]).max() < 1e-3  # and stands
+    steps = np.diff(t) > 1e-4
+    assert np.abs(np.diff(v, axis=0)[steps] / np.diff(t)[steps, None]).max() < 6.0  # limit: 5
+
+
+def test_what_can_be_refused_is_refused_before_anything_moves(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    specs = graph.demo(robot=simulated(), executor=EXECUTOR)[:2]
+    client, _ = start_nodes(specs)
+    for spec in specs:
+        client.wait_for_active(spec.name)
+    with pytest.raises(LiveError, match=r"(?s)Can.t read the trajectory.*sysid plan"):
+        client.execute(str(tmp_path / "nothing.npz"), lambda _: None, timeout_s=20.0)
+
+
+def test_a_bad_parameter_fails_the_configuration_and_says_so(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    specs = [graph.NodeSpec("data_logger", "data_logger", parameters={"effort_kind": "guess"})]
+    client, nodes = start_nodes(specs)
+    log = tmp_path / "logs" / "data_logger.log"
+    client.wait_until(lambda: "effort_kind" in log.read_text(), 20.0, "the message")
+    assert "Choose one of: link_torque" in log.read_text()
+    # The node is still there, unconfigured, and can be configured once the parameter is right.
+    change = client.node.create_client(ChangeState, "data_logger/change_state")
+    client.wait_until(change.service_is_ready, 10.0, "the lifecycle service")
+    assert nodes.processes["data_logger"].poll() is None
+    assert rclpy.ok()
