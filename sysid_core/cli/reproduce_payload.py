@@ -29,6 +29,9 @@ def payload(
     report: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path(
         "payload_study.html"
     ),
+    objects: Annotated[
+        str, typer.Option(help="Names, separated by commas; all eight if not given.")
+    ] = "",
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
 ) -> None:
     """Identify eight objects with every method and compare with the paper's tables."""
@@ -46,7 +49,12 @@ def payload(
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)
 
-        study = payload_study(full=full, workers=workers or os.cpu_count() or 1, progress=tell)
+        study = payload_study(
+            full=full,
+            objects=[name.strip() for name in objects.split(",")] if objects else None,
+            workers=workers or os.cpu_count() or 1,
+            progress=tell,
+        )
     page = study.report().save(report)
     if json_path:
         text = json.dumps(study.to_dict(), indent=2) + "\n"

@@ -28,6 +28,8 @@ from sysid_core.estimation.payload import (
 )
 from sysid_core.robot import Array, Shape, wrench_regressor
 
+MISFIT_LIMIT = 1.5
+
 
 @dataclass(frozen=True)
 class SensorModel:
@@ -111,10 +113,14 @@ class PayloadMAP:
             pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
+        x = belief.motion()
+        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+        misfit = max(_misfit(data.wrench - A @ pi - U @ u, noise_sd), nuisance_misfit(u, precision))
         pi, covariance, spread = self.prior.posterior(R, r + R @ (pi - step))
         verdicts = verdicts_from_prior(covariance, spread)
+        covariance, notes = told_misfit(covariance, misfit)
         return payload_estimate(
-            self.method, pi, covariance, verdicts, compressed, source=data.source
+            self.method, pi, covariance, verdicts, compressed, source=data.source, notes=notes
         )
 
     def _noise_sd(self, data: PayloadData) -> Array:
@@ -176,6 +182,34 @@ def white_noise_sd(wrench: Array) -> Array:
 def _rate(time: Array, wrench: Array) -> Array:
     """Time derivative, shape (K, 6)."""
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
+
+
+def _misfit(residual: Array, noise_sd: Array) -> float:
+    """Root mean square of what is left of the wrench, in noise; of forces or torques, the worse."""
+    relative = np.sqrt(np.mean((residual / noise_sd) ** 2, axis=0))
+    return float(max(np.sqrt(np.mean(relative[:3] ** 2)), np.sqrt(np.mean(relative[3:] ** 2))))
+
+
+def nuisance_misfit(u: Array, precision: Array) -> float:
+    """The most unlikely sensor error, in three of its standard deviations (more is no chance)."""
+    return float(np.max(np.abs(u) * np.sqrt(precision)) / 3.0) if len(u) else 0.0
+
+
+def told_misfit(covariance: Array, misfit: float) -> tuple[Array, tuple[str, ...]]:
+    """Wider error bars, and a remark, where the model doesn't explain the wrench.
+
+    Args:
+        covariance: Shape (10, 10).
+        misfit: Size of what the model doesn't explain; 1 where all is as assumed.
+    """
+    if misfit < MISFIT_LIMIT:
+        return covariance, ()
+    note = (
+        f"The wrench is explained {misfit:.1f} times worse than the sensor allows: check gravity's"
+        " direction, the sensor's mounting and frame, contact, or a load that moves. The standard"
+        " deviations were widened by that factor."
+    )
+    return covariance * misfit**2, (note,)
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:

@@ -22,7 +22,7 @@ from sysid_core.estimation.payload_least_squares import (
     least_squares_covariance,
     least_squares_solution,
 )
-from sysid_core.robot import Array, Shape
+from sysid_core.robot import Array, Shape, pseudo_inertia_from_pi
 
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
 
@@ -59,21 +59,10 @@ class PhysicalLeastSquares:
         Raises:
             SolverError: No optimum was certified.
         """
-        R = np.vstack([information.force, information.torque])
-        free = least_squares_solution(information)
-        mass = max(abs(float(free[0])), 1e-3)
-        scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
-        size = max(float(np.linalg.norm(R[:, 10])), 1e-12)
-        y = cp.Variable(10)
-        P = pseudo_inertia_expression(cp.multiply(scale, y), self.length) / mass
-        constraints = [P >> _MARGIN * np.eye(4)]
-        if self.shape is not None:
-            Q = bounding_ellipsoid(self.shape)
-            d = np.array([self.length] * 3 + [1.0])
-            constraints.append(cp.trace(P @ (Q * np.outer(d, d))) >= 0)
-        objective = cp.sum_squares((R[:, :10] * scale / size) @ y - R[:, 10] / size)
-        solve_convex(cp.Problem(cp.Minimize(objective), constraints), "the payload")
-        pi = scale * np.asarray(y.value)
+        pi = least_squares_solution(information)
+        if not self._is_allowed(pi):
+            R = np.vstack([information.force[:, :10], information.torque[:, :10]])
+            pi = self._nearest_allowed(R, pi)
         return payload_estimate(
             self.method,
             pi,
@@ -82,6 +71,31 @@ class PhysicalLeastSquares:
             information,
             source=source,
         )
+
+    def _is_allowed(self, pi: Array) -> bool:
+        """Whether the unconstrained solution keeps all constraints."""
+        P = pseudo_inertia_from_pi(pi)
+        d = np.array([1.0 / self.length] * 3 + [1.0])
+        if not pi[0] > 0 or np.linalg.eigvalsh(P * np.outer(d, d))[0] < _MARGIN * pi[0]:
+            return False
+        return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
+
+    def _nearest_allowed(self, R: Array, free: Array) -> Array:
+        """Minimise `|R (pi - free)|` under the constraints; R of shape (p, 10)."""
+        mass = max(abs(float(free[0])), 1e-3)
+        scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
+        y = cp.Variable(10)
+        P = pseudo_inertia_expression(cp.multiply(scale, y), self.length) / mass
+        constraints = [P >> _MARGIN * np.eye(4)]
+        if self.shape is not None:
+            d = np.array([self.length] * 3 + [1.0])
+            Q = bounding_ellipsoid(self.shape) * np.outer(d, d)
+            constraints.append(cp.trace(P @ Q) >= 0)
+        weights = np.asarray(np.linalg.qr(R * scale, mode="r"))
+        weights = weights / max(float(np.linalg.norm(weights)), 1e-12)
+        objective = cp.sum_squares(weights @ (y - free / scale))
+        solve_convex(cp.Problem(cp.Minimize(objective), constraints), "the payload")
+        return scale * np.asarray(y.value)
 
 
 def bounding_ellipsoid(shape: Shape) -> Array:

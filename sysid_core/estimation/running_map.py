@@ -1,7 +1,9 @@
 """The default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information
-form: the rows of each sample are whitened once, with the payload known by then, and added up.
+form: the rows of each sample are whitened once, with the payload known by then, and added up. The
+wrench doesn't correct past motion here: with accelerations as noisy as the paper's figure 6 assumes,
+use `PayloadMAP`.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from sysid_core.estimation.payload_map import (
     PayloadMAP,
     SensorModel,
     eliminate_nuisances,
+    nuisance_misfit,
+    told_misfit,
 )
 from sysid_core.robot import Array, Shape, wrench_regressor
 
@@ -139,15 +143,16 @@ class RunningMAP:
         """
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
-        R, r, _ = eliminate_nuisances(self._gram, self._precision)
+        R, r, back = eliminate_nuisances(self._gram, self._precision)
         pi, covariance, spread = self._batch.prior.posterior(R, r)
+        verdicts = verdicts_from_prior(covariance, spread)
+        u = back[:, -1] - back[:, :-1] @ pi
+        y = np.concatenate([u, pi, [-1.0]])
+        left = float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * self.information.n_samples)))
+        misfit = max(left, nuisance_misfit(u, self._precision))
+        covariance, notes = told_misfit(covariance, misfit)
         return payload_estimate(
-            self.method,
-            pi,
-            covariance,
-            verdicts_from_prior(covariance, spread),
-            self.information,
-            source=source,
+            self.method, pi, covariance, verdicts, self.information, source=source, notes=notes
         )
 
     def _weigh(self, A: Array, b: Array) -> None:

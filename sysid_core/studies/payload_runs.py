@@ -25,7 +25,6 @@ from sysid_core.estimation import (
     SensorModel,
     summarise_payload,
 )
-from sysid_core.estimation.running_map import MOTION_CORRELATION
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
@@ -110,7 +109,6 @@ def simulate(case: Case) -> tuple[StudyObject, Experiment]:
 
 
 def solvers(
-    case: Case,
     thing: StudyObject,
     experiment: Experiment,
     sensor: SensorModel,
@@ -121,7 +119,6 @@ def solvers(
     The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
     """
     shape, data = thing.shape, experiment.causal
-    persists = 0.0 if case.mode == "accelerations" else MOTION_CORRELATION
 
     def rival(estimator: object) -> Callable[[], Estimate]:
         def solve() -> Estimate:
@@ -142,9 +139,7 @@ def solvers(
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
         "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
-        RUNNING: lambda: RunningMAP(shape, sensor=sensor, motion_correlation=persists).fit(
-            data, experiment.covariance
-        ),
+        RUNNING: lambda: RunningMAP(shape, sensor=sensor).fit(data, experiment.covariance),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }
 
@@ -154,7 +149,7 @@ def run_case(case: Case, methods: Sequence[str] = METHODS) -> list[Result]:
     thing, experiment = simulate(case)
     sensor = SensorModel() if case.faults else CALIBRATED_SENSOR
     poses = sensor_poses(case.speed, case.seconds) if case.paper else None
-    available = solvers(case, thing, experiment, sensor, poses)
+    available = solvers(thing, experiment, sensor, poses)
     return [judge(case, name, available[name], thing) for name in methods]
 
 
@@ -199,31 +194,33 @@ def run_cases(
             yield future.result()
 
 
-def table_cases(seeds: int, *, faults: bool = False, paper: bool = False) -> list[Case]:
+def table_cases(
+    seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
+) -> list[Case]:
     """Table III: 150 samples, moderate noise, motion from encoders."""
     return [
         Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
-        for thing in modular_objects()
+        for thing in names
         for speed in SPEEDS[:3]
         for seed in range(seeds)
     ]
 
 
-def noise_cases(seconds: float, speeds: Sequence[float] = SPEEDS) -> list[Case]:
+def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -> list[Case]:
     """Figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels: the 640 runs."""
     return [
         Case(thing, speed, noise, "accelerations", seconds, 0)
-        for thing in modular_objects()
+        for thing in names
         for speed in speeds
         for noise in NOISE_LEVELS
     ]
 
 
-def goal3_cases(seeds: int) -> list[Case]:
+def goal3_cases(seeds: int, names: Sequence[str]) -> list[Case]:
     """150 samples, independent moderate noise on the accelerations."""
     return [
         Case(thing, speed, "moderate", "accelerations", 1.5, seed)
-        for thing in modular_objects()
+        for thing in names
         for speed in SPEEDS[:3]
         for seed in range(seeds)
     ]

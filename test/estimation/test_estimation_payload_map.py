@@ -1,0 +1,252 @@
+"""The default payload estimator: its parts against dense algebra, its error bars against truth."""
+
+import numpy as np
+import pytest
+from payload_scenes import NOISE, hammer_like, swinging
+from scipy.spatial.transform import Rotation
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation import (
+    CALIBRATED_SENSOR,
+    JointSplines,
+    PayloadData,
+    PayloadMAP,
+    RunningMAP,
+    SensorModel,
+    SplineMotion,
+    UnknownContrast,
+    WhiteMotion,
+    filtered_motion_covariance,
+    summarise_payload,
+    white_noise_sd,
+    wrench_sensitivity,
+)
+from sysid_core.robot import (
+    RobotModel,
+    frame_motion_sensitivity,
+    mass_com_inertia_from_pi,
+    wrench_regressor,
+)
+from sysid_core.signals import JointStream, filter_joints
+
+
+def sines(time, n):
+    rates, phases = np.linspace(1.0, 3.0, n), np.arange(n)
+    angle = np.outer(time, rates) + phases
+    return 0.6 * np.sin(angle), 0.6 * rates * np.cos(angle), -0.6 * rates**2 * np.sin(angle)
+
+
+def test_wrench_sensitivity_agrees_with_finite_differences(rng):
+    _, pi = hammer_like(rng)
+    x = rng.normal(size=(5, 9))
+
+    def wrench(x):
+        return wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:]) @ pi
+
+    T, h = wrench_sensitivity(x, pi), 1e-6
+    for i in range(9):
+        step = np.zeros(9)
+        step[i] = h
+        numeric = (wrench(x + step) - wrench(x - step)) / (2 * h)
+        assert np.allclose(T[:, :, i], numeric, atol=1e-8)
+
+
+@pytest.mark.parametrize("sd", [1e-3, 1e-4, 1e-5])
+def test_splines_find_the_encoder_noise_and_the_motion(sd, rng):
+    time = np.arange(200) * 0.01
+    q, v, a = sines(time, 4)
+    splines = JointSplines.fit(time, q + sd * rng.normal(size=q.shape))
+    assert np.allclose(splines.encoder_sd, sd, rtol=0.3)
+    q_hat, v_hat, a_hat = splines.at(time)
+    assert np.std(q_hat - q) < 0.6 * sd
+    inner = slice(20, -20)
+    assert np.std(v_hat[inner] - v[inner]) < 30 * sd
+    assert np.std(a_hat[inner] - a[inner]) < 3e3 * sd
+
+
+def test_a_spline_of_a_polynomial_is_exact(rng):
+    time = np.sort(rng.uniform(0, 2, 150))
+    q = np.stack([1 + time - 0.5 * time**2, 0.2 * time], axis=1)
+    q_hat, v_hat, a_hat = JointSplines.fit(time, q).at(time)
+    assert np.allclose(q_hat, q, atol=2e-6)
+    assert np.allclose(v_hat[:, 0], 1 - time, atol=1e-4)
+    assert np.allclose(a_hat[:, 0], -1.0, atol=1e-2)
+
+
+def test_unusable_joint_positions_are_refused():
+    time = np.arange(20) * 0.01
+    with pytest.raises(EstimationError, match="eight"):
+        JointSplines.fit(time[:5], np.zeros((5, 2)))
+    with pytest.raises(EstimationError, match="increase"):
+        JointSplines.fit(time[::-1], np.zeros((20, 2)))
+
+
+def test_eliminating_white_motion_errors_is_weighting_with_their_covariance(rng):
+    _, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, seconds=0.2)
+    sd = np.repeat([0.05, 0.01, 0.5], 3)
+    x = np.hstack([data.a, data.omega, data.alpha])
+    T = wrench_sensitivity(x, pi)
+    X = rng.normal(size=(len(data), 6, 4))
+    gram = WhiteMotion(data.a, data.omega, data.alpha, sd).information(T, X, NOISE)
+    expected = np.zeros((4, 4))
+    for k in range(len(data)):
+        Sigma = np.diag(NOISE**2) + (T[k] * sd**2) @ T[k].T
+        expected += X[k].T @ np.linalg.inv(Sigma) @ X[k]
+    assert np.allclose(gram, expected, rtol=1e-9)
+
+
+def test_eliminating_joint_splines_is_weighting_with_their_dense_covariance(rng):
+    """The banded system against the covariance of the splines, inverted in full."""
+    _, pi = hammer_like(rng)
+    model, frame = RobotModel.from_urdf("ur10"), "tool0"
+    time = np.arange(40) * 0.01
+    q, _, _ = sines(time, 6)
+    splines = JointSplines.fit(time, q + 1e-4 * rng.normal(size=q.shape))
+    belief = SplineMotion(model, frame, splines, time)
+    motion = belief.motion()
+    T = wrench_sensitivity(motion, pi)
+    X = rng.normal(size=(len(time), 6, 3))
+    X[:, :, -1] = 0.0  # the residual carries the splines' own gradient: not compared here
+    gram = belief.information(T, X, NOISE)
+
+    basis = splines.basis
+    B = np.zeros((3, len(time), basis.size))
+    for d in range(3):
+        rows = basis.values(time, d)
+        for k, s in enumerate(basis.span_of(time)):
+            B[d, k, s : s + 6] = rows[k]
+    span, jerk = basis.jerk_rows
+    J = np.zeros((len(span), basis.size))
+    for k, s in enumerate(span):
+        J[k, s : s + 6] = jerk[k]
+    S = frame_motion_sensitivity(model, frame, *splines.at(time))
+    G = np.einsum("kif,kfjd->kijd", T, S)
+    Sigma = np.kron(np.eye(len(time)), np.diag(NOISE**2))
+    for j in range(6):
+        H = B[0].T @ B[0] / splines.encoder_sd[j] ** 2 + J.T @ J / splines.jerk_density[j]
+        U = np.einsum("kid,dkb->kib", G[:, :, j], B).reshape(-1, basis.size)
+        Sigma += U @ np.linalg.solve(H, U.T)
+    W = X.reshape(-1, 3)
+    expected = W.T @ np.linalg.solve(Sigma, W)
+    assert np.allclose(gram[:2, :2], expected[:2, :2], rtol=1e-5)
+
+
+def test_white_noise_is_told_from_the_motion(rng):
+    _, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, seconds=5.0)
+    assert np.allclose(white_noise_sd(data.wrench), NOISE, rtol=0.1)
+    steps = data.wrench + 5.0 * (np.arange(len(data)) // 50 % 2)[:, None]
+    assert np.allclose(white_noise_sd(steps), NOISE, rtol=0.15)
+
+
+def test_error_bars_cover_the_truth_with_an_imperfect_sensor(rng):
+    """Bias, delay, gain and crosstalk drawn from the sensor model, 40 objects."""
+    sensor = SensorModel()
+    unit = np.repeat([1.0, sensor.crosstalk_length], 3)
+    squares = []
+    for _ in range(40):
+        shape, pi = hammer_like(rng)
+        data = swinging(pi, rng)
+        delayed = np.stack(
+            [np.interp(data.time - 0.005, data.time, column) for column in data.wrench.T], axis=1
+        )
+        gain = np.eye(6) + sensor.gain * rng.normal(size=(6, 6)) * unit[:, None] / unit
+        bias = np.repeat(sensor.bias, 3) * rng.normal(size=6)
+        wrench = delayed @ gain.T + bias + NOISE * rng.normal(size=delayed.shape)
+        seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity).select(
+            slice(2, None)
+        )
+        payload = summarise_payload(PayloadMAP(shape).fit(seen))
+        mass, com, inertia = mass_com_inertia_from_pi(pi)
+        error = np.array(
+            [payload.mass - mass, *(payload.com - com), *np.diag(payload.inertia - inertia)]
+        )
+        squares.append(error**2 / np.diag(payload.covariance)[[0, 1, 2, 3, 4, 6, 9]])
+    assert 0.3 < np.mean(squares) < 2.0
+
+
+def test_ignoring_the_sensors_errors_is_overconfident(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng)
+    biased = data.wrench + [0.3, -0.2, 0.3, 0.01, 0.0, -0.01] + NOISE * rng.normal(size=(150, 6))
+    seen = PayloadData(data.time, biased, data.a, data.omega, data.alpha, data.gravity)
+    errors = []
+    for sensor in (SensorModel(), CALIBRATED_SENSOR):
+        estimate = PayloadMAP(shape, sensor=sensor).fit(seen)
+        errors.append(abs(estimate.values[0] - pi[0]) / estimate.standard_deviations[0])
+    assert errors[0] < 3.0 < errors[1]
+
+
+def test_a_wrong_gravity_direction_is_noted_and_widens_the_error_bars(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    tilt = Rotation.from_euler("x", 40, degrees=True)
+    gravity = tilt.apply(np.array(data.gravity))
+    a = data.a + data.gravity - gravity
+    wrong = PayloadData(data.time, data.wrench, a, data.omega, data.alpha, gravity)
+    for estimator in (PayloadMAP(shape), RunningMAP(shape)):
+        good, bad = estimator.fit(data), estimator.fit(wrong)
+        assert not good.notes
+        assert any("gravity" in note for note in bad.notes)
+        assert bad.standard_deviations[0] > good.standard_deviations[0]
+
+
+def test_at_rest_the_inertia_is_prior_dominated(rng):
+    shape, pi = hammer_like(rng)
+    estimate = PayloadMAP(shape).fit(swinging(pi, rng, noise=True, speed=0.0))
+    assert [v.value for v in estimate.verdicts[4:]] == ["prior-dominated"] * 6
+    fast = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(swinging(pi, rng, noise=True, speed=3.0))
+    assert [fast.verdicts[i].value for i in (4, 6, 9)] == ["identifiable"] * 3
+
+
+def test_the_wrench_corrects_noisy_accelerations(rng):
+    """Least squares attenuates the inertia by such noise; motion and payload together don't."""
+    shape, pi = hammer_like(rng)
+    exact = swinging(pi, rng, speed=2.0, noise=True, seconds=3.0)
+    sd = np.repeat([0.05, 0.0, 1.5], 3)
+    noise = sd * rng.normal(size=(len(exact), 9))
+    data = PayloadData(
+        exact.time,
+        exact.wrench,
+        exact.a + noise[:, :3],
+        exact.omega,
+        exact.alpha + noise[:, 6:],
+        exact.gravity,
+    )
+    belief = WhiteMotion(data.a, data.omega, data.alpha, sd)
+    together = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    apart = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data)
+    diagonal = [4, 6, 9]
+
+    def error(estimate):
+        return np.abs(estimate.values - pi)[diagonal] / pi[diagonal]
+
+    assert np.mean(error(together)) < 0.5 * np.mean(error(apart))
+    corrected = belief.motion()[:, 6:] - exact.alpha
+    assert np.std(corrected) < 0.7 * np.std(noise[:, 6:])
+
+
+def test_covariance_of_filtered_motion_matches_its_errors(rng):
+    model, frame = RobotModel.from_urdf("ur10"), "tool0"
+    time = np.arange(300) * 0.01
+    q, v, a = sines(time, 6)
+    stream = JointStream(
+        model.joint_names, (time * 1e9).astype(np.int64), q + 1e-4 * rng.normal(size=q.shape)
+    )
+    filtered, _ = filter_joints(stream)
+    truth = model.frame_motion(frame, q, v, a)
+    seen = model.frame_motion(frame, filtered.q, filtered.v, filtered.a)
+    covariance = filtered_motion_covariance(model, frame, filtered)
+    error = np.hstack([seen.a - truth.a, seen.omega - truth.omega, seen.alpha - truth.alpha])
+    ratio = error**2 / np.diagonal(covariance, axis1=1, axis2=2)
+    assert 0.2 < np.mean(ratio[100:]) < 3.0
+
+
+def test_an_open_contrast_leans_to_the_one_that_explains_the_data(rng):
+    shape, _ = hammer_like(rng)
+    even = shape.homogeneous(1.2)
+    R = np.diag([1e3, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4, 1e4])
+    pi, covariance, spread = UnknownContrast(shape).posterior(R, R @ even)
+    assert np.allclose(pi, even, rtol=1e-4, atol=1e-6)
+    assert np.all(np.diag(covariance) < np.diag(spread))
