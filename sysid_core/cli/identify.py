@@ -32,6 +32,9 @@ def identify(
     columns: Annotated[
         Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
     ] = None,
+    loops: Annotated[
+        str, typer.Option(help="YAML of closed loops (or own-leg); efforts must be torques.")
+    ] = "",
     validate: Annotated[
         list[Path] | None, typer.Option(help="Runs that aren't fitted; may be repeated.")
     ] = None,
@@ -84,6 +87,23 @@ def identify(
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
 
+    if loops:
+        from sysid_core.cli.identify_loops import identify_closed_chain
+
+        free = [name for name in fix or [] if name != "inertials"]
+        identify_closed_chain(
+            recordings,
+            loops=loops,
+            robot=robot,
+            out=out,
+            columns=None if columns is None else ColumnMap.load(columns),
+            validate=validate or [],
+            estimator=estimator_from(method, free, prior_weight),
+            inertials="inertials" not in (fix or []),
+            effort_kind=effort_kind,
+            json_path=json_path,
+        )
+        return
     model = RobotModel.from_urdf(robot)
     for warning in model.warnings:
         errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.constrained_equations import (
@@ -22,7 +23,12 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.identification import Estimator
 from sysid_core.estimation.least_squares import Weighting
 from sysid_core.estimation.physical_arm import PhysicalArm
-from sysid_core.robot import DRIVE_NAMES, ClosedChain, is_physically_consistent
+from sysid_core.robot import (
+    DRIVE_NAMES,
+    ClosedChain,
+    inertial_parameter_names,
+    is_physically_consistent,
+)
 from sysid_core.signals import Recording
 
 
@@ -95,30 +101,51 @@ def identified_chain(chain: ClosedChain, estimate: Estimate) -> ClosedChain:
     """The chain with the values of an estimate; what it doesn't hold keeps the chain's.
 
     Raises:
-        EstimationError: The estimate has nothing of this chain.
+        EstimationError: The estimate has nothing of this chain, or base parameters only.
     """
-    values = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
-    joints = [name for name in chain.model.joint_names if f"{name}.{DRIVE_NAMES[0]}" in values]
+    return chain_with_parameters(chain, estimate.names, estimate.values)
+
+
+def chain_with_parameters(
+    chain: ClosedChain, names: Sequence[str], values: ArrayLike
+) -> ClosedChain:
+    """The chain with drives `joint.F_c` … and, where all are there, masses `link.m` ….
+
+    Args:
+        chain: The mechanism; what isn't named keeps its values.
+        names: Shape (p,).
+        values: Shape (p,).
+
+    Raises:
+        EstimationError: Nothing of this chain is named, or not all parameters of its bodies.
+    """
+    by_name = dict(zip(names, np.asarray(values, dtype=float).tolist(), strict=True))
+    joints = [name for name in chain.model.joint_names if f"{name}.{DRIVE_NAMES[0]}" in by_name]
     found = {
         joint: replace(
             drive,
             gear_ratio=chain.drive(joint).gear_ratio,
             torque_limit=chain.drive(joint).torque_limit,
         )
-        for joint, drive in drives_from_values(joints, values).items()
+        for joint, drive in drives_from_values(joints, by_name).items()
     }
-    bodies = chain.model.body_names
-    has_inertials = all(f"{body}.m" in values for body in bodies)
-    if not found and not has_inertials:
+    inertial = inertial_parameter_names(chain.model)
+    known = [name for name in inertial if name in by_name]
+    if not found and not known:
         raise EstimationError(
             f"The estimate has neither drives nor masses of '{chain.name}'.",
             remedy="Give the estimate of this robot, with full parameters.",
         )
-    out = chain.with_drives(found)
-    if has_inertials:
-        out = out.with_model(
-            chain.model.with_pi(estimate.values[: 10 * len(bodies)].reshape(-1, 10))
+    if known and len(known) < len(inertial):
+        raise EstimationError(
+            f"The estimate holds {len(known)} of {len(inertial)} inertial parameters: base"
+            " parameters, not a model.",
+            remedy="Identify with --method lmi, or complete them with `full_parameters`.",
         )
+    out = chain.with_drives(found)
+    if known:
+        pi = np.array([by_name[name] for name in inertial]).reshape(-1, 10)
+        out = out.with_model(chain.model.with_pi(pi))
     return out
 
 

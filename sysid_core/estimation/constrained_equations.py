@@ -180,15 +180,18 @@ class ConstrainedEquations:
         equations = self
         for _ in range(rounds):
             change, sd = _delay(equations.regression(inertials=inertials, rate=True))
-            late = equations.delay + change
-            moved = tuple(
-                replace(stretch, effort=_shifted(stretch.effort, stretch.rate_hz, change))
-                for stretch in equations.stretches
-            )
-            equations = replace(equations, stretches=moved, delay=late, delay_sd=sd)
+            equations = replace(equations.delayed_by(change), delay_sd=sd)
             if abs(change) < 1e-3:  # first order is exact enough: the rest is below a microsecond
                 break
         return equations
+
+    def delayed_by(self, delay: float) -> ConstrainedEquations:
+        """The same with a known (further) delay of the torques taken out [s]."""
+        moved = tuple(
+            replace(stretch, effort=_shifted(stretch.effort, stretch.rate_hz, delay))
+            for stretch in self.stretches
+        )
+        return replace(self, stretches=moved, delay=self.delay + delay)
 
     def regression(self, *, inertials: bool, rate: bool = False) -> Regression:
         """Filtered, trimmed and decimated equations.

@@ -74,7 +74,7 @@ class ConstrainedStudyConfig:
     duration: float = 15.0
     held_out: float = 15.7
     speeds: tuple[float, ...] = (1.8, 3.0, 5.0)
-    tracking_duration: float = 8.0
+    tracking_duration: float = 6.0
     spread: float = 2.0
     offset: float = 0.5
     noise: JointSensorNoise = field(default_factory=JointSensorNoise)

@@ -1,0 +1,123 @@
+"""`sysid identify … --loops FILE`: a closed chain from recordings of its driven joints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysid_core.cli.app import console, errors
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import Estimator
+    from sysid_core.signals import ColumnMap
+
+
+def identify_closed_chain(
+    recordings: list[Path],
+    *,
+    loops: str,
+    robot: str,
+    out: Path,
+    columns: ColumnMap | None,
+    validate: list[Path],
+    estimator: Estimator,
+    inertials: bool,
+    effort_kind: str,
+    json_path: str,
+) -> None:
+    """Identify, validate, and write estimate.yaml, result.json and report.html.
+
+    Args:
+        recordings: Tables or bags.
+        loops: Loops file, or a reference robot with loops.
+        robot: URDF.
+        out: Folder of the results.
+        columns: For tables.
+        validate: Runs that aren't fitted.
+        estimator: Of the whole-robot kind.
+        inertials: Whether the inertial parameters are estimated, too.
+        effort_kind: What the efforts of a bag mean, where it doesn't say.
+        json_path: Copy of result.json; - prints it.
+    """
+    from sysid_core.cli.recordings import load_recording
+    from sysid_core.estimation import (
+        ConstrainedEquations,
+        chain_with_parameters,
+        full_parameters,
+        identify_constrained_equations,
+    )
+    from sysid_core.report import constrained_identification_report
+    from sysid_core.robot import load_closed_chain
+    from sysid_core.validation import judge, torque_errors
+
+    chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
+    with errors.status("reading recordings") as status:
+        runs = [load_recording(path, columns, effort_kind) for path in recordings]
+        others = [load_recording(path, columns, effort_kind) for path in validate]
+        status.update(f"closing the loops of {chain.name}")
+        equations = ConstrainedEquations.build(chain, runs).without_delay(inertials=inertials)
+        status.update("identifying")
+        estimate = identify_constrained_equations(
+            equations, inertials=inertials, estimator=estimator
+        )
+        regression = equations.regression(inertials=inertials)
+        model = chain_with_parameters(
+            chain, regression.names, full_parameters(regression, estimate, estimator.fixed)
+        )
+        status.update("predicting torques")
+        tables = {"fitted": (torque_errors(equations, model), torque_errors(equations, chain))}
+        for path, run in zip(validate, others, strict=True):
+            trial = ConstrainedEquations.build(chain, [run]).delayed_by(equations.delay)
+            tables[f"not fitted: {path.name}"] = (
+                torque_errors(trial, model),
+                torque_errors(trial, chain),
+            )
+        comparisons = {
+            label: tuple({joint: e.rms for joint, e in errors_.items()} for errors_ in pair)
+            for label, pair in tables.items()
+            if label != "fitted"
+        }
+        judgement = (
+            judge(estimate, {k: (a, b) for k, (a, b) in comparisons.items()})
+            if comparisons
+            else None
+        )
+        out.mkdir(parents=True, exist_ok=True)
+        estimate.save(out / "estimate.yaml")
+        constrained_identification_report(chain, estimate, tables, judgement).save(
+            out / "report.html"
+        )
+    result = {
+        "schema": "robot_sysid/constrained_identification/1",
+        "robot": chain.name,
+        "method": estimate.method,
+        "rank": estimate.rank,
+        "structural_rank": estimate.structural_rank,
+        "physically_consistent": estimate.physically_consistent,
+        "delay_s": equations.delay,
+        "torque_rms": {
+            label: {
+                joint: {"identified": new[joint].rms, "nominal": old[joint].rms}
+                for joint in chain.actuated
+            }
+            for label, (new, old) in tables.items()
+        },
+        "verdict": None if judgement is None else judgement.text,
+        "doubts": list(estimate.certify()),
+        "notes": list(estimate.notes),
+    }
+    text = json.dumps(result, indent=2) + "\n"
+    (out / "result.json").write_text(text, encoding="utf-8")
+    if json_path == "-":
+        sys.stdout.write(text)
+        return
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    for label, (new, old) in tables.items():
+        shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
+        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
+    for note in (*estimate.certify(), *estimate.notes):
+        console.print(f"· {note}", highlight=False, soft_wrap=True)
+    console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)

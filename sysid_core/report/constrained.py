@@ -1,0 +1,85 @@
+"""The page of a closed-chain identification."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sysid_core.estimation import Estimate
+from sysid_core.report.html import Report
+from sysid_core.robot import ClosedChain
+from sysid_core.validation import Judgement, TorqueError
+
+
+def constrained_identification_report(
+    chain: ClosedChain,
+    estimate: Estimate,
+    runs: Mapping[str, tuple[Mapping[str, TorqueError], Mapping[str, TorqueError]]],
+    judgement: Judgement | None = None,
+) -> Report:
+    """Values, doubts, and torques of every run predicted by the identified and the nominal model.
+
+    Args:
+        chain: The nominal mechanism.
+        estimate: What was identified.
+        runs: Label to (identified, nominal) torque errors of every joint.
+        judgement: Of runs that weren't fitted.
+    """
+    report = Report(
+        f"Closed chain identified: {chain.name}",
+        f"{estimate.method}, {estimate.n_samples} samples, rank {estimate.rank} of"
+        f" {estimate.structural_rank}",
+    )
+    doubts = estimate.certify()
+    report.verdict(not doubts, " ".join(doubts) or "The data show everything that can be seen.")
+    if judgement is not None:
+        report.verdict(not judgement.failures, judgement.text)
+    report.bullets(estimate.notes)
+    report.heading("Torque prediction")
+    for label, (identified, nominal) in runs.items():
+        report.table(
+            (
+                "joint",
+                "RMS [N m]",
+                "nominal",
+                "RMS above 0.05 rad/s",
+                "nominal",
+                "R²",
+                "nominal",
+            ),
+            [
+                (
+                    joint,
+                    identified[joint].rms,
+                    nominal[joint].rms,
+                    identified[joint].rms_moving,
+                    nominal[joint].rms_moving,
+                    identified[joint].r2,
+                    nominal[joint].r2,
+                )
+                for joint in chain.actuated
+            ],
+            label,
+        )
+    report.heading("Parameters")
+    nominal_values = {
+        f"{joint}.{symbol}": value
+        for joint in chain.model.joint_names
+        for symbol, value in zip(
+            ("F_c", "F_v", "I_a", "beta"), chain.drive(joint).values, strict=True
+        )
+    }
+    report.table(
+        ("parameter", "value", "sd", "nominal", "unit", "verdict"),
+        [
+            (name, float(value), float(sd), nominal_values.get(name), unit, verdict.value)
+            for name, value, sd, unit, verdict in zip(
+                estimate.names,
+                estimate.values,
+                estimate.standard_deviations,
+                estimate.units,
+                estimate.verdicts,
+                strict=True,
+            )
+        ],
+    )
+    return report
