@@ -1,4 +1,4 @@
-"""Time of the structural analysis against the number of bodies, and against a sampled regressor.
+"""CPU time of the structural analysis against the number of bodies, and against a sampled regressor.
 
 Run: python benchmarks/identifiability.py [--sampled-up-to N]
 """
@@ -6,8 +6,12 @@ Run: python benchmarks/identifiability.py [--sampled-up-to N]
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from collections.abc import Callable
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU time is that of one core
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 import pinocchio as pin
@@ -33,26 +37,26 @@ def chain(n: int, planar: bool) -> RobotModel:
 
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:
-    """Shortest of several runs [ms]: other load on the machine only ever adds."""
+    """Least CPU time of several runs [ms]: other load on the machine only ever adds."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        start = time.process_time()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     return 1e3 * min(times)
 
 
 def sampled(model: RobotModel) -> tuple[float, int, float]:
     """Time [ms], rank and gap of a sampled regressor reduced by QR."""
     rng = np.random.default_rng(0)
-    start = time.perf_counter()
+    start = time.process_time()
     K = 30 * model.n_bodies // model.nv + 10
     q, v, a = rng.uniform(-2, 2, (3, K, model.nv))
     Y = joint_torque_regressor(model, q, v, a).reshape(-1, 10 * model.n_bodies)
     scale = np.linalg.norm(Y, axis=0)
     seen = scale > 1e-12 * scale.max()
     s = np.linalg.svd(np.linalg.qr(Y[:, seen] / scale[seen], mode="r"), compute_uv=False)
-    elapsed = 1e3 * (time.perf_counter() - start)
+    elapsed = 1e3 * (time.process_time() - start)
     rank = structural_identifiability(model).n_base
     return elapsed, rank, float(s[rank - 1] / s[rank]) if rank < len(s) else np.inf
 

@@ -34,10 +34,10 @@ _KINDS = {
 }
 
 
-def joint_type(model: RobotModel, joint_id: int) -> str:
-    """Name of a joint's type as people use it, such as "revolute"."""
-    name = model.pin_model.joints[joint_id].shortname()
-    return _KINDS.get(name, name.removeprefix("JointModel").lower())
+def joint_types(model: RobotModel) -> list[str]:
+    """Names of the joints' types as people use them, such as "revolute"."""
+    names = [joint.shortname() for joint in model.pin_model.joints][1:]
+    return [_KINDS.get(name, name.removeprefix("JointModel").lower()) for name in names]
 
 
 @functools.cache
@@ -48,8 +48,8 @@ def _unit_mode(k: int) -> Array:
     return mode
 
 
-def joint_steps(model: RobotModel, joint_id: int) -> list[tuple[Array | None, Array]]:
-    r"""A joint as a sequence of steps with constant free modes.
+def joint_steps(model: RobotModel) -> list[list[tuple[Array | None, Array]]]:
+    r"""Every joint as a sequence of steps with constant free modes.
 
     Nearly every joint is one step. A universal or composite joint is several, with massless
     bodies between them. Spherical joints in Euler angles reach every rotation, so that their
@@ -57,16 +57,16 @@ def joint_steps(model: RobotModel, joint_id: int) -> list[tuple[Array | None, Ar
 
     Args:
         model: The robot.
-        joint_id: Pinocchio's index of the joint.
 
     Returns:
-        For every step the pose of its frame in the frame before (None: the same) and its free
-        modes [v; omega], shape (n_modes, 6).
+        For every joint, and every step of it, the pose of the step's frame in the frame before
+        (None: the same) and its free modes [v; omega], shape (n_modes, 6).
 
     Raises:
-        IdentifiabilityError: The joint's free modes depend on its position in another way.
+        IdentifiabilityError: A joint's free modes depend on its position in another way.
     """
-    return _steps(model.pin_model.joints[joint_id], model.pin_model.names[joint_id])
+    joints, names = model.pin_model.joints, model.pin_model.names
+    return [_steps(joint, name) for joint, name in list(zip(joints, names, strict=True))[1:]]
 
 
 def _steps(joint: pin.JointModel, name: str) -> list[tuple[Array | None, Array]]:

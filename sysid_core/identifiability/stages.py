@@ -173,7 +173,7 @@ class _Joints:
         self.parents = [int(p) - 1 for p in pin_model.parents][1:]
         poses = np.array([M.homogeneous for M in pin_model.jointPlacements][1:])
         self.rotations = poses[:, :3, :3].copy()
-        sequences = [joint_steps(model, j + 1) for j in range(model.n_bodies)]
+        sequences = joint_steps(model)
         for group in groups:
             for j, _, offset in group.joints:
                 if offset:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.answer import BodyIdentifiability, Identifiability
 from sysid_core.identifiability.doubts import doubts_in_words, listed, mimic_in_words
-from sysid_core.identifiability.joint_steps import joint_type
+from sysid_core.identifiability.joint_steps import joint_types
 from sysid_core.identifiability.rounded_angles import with_exact_angles
 from sysid_core.identifiability.rpna import StageResult, recursive_parameter_nullspace
 from sysid_core.identifiability.stages import Layout, Mimic, build_layout
@@ -114,13 +114,13 @@ def _assemble(
         array.setflags(write=False)
     dim_transfer = 10 - is_base[: 10 * n].reshape(n, 10).sum(axis=1)
     parents = [int(p) - 1 for p in model.pin_model.parents][1:]
-    names = model.body_names
+    names, types = model.body_names, joint_types(model)
     dimensions = tuple(
         BodyIdentifiability(
             names[i],
             names[parents[i]] if parents[i] >= 0 else "world",
             joint,
-            joint_type(model, i + 1),
+            types[i],
             int(dim_v[i]),
             int(dim_k[i]),
             int(dim_transfer[i]),

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg.lapack import dgesdd
+from scipy.linalg.lapack import dgesdd, dgesv
 
 from sysid_core.robot import Array
 
@@ -128,25 +128,42 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
         E: Basis with `E[dependent] = 1` (identity), shape (n, d).
     """
     d = Z.shape[1]
+    dependent: list[int] = []
     # Rows that hardly differ from those already taken are passed over as long as others do.
     for tolerance in (1e-4, 1e-7, 1e-10, 0.0):
-        Q = np.zeros((d, d))
-        dependent: list[int] = []
-        for j in order[::-1]:
-            k = len(dependent)
-            if k == d:
-                break
-            rest = Z[j]
-            if k:
-                rest = rest - (Q[:k] @ rest) @ Q[:k]
-                rest = rest - (Q[:k] @ rest) @ Q[:k]
-            norm = math.sqrt(rest @ rest)
-            if norm > tolerance:
-                Q[k] = rest / norm
-                dependent.append(int(j))
+        dependent = _independent_rows(Z, order[::-1].tolist(), tolerance)
         if len(dependent) == d:
             break
-    E = Z @ np.linalg.inv(Z[dependent]) if d else Z
-    E[np.abs(E) < 1e-11] = 0.0
-    E[dependent] = np.eye(d)
+    E = Z.copy()
+    if d:
+        *_, columns, singular = dgesv(Z[dependent].T, Z.T)
+        E = columns.T if singular == 0 else Z @ np.linalg.pinv(Z[dependent])
+        E[np.abs(E) < 1e-11] = 0.0
+        E[dependent] = np.eye(d)
     return np.array(dependent, dtype=np.intp), E
+
+
+def _independent_rows(Z: Array, order: Sequence[int], tolerance: float) -> list[int]:
+    """The first rows, in the given order, that leave the span of those before (Gram-Schmidt)."""
+    d = Z.shape[1]
+    squares = np.einsum("ij,ij->i", Z, Z).tolist()
+    Q = np.zeros((d, d))
+    taken: list[int] = []
+    for j in order:
+        k = len(taken)
+        if k == d:
+            break
+        rest, square = Z[j], squares[j]
+        # Once more wherever much was taken away: what is left would be rounding.
+        for _ in range(2 if k else 0):
+            if square <= tolerance**2:
+                break
+            before = square
+            rest = rest - (Q[:k] @ rest) @ Q[:k]
+            square = float(rest @ rest)
+            if square > 0.5 * before:
+                break
+        if square > tolerance**2:
+            Q[k] = rest / math.sqrt(square)
+            taken.append(j)
+    return taken
