@@ -19,8 +19,8 @@ from sysid_core.robot import Array, RobotModel
 
 CLEARANCE = 0.01  # [m], closer than this counts as contact
 ALWAYS_TOUCHING = 0.95  # pairs closer than that in this share of random postures are left out
-COARSE_HULL = 0.1  # hulls that touch without the shapes in that share of postures aren't used
 N_POSTURES = 60  # random postures that decide about it
+N_HULL_POSTURES = 300  # random postures that compare hulls with shapes
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class RobotGeometry:
         ]
         self._set_pairs(pairs)
         hits = np.zeros(len(pairs))
-        for q_pin in self._random_postures() if pairs else []:
+        for q_pin in self._random_postures(N_POSTURES) if pairs else []:
             hits += self._contacts(q_pin)
         kept = [p for p, n in zip(pairs, hits, strict=True) if n < ALWAYS_TOUCHING * N_POSTURES]
         for (i, j), n in zip(pairs, hits, strict=True):
@@ -207,14 +207,15 @@ class RobotGeometry:
         return [names for names, hit in zip(self._names, touching, strict=True) if hit]
 
     def distances(self, q: ArrayLike) -> Array:
-        """Distances between convex hulls, negative when they overlap, shape (n_hull_pairs,) [m].
+        """About how far the pairs are apart, negative when they overlap, shape (n_pairs,) [m].
 
-        Smooth, for planners; `contacts` decides. Pairs whose hulls touch where the shapes often
-        don't (a forearm bent around its wrist) are left out.
+        From their convex hulls, corrected by how deep these may overlap before the shapes touch
+        (a forearm bent around its wrist). Smooth, for planners; `contacts` decides.
         """
         if self._hulls is None:
             self._build_hulls()
-        return self._hull_distances(self.model.configuration(np.asarray(q, dtype=float)))
+        q_pin = self.model.configuration(np.asarray(q, dtype=float))
+        return self._hull_distances(q_pin) - self._hull_offset
 
     def _hull_distances(self, q_pin: Array) -> Array:
         pin.computeDistances(self.model.pin_model, self._data, self._hulls, self._hull_data, q_pin)
@@ -234,24 +235,21 @@ class RobotGeometry:
         for i, j in pairs:
             self._hulls.addCollisionPair(pin.CollisionPair(i, j))
         self._hull_data = pin.GeometryData(self._hulls)
-        wrong = np.zeros(len(pairs))
-        for q_pin in self._random_postures() if pairs else []:
-            touching = self._contacts(q_pin) > 0
-            wrong += (self._hull_distances(q_pin) < CLEARANCE) & ~touching
-        self._hulls.removeAllCollisionPairs()
-        for (i, j), n in zip(pairs, wrong, strict=True):
-            if n <= COARSE_HULL * N_POSTURES:
-                self._hulls.addCollisionPair(pin.CollisionPair(i, j))
-        self._hull_data = pin.GeometryData(self._hulls)
+        # Hulls of bent links overlap where the links don't touch: learn how far that goes.
+        offset = np.full(len(pairs), -np.inf)
+        for q_pin in self._random_postures(N_HULL_POSTURES) if pairs else []:
+            distance = self._hull_distances(q_pin)
+            offset = np.where(self._contacts(q_pin) > 0, np.maximum(offset, distance), offset)
+        self._hull_offset = np.where(np.isfinite(offset), np.minimum(offset - CLEARANCE, 0.0), 0.0)
 
-    def _random_postures(self) -> list[Array]:
+    def _random_postures(self, n: int) -> list[Array]:
         """Postures within the limits, always the same; none for a floating base."""
         if any(joint.nv > 1 for joint in self.model.pin_model.joints):
             return []
         lower, upper = self.model.position_limits
         lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
         rng = np.random.default_rng(0)
-        drawn = rng.uniform(lower, upper, size=(N_POSTURES, self.model.nv))
+        drawn = rng.uniform(lower, upper, size=(n, self.model.nv))
         return [self.model.configuration(q) for q in drawn]
 
     def extent(self, q: ArrayLike) -> tuple[Array, Array]:
