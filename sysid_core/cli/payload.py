@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console
+from sysid_core.cli.app import app, console, errors
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -54,9 +54,12 @@ def payload(
     from sysid_core.estimation import OnlinePayload, PayloadSession, replay_payload
     from sysid_core.report import Report, comparison_rows, payload_errors, payload_report
     from sysid_core.robot import RobotModel, load_shape
-    from sysid_core.signals import SensorCalibration, read_bag
+    from sysid_core.signals import SensorCalibration, read_bag, wrench_faults
 
     run = read_bag(recording)
+    for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
+        text = f"[yellow]warning:[/] {fault.text} {fault.remedy}"
+        errors.print(text, highlight=False, soft_wrap=True)
     if not robot and not run.urdf_xml:
         raise SignalError(
             f"'{recording}' holds no robot_description.", remedy="Give the URDF with --robot."

@@ -15,36 +15,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import cvxpy as cp
 import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm_prior import arm_prior, drift_precision
 from sysid_core.estimation.carried_load import (
     RANK_TOLERANCE,
     carried_by,
     require_torques,
     structural_verdicts,
 )
-from sysid_core.estimation.covariance import (
-    autocovariance,
-    correlated_information,
-    correlation_lag,
-)
 from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
-from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
+from sysid_core.estimation.nearest_consistent import nearest_consistent
 from sysid_core.estimation.payload import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.estimation.payload_prior import MIN_MASS, ball_prior
+from sysid_core.estimation.run_fit import Run, RunFit, noise_weights, solve_runs
+from sysid_core.estimation.spd import inverse, root, symmetric
 from sysid_core.robot import (
     GEARED_ARM_TERMS,
     INERTIAL_UNITS,
     Array,
     Drives,
     FrictionModel,
-    FrictionTerm,
     RobotModel,
     inertial_parameter_names,
     is_physically_consistent,
@@ -53,7 +48,6 @@ from sysid_core.robot import (
 from sysid_core.signals import JointStream
 
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
-_NO_DRIFT = (FrictionTerm.INERTIA, FrictionTerm.RIPPLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,30 +78,6 @@ class LoadedArm:
     estimate: Estimate
     joint_names: tuple[str, ...]
     extra: tuple[ExtraTorque, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class _Run:
-    """One gapless recording as equations `tau = A @ x`."""
-
-    A: Array  # (K, n, p)
-    tau: Array  # (K, n)
-    max_lag: int  # longest correlation of the residual [samples]
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """The joint solution of all runs."""
-
-    x: Array  # arm, friction, its change, payload
-    gain: Array  # inverse of the normal matrix
-    prior_precision: Array
-    mean: Array  # of the payload's prior, (10,)
-    prior: Array  # covariance of the payload's prior, (10, 10)
-    weights: Array  # of the squared residuals, (n,)
-    per_joint: Array  # each joint's part of the right-hand side, (n, p)
-    runs: list[_Run]
-    residuals: list[Array]
 
 
 class PayloadFromTorques:
@@ -205,32 +175,40 @@ class PayloadFromTorques:
         """
         if not loaded:
             raise EstimationError("There is no loaded recording.", remedy="Give at least one.")
-        fit = self._solve(loaded, unloaded, *self._arm_prior(loaded, bool(unloaded), identified))
-        scores = fit.prior_precision + sum(
-            correlated_information(run.A, residual, fit.weights, (0,), run.max_lag)
-            for run, residual in zip(fit.runs, fit.residuals, strict=True)
-        )
+        first = loaded[0].ordered(self.model.joint_names)
+        require_torques(first)
+        relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
+        known = arm_prior(self.model, self.friction, first, relative, identified)
+        fit, mean, prior = self._solve(loaded, unloaded, *known)
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
-        covariance = _symmetric(rows @ scores @ rows.T + by_gain @ by_gain.T)
+        covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
+        notes = [f"In the axes of '{self.frame}', about its origin."]
         # What the data add to the prior.
-        information = _inverse(fit.gain[-10:, -10:]) - np.linalg.inv(fit.prior)
+        information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         if self.density is None:
-            pi, notes = self._consistent(fit.x[-10:], covariance)
+            pi = fit.x[-10:]
+            if not bool(is_physically_consistent(pi)):
+                pi = nearest_consistent(pi, covariance, self.size)
+                notes.append(
+                    "The plain estimate was not physically consistent: this is the nearest one"
+                    " that is."
+                )
         else:
-            score = information @ fit.x[-10:] + np.linalg.solve(fit.prior, fit.x[-10:] - fit.mean)
-            R = _root(information)
+            score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
+            R = root(information)
             masses = self.density.most_likely_masses(R, np.linalg.lstsq(R.T, score, rcond=1e-9)[0])
-            pi, notes = self.density.cells.parameters_per_mass @ masses, ()
+            pi = self.density.cells.parameters_per_mass @ masses
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
-            notes += ("The mass is less than three standard deviations: it may well be nothing.",)
+            notes.append("The mass is less than three standard deviations: it may well be nothing.")
         structural_rank, shown = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
             seen if can is Verdict.IDENTIFIABLE else can
-            for seen, can in zip(verdicts_from_prior(covariance, fit.prior), shown, strict=True)
+            for seen, can in zip(verdicts_from_prior(covariance, prior), shown, strict=True)
         )
-        loaded_residual = np.concatenate(fit.residuals[len(unloaded) :])
-        factor = np.linalg.cholesky(fit.prior)
+        loaded_runs = fit.runs[len(unloaded) :]
+        residual = np.concatenate([run.residual(fit.x) for run in loaded_runs])
+        factor = np.linalg.cholesky(prior)
         added = np.linalg.eigvalsh(factor.T @ information @ factor)
         gained = added[added > RANK_TOLERANCE]
         estimate = Estimate(
@@ -244,7 +222,7 @@ class PayloadFromTorques:
             residual_rms=dict(
                 zip(
                     self.model.joint_names,
-                    np.sqrt(np.mean(loaded_residual**2, axis=0)).tolist(),
+                    np.sqrt(np.mean(residual**2, axis=0)).tolist(),
                     strict=True,
                 )
             ),
@@ -256,7 +234,7 @@ class PayloadFromTorques:
             robot=self.model.name,
             urdf_hash=self.model.urdf_hash,
             source=source,
-            notes=(f"In the axes of '{self.frame}', about its origin.", *notes),
+            notes=tuple(notes),
         )
         extra = tuple(
             ExtraTorque(
@@ -264,7 +242,7 @@ class PayloadFromTorques:
                 run.tau - run.A[:, :, :-10] @ fit.x[:-10],
                 run.A[:, :, -10:] @ pi,
             )
-            for stream, run in zip(loaded, fit.runs[len(unloaded) :], strict=True)
+            for stream, run in zip(loaded, loaded_runs, strict=True)
         )
         return LoadedArm(estimate, self.model.joint_names, extra)
 
@@ -272,40 +250,30 @@ class PayloadFromTorques:
 
     def _solve(
         self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
-    ) -> _Fit:
+    ) -> tuple[RunFit, Array, Array]:
         """Noise levels, load-dependent friction and the prior's scale follow from pass to pass."""
         n_arm, n_drift = len(x0), len(self.friction.names)
         x = np.concatenate([x0, np.zeros(n_drift), np.eye(10)[0]])  # a kilogram to start from
-        weights: Array = np.zeros(0)
+        fit: RunFit | None = None
         for _ in range(_PASSES):
             runs = [self._run(s, x, with_load=False) for s in unloaded]
             runs += [self._run(s, x, with_load=True) for s in loaded]
-            signal = _mean_square([run.tau for run in runs])
-            noise = signal
-            if len(weights):
-                residuals = [run.tau - run.A @ x for run in runs]
-                noise = _mean_square(residuals) * _correlation(runs, residuals)
-            # No torque is measured to better than 1e-4; beyond, only rounding would be weighted.
-            weights = 1.0 / np.maximum(noise, 1e-8 * np.maximum(signal, 1e-6 * signal.max()))
+            weights = noise_weights(runs, None if fit is None else x)
             prior_mean, prior = self._payload_prior(x[-10:])
-            precision = scipy.linalg.block_diag(
-                np.linalg.inv(P0), self._drift_prior(x[:n_arm], P0), np.linalg.inv(prior)
+            drift = drift_precision(
+                self.friction,
+                x[n_arm - n_drift : n_arm],
+                np.sqrt(np.diag(P0)[-n_drift:]),
+                self.friction_drift,
             )
-            H = precision + sum(
-                np.einsum("kji,j,kjl->il", run.A, weights, run.A, optimize=True) for run in runs
-            )
-            per_joint = weights[:, None] * sum(
-                np.einsum("kji,kj->ji", run.A, run.tau) for run in runs
-            )
-            gain = _inverse(H)
+            precision = scipy.linalg.block_diag(np.linalg.inv(P0), drift, np.linalg.inv(prior))
             mean = np.concatenate([x0, np.zeros(n_drift), prior_mean])
-            right = precision @ mean + per_joint.sum(axis=0)
-            x = gain @ right
-            x = x + gain @ (right - H @ x)
-        residuals = [run.tau - run.A @ x for run in runs]
-        return _Fit(x, gain, precision, prior_mean, prior, weights, per_joint, runs, residuals)
+            fit = solve_runs(runs, weights, mean, precision)
+            x = fit.x
+        assert fit is not None  # _PASSES > 0
+        return fit, prior_mean, prior
 
-    def _run(self, stream: JointStream, x: Array, with_load: bool) -> _Run:
+    def _run(self, stream: JointStream, x: Array, with_load: bool) -> Run:
         stream = stream.ordered(self.model.joint_names)
         require_torques(stream)
         q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
@@ -318,59 +286,13 @@ class PayloadFromTorques:
             Y_L = np.zeros_like(Y_L)
         drift = Phi if with_load else np.zeros_like(Phi)
         period = float(np.median(np.diff(stream.time)))
-        return _Run(
+        return Run(
             A=np.concatenate([Y, Phi, drift, Y_L], axis=2),
             tau=np.asarray(stream.effort),
             max_lag=max(1, round(self.correlation_s / period)),
         )
 
     # ---- what is known beforehand
-
-    def _arm_prior(
-        self, loaded: Sequence[JointStream], has_unloaded: bool, identified: Estimate | None
-    ) -> tuple[Array, Array]:
-        """Mean and covariance of the arm's parameters."""
-        stream = loaded[0].ordered(self.model.joint_names)
-        require_torques(stream)
-        q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
-        tau = np.asarray(stream.effort)
-        relative = self.link_sd if self.link_sd is not None else (1.0 if has_unloaded else 0.2)
-        Phi = self.friction.regressor(q, v, a, tau)
-        mean = np.concatenate([self.model.pi.ravel(), np.zeros(Phi.shape[2])])
-        sd = np.concatenate([relative * inertial_scale(self.model), friction_scale(Phi, tau)])
-        covariance = np.diag(sd**2)
-        if identified is None:
-            return mean, covariance
-        foreign = [name for name in identified.names if name not in self.arm_names]
-        inertial = set(inertial_parameter_names(self.model))
-        if foreign or not inertial <= set(identified.names) or not identified.consistent:
-            raise EstimationError(
-                f"The estimate '{identified.method}' doesn't hold the arm's full parameters"
-                f"{f' (unknown here: {foreign[:3]} …)' if foreign else ''}.",
-                remedy="Identify the unloaded arm with a physically consistent method of full"
-                " parameters and the same friction terms.",
-                foreign=foreign,
-            )
-        k = [self.arm_names.index(name) for name in identified.names]
-        mean[k] = identified.values
-        # Directions that no data showed keep at most the natural spread.
-        root = _root(identified.covariance)
-        known = _inverse(root.T @ root + 1e-12 * covariance[np.ix_(k, k)])
-        precision = np.diag(1.0 / sd**2)
-        precision[np.ix_(k, k)] = known + np.diag(1.0 / sd[k] ** 2)
-        return mean, _inverse(precision)
-
-    def _drift_prior(self, x: Array, P0: Array) -> Array:
-        """Precision of the change of friction between the runs, from the size of friction."""
-        n = len(self.friction.names)
-        size = np.maximum(np.abs(x[-n:]), 0.02 * np.sqrt(np.diag(P0)[-n:]))
-        fixed = {symbol for term in _NO_DRIFT for symbol in term.symbols}
-        sd = np.where(
-            [name.rsplit(".", 1)[1] in fixed for name in self.friction.names],
-            1e-6 * size,
-            self.friction_drift * size,
-        )
-        return np.diag(1.0 / sd**2)
 
     def _payload_prior(self, pi: Array) -> tuple[Array, Array]:
         """Mean and covariance of the payload, given roughly what it is."""
@@ -382,57 +304,3 @@ class PayloadFromTorques:
             # The mass itself is left to the data.
             return even, spread + 25.0 * np.outer(even, even) + 1e-9 * np.diag(np.diag(spread))
         return ball_prior(pi, self.reach, self.size)
-
-    # ---- the result
-
-    def _consistent(self, pi: Array, covariance: Array) -> tuple[Array, tuple[str, ...]]:
-        """The consistent payload nearest to the estimate, in the metric of its covariance."""
-        if bool(is_physically_consistent(pi)):
-            return pi, ()
-        sd = np.sqrt(np.diag(covariance))
-        x = cp.Variable(10)  # in standard deviations
-        root = np.linalg.cholesky(_inverse(covariance / np.outer(sd, sd)))
-        mass_scale = max(abs(float(pi[0])), float(sd[0]), 1e-6)
-        P = pseudo_inertia_expression(cp.multiply(sd / mass_scale, x), length=self.size)
-        problem = cp.Problem(
-            cp.Minimize(cp.sum_squares(root.T @ (x - pi / sd))), [P >> 1e-7 * np.eye(4)]
-        )
-        solve_convex(problem, "the consistent payload")
-        return sd * np.asarray(x.value), (
-            "The plain estimate was not physically consistent: this is the nearest consistent one.",
-        )
-
-
-def _mean_square(values: Sequence[Array]) -> Array:
-    return np.asarray(np.mean(np.concatenate(values) ** 2, axis=0))
-
-
-def _correlation(runs: Sequence[_Run], residuals: Sequence[Array]) -> Array:
-    """Samples that count as one, for each joint."""
-    factors = []
-    for run, residual in zip(runs, residuals, strict=True):
-        for column in residual.T:
-            gamma = autocovariance(column, (0,), min(run.max_lag, len(column) // 4))
-            tail = gamma[1 : correlation_lag(gamma) + 1].sum() / max(gamma[0], 1e-300)
-            factors.append(max(1.0, 1.0 + 2.0 * float(tail)))
-    weights = [len(run.tau) for run in runs]
-    return np.asarray(np.average(np.reshape(factors, (len(runs), -1)), axis=0, weights=weights))
-
-
-def _symmetric(M: Array) -> Array:
-    return 0.5 * (M + M.T)
-
-
-def _root(M: Array) -> Array:
-    """R with `R^T R` the nearest positive semi-definite matrix, scaled to its own diagonal."""
-    scale = np.sqrt(np.maximum(np.diag(M), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(_symmetric(M / np.outer(scale, scale)))
-    values = np.where(values > RANK_TOLERANCE * max(float(values[-1]), 0.0), values, 0.0)
-    return (vectors * np.sqrt(values)).T * scale
-
-
-def _inverse(M: Array) -> Array:
-    """Inverse of a positive definite matrix after scaling its diagonal to one."""
-    scale = 1.0 / np.sqrt(np.diag(M))
-    factor = scipy.linalg.cho_factor(_symmetric(M * np.outer(scale, scale)))
-    return scipy.linalg.cho_solve(factor, np.diag(scale)) * scale[:, None]
