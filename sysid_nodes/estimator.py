@@ -10,7 +10,6 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import InertiaStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.task import Future
 from robot_sysid.action import Identify
 from robot_sysid.msg import (
     FilteredJointState,
@@ -187,16 +186,12 @@ class EstimatorNode(ManagedNode):
             return result
         folder = Path(goal.request.directory or self.config.directory)
         job = IdentificationJob(goal.request, self.model, folder)
-        finished = Future()
 
-        def poll() -> None:
+        def ended() -> bool:
             goal.publish_feedback(Identify.Feedback(step=job.step, progress=job.progress))
-            if job.done and not finished.done():
-                finished.set_result(True)
+            return job.done
 
-        timer = self.create_timer(0.2, poll)
-        await finished
-        self.destroy_timer(timer)
+        await self.wait_until(ended, 3600.0)
         if job.error:
             result.message = job.error
             self.get_logger().error(job.error)

@@ -20,6 +20,7 @@ from rclpy.qos import (
     ReliabilityPolicy,
 )
 from rclpy.signals import SignalHandlerOptions
+from rclpy.task import Future
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
@@ -184,6 +185,19 @@ class ManagedNode(LifecycleNode):
             self.create_subscription(message_type, topic, callback, qos, raw=raw)
 
         timer = self.create_timer(0.05, attempt)
+
+    async def wait_until(self, done: Callable[[], bool], timeout_s: float) -> None:
+        """In a coroutine: let other callbacks run until a condition holds or time is up."""
+        finished: Future = Future()
+        end = self.now_ns() + round(timeout_s * 1e9)
+
+        def poll() -> None:
+            if not finished.done() and (done() or self.now_ns() > end):
+                finished.set_result(None)
+
+        timer = self.create_timer(0.05, poll)
+        await finished
+        self.destroy_timer(timer)
 
     def now_ns(self) -> int:
         """The node's clock [ns]."""

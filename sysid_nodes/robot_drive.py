@@ -85,9 +85,9 @@ class RobotDrive:
 
     def send_whole(self, trajectory: Trajectory, begin_ns: int) -> None:
         """A new motion or stop that begins at a time, replacing what is being played."""
-        message = message_from_trajectory(
-            trajectory, start_ns=begin_ns, stride=5
-        )  # quintics between 50 ms knots
+        # Quintics between knots 50 ms apart; a stop is short and takes all samples.
+        stride = 5 if trajectory.duration > 2.0 else 1
+        message = message_from_trajectory(trajectory, start_ns=begin_ns, stride=stride)
         if self._client is None:
             self._publisher.publish(message)
         else:
