@@ -303,9 +303,9 @@ def _compress_joint(
     noise = correlated_information(
         Q[:, None, :], residual[:, None] * np.sqrt(K / (K - m)), np.ones(1), starts, max_lag
     )
-    # Rounding must not make the noise singular.
+    # The fit itself makes residuals look anticorrelated: noise never counts less than white.
     lam, U = np.linalg.eigh(noise)
-    noise = (U * np.maximum(lam, 1e-3 * variance)) @ U.T
+    noise = (U * np.maximum(lam, variance)) @ U.T
     return StepRows(name, (s[:, None] * Vt) * scale, values, noise)
 
 
