@@ -85,7 +85,7 @@ def payload_torques(
         Processing,
         torque_streams,
     )
-    from sysid_core.report.loaded_arm import loaded_arm_report
+    from sysid_core.report import loaded_arm_report
     from sysid_core.robot import FrictionModel, RobotModel, load_shape
     from sysid_core.signals import ColumnMap
 

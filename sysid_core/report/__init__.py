@@ -1,5 +1,6 @@
 """Pictures and tables that people read."""
 
+from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.figures import COLOURS, new_figure, time_series
 from sysid_core.report.html import Report, cell_text
 from sysid_core.report.identifiability import (
@@ -13,6 +14,7 @@ from sysid_core.report.identification import (
     prediction_figure,
     prediction_table,
 )
+from sysid_core.report.loaded_arm import extra_torque_figure, loaded_arm_report
 from sysid_core.report.loops import assembly_figure, loops_report
 from sysid_core.report.motion import effort_figure, motion_figure, motion_report
 from sysid_core.report.payload import comparison_rows, payload_errors, payload_report
@@ -35,12 +37,15 @@ __all__ = [
     "cell_text",
     "comparison_rows",
     "comparison_table",
+    "constrained_identification_report",
     "effort_figure",
     "error_growth_figure",
+    "extra_torque_figure",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
+    "loaded_arm_report",
     "loops_report",
     "motion_figure",
     "motion_report",
