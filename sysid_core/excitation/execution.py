@@ -18,6 +18,8 @@ from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import plan_transfer
 from sysid_core.robot import Array, RobotModel
 
+ROUNDING = 1e-9  # [s]
+
 
 class Executor:
     """Plays one trajectory: idle, checking, moving to start, executing, settling, done.
@@ -52,6 +54,7 @@ class Executor:
         self._held: Array | None = None  # last commanded posture
         self._last_now: float | None = None
         self.stop_at = 0.0  # when the stop of an aborted run begins
+        self._lead = 0.0  # how long the motion goes on until then
         self._begin_at: float | None = None  # the controller's start of a whole trajectory
         # Time, posture and velocity of the last commands.
         self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
@@ -145,7 +148,7 @@ class Executor:
         elif self.state is ExecutorState.SETTLING:
             self._settle(now, measured)
         elif self.state is ExecutorState.ABORTING:
-            self._stop(dt, now)
+            self._stop(dt)
         if self._held is not None:
             v = np.zeros_like(self._held) if self._follower is None else self._follower.v
             self._commanded.append((now, self._held, v))
@@ -250,11 +253,13 @@ class Executor:
         moving = self._follower is not None and self._follower.rate > 0.0
         at_rest = self._follower is None or self._follower.at_end or not moving
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
-        self.stop_at = (self._last_now or 0.0) + self.settings.stop_lead
+        self._lead = self.settings.stop_lead
+        self.stop_at = (self._last_now or 0.0) + self._lead
 
-    def _stop(self, dt: float, now: float) -> None:
+    def _stop(self, dt: float) -> None:
         follower = self._follower
-        if follower is not None and now < self.stop_at:
+        if follower is not None and self._lead > ROUNDING:
+            self._lead -= dt  # counted down: the clock may be what is wrong
             self._advance(follower, dt)
             return
         if follower is not None:

@@ -229,6 +229,24 @@ def test_a_clock_that_jumps_stops_the_robot_without_a_leap():
         assert executor.state is ExecutorState.ABORTED
 
 
+def test_a_clock_that_jumps_back_while_stopping_does_not_prolong_the_motion():
+    lead = dataclasses.replace(QUICK, stop_lead=0.05)
+    executor = Executor(MODEL, TRAJECTORY, LIMITS, settings=lead)
+    executor.start()
+    now, shift, q, v, after = 0.0, 0.0, AWAY, np.zeros(6), 0
+    while not executor.state.is_final:
+        if executor.state is ExecutorState.ABORTING:
+            shift, after = -100.0, after + 1
+        if now > 3.0:
+            executor.cancel()
+        time = now + shift
+        command = executor.step(time, Measured(time, MODEL.joint_names, q, v))
+        if command.q is not None:
+            q, v = command.q, command.v
+        now += 0.005
+    assert 10 <= after < 100  # 0.05 s of lead, then a stop within half a second
+
+
 def test_nothing_is_commanded_before_all_checks_pass():
     unsafe = LIMITS.replace(tcp_speed=0.01)
     executor = Executor(MODEL, TRAJECTORY, unsafe, settings=QUICK)
