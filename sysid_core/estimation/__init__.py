@@ -3,6 +3,7 @@
 from sysid_core.estimation.arm_regression import ArmEquations, Processing
 from sysid_core.estimation.carried_load import payload_torque_regressor, torque_streams
 from sysid_core.estimation.constrained import (
+    chain_with_parameters,
     identified_chain,
     identify_constrained,
     identify_constrained_equations,
@@ -16,11 +17,12 @@ from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.cross_validation import (
     BlockScores,
     Choice,
+    choose_prior_weight,
     choose_terms,
     held_out_error,
     term_benefits,
 )
-from sysid_core.estimation.density_prior import DensityPrior, shape_covariance
+from sysid_core.estimation.density_prior import DensityPrior, UnknownContrast, shape_covariance
 from sysid_core.estimation.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.entropic import EntropicRegression
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
@@ -32,10 +34,12 @@ from sysid_core.estimation.identification import (
     identify,
     identify_equations,
 )
+from sysid_core.estimation.identification_file import load_identification, save_identification
 from sysid_core.estimation.information import Information
 from sysid_core.estimation.joint_spline import JointSplines, SplineBasis
 from sysid_core.estimation.least_squares import LeastSquares, RobustLoss, Weighting
 from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
+from sysid_core.estimation.loaded_gains import drive_gains_from_load
 from sysid_core.estimation.motion_belief import (
     ExactMotion,
     MotionBelief,
@@ -68,6 +72,7 @@ from sysid_core.estimation.payload_session import (
     PayloadSession,
     replay_payload,
 )
+from sysid_core.estimation.payload_smoothing import smoothed_payload_data
 from sysid_core.estimation.physical import PhysicalLeastSquares
 from sysid_core.estimation.physical_arm import PhysicalArm, Prior
 from sysid_core.estimation.point_mass import PointMassDiscretization
@@ -92,6 +97,7 @@ from sysid_core.estimation.sequential_motion import (
     motion_segments,
     moving_joints,
 )
+from sysid_core.estimation.torque_delay import TorqueDelay, torque_delay
 from sysid_core.estimation.total_least_squares import RecursiveTotalLeastSquares
 
 __all__ = [
@@ -144,14 +150,19 @@ __all__ = [
     "SequentialLeastSquares",
     "SplineBasis",
     "SplineMotion",
+    "TorqueDelay",
     "Unexcited",
+    "UnknownContrast",
     "Verdict",
     "Weighting",
     "WhiteMotion",
+    "chain_with_parameters",
+    "choose_prior_weight",
     "choose_terms",
     "compress",
     "condition_number",
     "correlated_information",
+    "drive_gains_from_load",
     "drive_gains_from_targets",
     "dynamism",
     "excited_rank",
@@ -166,18 +177,22 @@ __all__ = [
     "identify_equations",
     "identify_sequentially",
     "inertial_scale",
+    "load_identification",
     "motion_segments",
     "moving_joints",
     "payload_torque_regressor",
     "pseudo_inertia_expression",
     "replay_payload",
     "residual_statistics",
+    "save_identification",
     "shape_covariance",
+    "smoothed_payload_data",
     "solve_compressed",
     "solve_convex",
     "structural_rows",
     "summarise_payload",
     "term_benefits",
+    "torque_delay",
     "torque_streams",
     "white_noise_sd",
     "wrench_sensitivity",

@@ -208,6 +208,18 @@ class ArmEquations:
         """The same data with other friction terms."""
         return replace(self, friction=friction, structure=structural_rows(self.model, friction))
 
+    def with_delay(self, delay: float) -> ArmEquations:
+        """The same data with efforts shifted as if they lagged by `delay` [s]."""
+        shift = delay - self.processing.delay
+        moved = []
+        for s in self.stretches:
+            time = s.motion.time
+            columns = [np.interp(time + shift, time, s.tau[:, j]) for j in range(s.tau.shape[1])]
+            moved.append(replace(s, tau=np.column_stack(columns)))
+        return replace(
+            self, stretches=tuple(moved), processing=replace(self.processing, delay=delay)
+        )
+
     def rigid_torques(self, pi: Array) -> tuple[Array, ...]:
         """Rigid-body torques of every stretch with inertial parameters pi (10 N,)."""
         return tuple(Y @ pi for Y in self.Y)
@@ -283,6 +295,7 @@ class ArmEquations:
             ),
             structure=self.structure,
             starts=tuple(starts),
+            rate_hz=self.stretches[0].rate_hz / step,
         )
 
 

@@ -187,6 +187,17 @@ def term_benefits(
     return out
 
 
+def choose_prior_weight(
+    equations: ArmEquations,
+    candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
+    n_blocks: int = 6,
+) -> tuple[float, dict[float, float]]:
+    """Weight of the prior with the least held-out error, and the errors of all candidates."""
+    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    errors = {rho: scores.relative_error(None, rho) for rho in candidates}
+    return min(errors, key=errors.__getitem__), errors
+
+
 def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
     """Relative error on held-out blocks with the equations' own settings."""
     scores = BlockScores.build(equations, _loads(equations), n_blocks)

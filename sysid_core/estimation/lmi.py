@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 
@@ -36,7 +38,9 @@ def solve_convex(problem: cp.Problem, what: str) -> None:
         SolverError: Infeasible, unbounded or not solved.
     """
     try:
-        problem.solve(solver=cp.CLARABEL)
+        with warnings.catch_warnings():  # the status says it, and callers check the result
+            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
+            problem.solve(solver=cp.CLARABEL)
     except cp.error.SolverError as err:
         raise SolverError(
             f"The convex problem of {what} could not be solved: {err}.",

@@ -79,6 +79,7 @@ from sysid_core.robot.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.shape_file import load_shape
 from sysid_core.robot.tree_kinematics import Attachment, TreeKinematics
 from sysid_core.robot.urdf import example_robots, urdf_text
+from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 from sysid_core.robot.vendor_payload import (
     VENDORS,
     Vendor,
@@ -138,6 +139,7 @@ __all__ = [
     "example_robots",
     "fixed_pose",
     "frame_motion_sensitivity",
+    "identified_urdf",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
     "is_physically_consistent",
@@ -178,4 +180,5 @@ __all__ = [
     "urdf_text",
     "vendor_request",
     "wrench_regressor",
+    "write_urdf",
 ]

@@ -1,0 +1,126 @@
+"""Identified values written back into a robot's URDF."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import (
+    Array,
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+)
+from sysid_core.robot.model import RobotModel
+
+_MOMENTS = {
+    "ixx": (0, 0),
+    "ixy": (0, 1),
+    "ixz": (0, 2),
+    "iyy": (1, 1),
+    "iyz": (1, 2),
+    "izz": (2, 2),
+}
+
+
+def identified_urdf(
+    model: RobotModel,
+    pi: ArrayLike,
+    *,
+    coulomb: Mapping[str, float] | None = None,
+    viscous: Mapping[str, float] | None = None,
+) -> str:
+    """The robot's URDF with other inertial parameters and joint friction.
+
+    Links that a fixed joint carries are part of the body that carries them: the whole inertia is
+    written to the body's own link, and theirs is removed.
+
+    Args:
+        model: Built from a URDF.
+        pi: Inertial parameters of the bodies, shape (n_bodies, 10), physically consistent.
+        coulomb: Joint to Coulomb friction, `<dynamics friction>` [N m].
+        viscous: Joint to viscous friction, `<dynamics damping>` [N m s/rad].
+
+    Returns:
+        XML text.
+
+    Raises:
+        ModelError: No URDF behind the model, or parameters that no body can have.
+    """
+    pi = np.asarray(pi, dtype=float).reshape(-1, 10)
+    if not model.urdf_xml:
+        raise ModelError(
+            f"'{model.name}' wasn't built from a URDF: there is nothing to write back to."
+        )
+    if len(pi) != model.n_bodies:
+        raise ModelError(f"{len(pi)} bodies were given, '{model.name}' has {model.n_bodies}.")
+    bad = [
+        n for n, ok in zip(model.body_names, is_physically_consistent(pi), strict=True) if not ok
+    ]
+    if bad:
+        raise ModelError(
+            f"The parameters of {bad} are not physically consistent: no simulator takes them.",
+            remedy="Identify with `--method lmi` or `--method entropic`.",
+            bodies=bad,
+        )
+    tree = ET.ElementTree(
+        ET.fromstring(
+            model.urdf_xml, parser=ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+        )
+    )
+    root = tree.getroot()
+    links = {link.get("name"): link for link in root.findall("link")}
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    body_of = _links_of_bodies(model)
+    for name, link in links.items():
+        body = body_of.get(str(name), 0)
+        if body == 0:
+            continue  # fixed to the world: never moves
+        for old in link.findall("inertial"):
+            link.remove(old)
+        if name == model.body_names[body - 1] and np.any(pi[body - 1]):
+            link.insert(0, _inertial(pi[body - 1]))
+    for key, values in (("friction", coulomb or {}), ("damping", viscous or {})):
+        for joint_name, value in values.items():
+            if joint_name not in joints:
+                raise ModelError(f"The URDF has no joint '{joint_name}'.")
+            element = joints[joint_name].find("dynamics")
+            if element is None:
+                element = ET.SubElement(joints[joint_name], "dynamics")
+            element.set(key, repr(float(value)))
+    ET.indent(tree)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def write_urdf(path: str | Path, xml: str) -> Path:
+    """Write a URDF's text and return where it is."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(xml, encoding="utf-8")
+    return path
+
+
+def _links_of_bodies(model: RobotModel) -> dict[str, int]:
+    """Link name to the index of the joint that moves it (0: none)."""
+    return {
+        frame.name: int(frame.parentJoint)
+        for frame in model.pin_model.frames
+        if frame.type == pin.FrameType.BODY
+    }
+
+
+def _inertial(pi: Array) -> ET.Element:
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    element = ET.Element("inertial")
+    ET.SubElement(element, "mass", value=repr(float(mass)))
+    ET.SubElement(
+        element, "origin", rpy="0 0 0", xyz=" ".join(repr(float(x)) for x in np.asarray(com))
+    )
+    moments = {key: repr(float(inertia[i, j])) for key, (i, j) in _MOMENTS.items()}
+    ET.SubElement(element, "inertia", moments)
+    return element
