@@ -126,6 +126,11 @@ class Identifiability:
         """Number of base parameters of bodies and rotors; None when no rotors were given."""
         return int(np.count_nonzero(self.is_base)) if self.rotor_names else None
 
+    @property
+    def practical(self) -> Identifiability:
+        """The answer to use with real data: with exact angles where the URDF's are rounded."""
+        return self if self.exact_angles is None else self.exact_angles
+
     @cached_property
     def parameters(self) -> tuple[ParameterVerdict, ...]:
         """Verdict of every parameter."""

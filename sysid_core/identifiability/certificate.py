@@ -62,7 +62,8 @@ def certify_excitation(
     """Compare a data set with the structural answer.
 
     Args:
-        structure: The answer for the robot, or its exact base parameters.
+        structure: The answer for the robot (its `practical` one counts: rounding in the URDF is
+            nothing that data could show), or its exact base parameters.
         Y: Regressor of all parameters of the data, shape (rows, p) or (K, n, p); with rotors,
             their columns last.
         tolerance: Of the numerical rank, relative to the largest singular value.
@@ -73,7 +74,7 @@ def certify_excitation(
     Raises:
         IdentifiabilityError: Y has another number of columns, is empty or not finite.
     """
-    base = structure.base if isinstance(structure, Identifiability) else structure
+    base = structure.practical.base if isinstance(structure, Identifiability) else structure
     Y = np.asarray(Y, dtype=float)
     p = len(base.names)
     if Y.ndim < 2 or Y.shape[-1] != p or Y.size == 0 or not np.all(np.isfinite(Y)):

@@ -92,7 +92,7 @@ class Layout:
 
     Attributes:
         stages: In the order of the recursion.
-        length: Natural unit of length [m]: the largest offset between joints.
+        length: Natural unit of length [m]: the largest offset between two joints.
         pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
         gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
         rotors: Names of all rotors' parameters in the order they were given.
@@ -187,7 +187,10 @@ class _Joints:
         for i, (X, _) in enumerate(flat):
             if X is not None:
                 pose[i] = pose[i] @ X
-        self.length = float(np.linalg.norm(pose[:, :3, 3], axis=1).max()) or 1.0
+        # Where the robot stands in the world says nothing of its size.
+        offsets = np.linalg.norm(pose[:, :3, 3], axis=1)
+        offsets[[self.first[j] for j, parent in enumerate(self.parents) if parent < 0]] = 0.0
+        self.length = float(offsets.max()) or 1.0
         pose[:, :3, 3] /= self.length
         self.pose = pose
         self.at = np.cumsum([0] + [len(modes) for _, modes in flat])

@@ -112,6 +112,8 @@ def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
     to be the joint's. Transmissions without a reduction, or with several joints, give none.
     """
     rotors: dict[str, Rotor] = {}
+    if "<transmission" not in urdf_xml:
+        return ()
     for transmission in ET.fromstring(urdf_xml).iter("transmission"):
         joints = transmission.findall("joint")
         reduction = next(transmission.iter("mechanicalReduction"), None)

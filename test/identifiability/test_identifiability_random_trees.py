@@ -199,28 +199,24 @@ def test_verdicts_are_those_of_a_sampled_nullspace(model, seed):
 @given(model=trees(joints=("RX", "RZ", "PZ", "spherical", "floating")), data=st.data())
 def test_link_frames_dont_matter(model, data):
     moved = pin.Model()
-    frames = [pin.SE3.Identity()]
+    frames = [pin.SE3.Identity()]  # new frame of each link in its old one
     for j in range(1, model.pin_model.njoints):
-        # Rotating the frame of a link takes the joint's axis along: about z for a z axis.
-        kind = model.pin_model.joints[j].shortname()
-        turn = data.draw(st.floats(-3, 3))
-        shift = data.draw(st.floats(-0.5, 0.5))
-        frame = pin.SE3.Identity()
-        if kind == "JointModelRZ":
-            frame = pin.SE3(pin.utils.rotate("z", turn), np.array([0, 0, shift]))
-        elif kind == "JointModelRX":
-            frame = pin.SE3(pin.utils.rotate("x", turn), np.array([shift, 0, 0]))
-        elif kind == "JointModelPZ":
-            frame = pin.SE3(pin.utils.rotate("z", turn), np.array([shift, turn, 0]))
-        elif kind == "JointModelSpherical":
-            frame = pin.SE3(pin.utils.rotate("y", turn), np.zeros(3))
-        elif kind == "JointModelFreeFlyer":
-            frame = pin.SE3(pin.utils.rotate("y", turn), np.array([shift, turn, 0]))
-        frames.append(frame)
-        placement = frames[model.pin_model.parents[j]].actInv(model.pin_model.jointPlacements[j])
-        moved.addJoint(
-            model.pin_model.parents[j], model.pin_model.joints[j], placement * frame, f"joint{j}"
-        )
+        joint = model.pin_model.joints[j]
+        kind = joint.shortname().removeprefix("JointModel")
+        R = pin.rpy.rpyToMatrix(*data.draw(st.tuples(*[st.floats(-3, 3)] * 3)))
+        p = np.array(data.draw(st.tuples(*[st.floats(-0.5, 0.5)] * 3)))
+        axis = {"X": [1.0, 0, 0], "Z": [0, 0, 1.0]}.get(kind[-1])
+        if kind in ("RX", "RZ"):
+            p = p * axis  # the frame of a revolute joint stays on its axis
+            joint = pin.JointModelRevoluteUnaligned(R.T @ axis)
+        elif kind == "PZ":
+            joint = pin.JointModelPrismaticUnaligned(R.T @ axis)
+        elif kind == "Spherical":
+            p = np.zeros(3)
+        frames.append(pin.SE3(R, p))
+        parent = model.pin_model.parents[j]
+        placement = frames[parent].actInv(model.pin_model.jointPlacements[j]) * frames[j]
+        moved.addJoint(parent, joint, placement, f"joint{j}")
     moved.gravity.linear = model.pin_model.gravity.linear
     here = structural_identifiability(model)
     there = structural_identifiability(RobotModel("moved", moved))

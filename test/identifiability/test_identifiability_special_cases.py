@@ -195,6 +195,18 @@ def test_rounded_angles_are_analysed_both_ways():
     assert any("45" in w and "43" in w and "joint1" in w for w in answer.warnings)
 
 
+def test_data_are_held_against_the_practical_answer(rng):
+    model = RobotModel.from_urdf(chain_urdf(GEN3))
+    answer = structural_identifiability(model)
+    Y = joint_torque_regressor(model, *random_states(model, 60, rng))
+    certificate = certify_excitation(answer, Y)
+
+    assert answer.practical is answer.exact_angles
+    assert certificate.is_maximally_exciting
+    assert certificate.structural_rank == 43
+    assert certificate.scaled_condition_number < 1e3
+
+
 def test_exactly_written_angles_need_no_second_answer():
     exact, changed = with_exact_angles(RobotModel.from_urdf(chain_urdf(GEN3)))
     answer = structural_identifiability(exact)
@@ -248,6 +260,19 @@ def test_counts_dont_depend_on_the_size_of_the_robot(scale):
         placement = model.jointPlacements[j]
         model.jointPlacements[j] = pin.SE3(placement.rotation, scale * placement.translation)
     assert structural_identifiability(RobotModel("scaled", model)).n_base == 36
+
+
+def test_counts_dont_depend_on_where_the_robot_stands():
+    model = reference_robot("puma560").pin_model.copy()
+    model.jointPlacements[1] = pin.SE3(np.eye(3), np.array([1e5, -3e5, 10.0]))
+    assert structural_identifiability(RobotModel("far away", model)).n_base == 36
+
+
+@pytest.mark.parametrize("ratio", [0.01, 2.0, -100.0, 1e4])
+def test_rotor_counts_dont_depend_on_the_gear_ratio(ratio):
+    model = reference_robot("puma560")
+    rotors = [Rotor(joint, ratio) for joint in model.joint_names]
+    assert structural_identifiability(model, rotors=rotors).n_base_with_rotors == 40
 
 
 def test_certificate_of_full_motion_is_maximal(rng):
