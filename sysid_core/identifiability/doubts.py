@@ -26,7 +26,7 @@ def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageRe
                 near.append(
                     f"A rank decision on '{name}' ({kind} span) is near the edge: kept"
                     f" {decision.kept:.1e}, dropped {decision.dropped:.1e} of the natural scale,"
-                    f" along {_direction(decision)}."
+                    f" along {_direction(kind, decision, len(stage.bodies))}."
                 )
             elif decision.kept < _ROUNDING and name not in weak:
                 weak.append(name)
@@ -38,11 +38,16 @@ def doubts_in_words(model: RobotModel, layout: Layout, results: Sequence[StageRe
     return near
 
 
-def _direction(decision: Decision) -> str:
+def _direction(kind: str, decision: Decision, n_links: int) -> str:
     vector = decision.direction
-    names = _MOTION_NAMES if len(vector) in (6, 7) else INERTIAL_NAMES
+    names: tuple[str, ...]
+    if kind == "velocity" or len(vector) == len(_MOTION_NAMES):
+        names, extra = _MOTION_NAMES, "spin"
+    else:
+        names, extra = INERTIAL_NAMES, "Im"
+    labels = [*names * n_links, *[extra] * len(vector)]  # rotors come last
     terms = [
-        f"{vector[i]:+.2f} {names[i % len(names)]}"
+        f"{vector[i]:+.2f} {labels[i]}"
         for i in np.argsort(-np.abs(vector))[:3]
         if abs(vector[i]) > 0.1
     ]
