@@ -16,7 +16,7 @@ from sysid_core.errors import SignalError
 if TYPE_CHECKING:
     from sysid_core.robot import Shape
 
-METHODS = ("pmd", "pmd-squared", "map", "ols", "rtls", "geo", "lmi", "homogeneous")
+METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
 
 @app.command()
@@ -33,7 +33,7 @@ def payload(
     robot: Annotated[
         str, typer.Option(help="URDF file or name; default: the description in the bag.")
     ] = "",
-    method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "pmd",
+    method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map",
     calibration: Annotated[
         Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
     ] = None,
@@ -51,7 +51,12 @@ def payload(
     import numpy as np
     import yaml
 
-    from sysid_core.estimation import OnlinePayload, PayloadSession, replay_payload
+    from sysid_core.estimation import (
+        OnlinePayload,
+        PayloadSession,
+        replay_payload,
+        smoothed_payload_data,
+    )
     from sysid_core.report import Report, comparison_rows, payload_errors, payload_report
     from sysid_core.robot import RobotModel, load_shape
     from sysid_core.signals import SensorCalibration, read_bag, wrench_faults
@@ -67,10 +72,8 @@ def payload(
     model = RobotModel.from_urdf(robot or run.urdf_xml)
     body = load_shape(shape)
     estimators = payload_estimators(body)
-    if method not in estimators:
-        raise SignalError(
-            f"No method '{method}'.", remedy=f"Choose one of: {', '.join(estimators)}."
-        )
+    if method not in METHODS:
+        raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
     session = PayloadSession(
         model,
         sensor_frame,
@@ -81,10 +84,19 @@ def payload(
     with waiting:
         filtered = replay_payload(run, session)
         data = session.data()
-        results = {
-            name: session.online.estimate() if name == "pmd" else estimator.fit(data)
-            for name, estimator in estimators.items()
+        results = {"map-running": session.online.estimate()} | {
+            name: estimator.fit(data) for name, estimator in estimators.items() if name != "map"
         }
+        results["map"] = estimators["map"].fit(
+            *smoothed_payload_data(
+                model,
+                sensor_frame,
+                run.joints,
+                session.motion_stamps_ns(),
+                data.wrench,
+                source=str(recording),
+            )
+        )
     estimate = results[method]
     true_pi = None
     if truth is not None:
@@ -127,20 +139,19 @@ def payload(
 
 
 def payload_estimators(shape: Shape) -> dict[str, Any]:
-    """All payload estimators by their names on the command line."""
+    """Payload estimators by their names on the command line; `map-running` is the session's own."""
     from sysid_core import estimation as e
 
-    built = (
-        e.PointMassDiscretization(shape),
-        e.PointMassDiscretization(shape, squared=True),
-        e.PayloadMAP(shape),
-        e.OrdinaryLeastSquares(),
-        e.RecursiveTotalLeastSquares(),
-        e.EntropicRegression(shape),
-        e.PhysicalLeastSquares(),
-        e.HomogeneousBody(shape),
-    )
-    return dict(zip(METHODS, built, strict=True))
+    return {
+        "map": e.PayloadMAP(shape),
+        "pmd": e.PointMassDiscretization(shape),
+        "pmd-squared": e.PointMassDiscretization(shape, squared=True),
+        "ols": e.OrdinaryLeastSquares(),
+        "rtls": e.RecursiveTotalLeastSquares(),
+        "geo": e.EntropicRegression(shape),
+        "lmi": e.PhysicalLeastSquares(),
+        "homogeneous": e.HomogeneousBody(shape),
+    }
 
 
 def _print_table(rows: Sequence[Sequence[object]]) -> None:

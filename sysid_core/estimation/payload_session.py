@@ -26,6 +26,7 @@ from sysid_core.signals import (
     filter_joints,
     tare_static,
 )
+from sysid_core.signals.recording import Stamps
 
 RUN_START = "motion:start"  # a new run: what came before is forgotten
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
@@ -255,6 +256,10 @@ class PayloadSession:
                 state=self.online.state.value,
             )
         )
+
+    def motion_stamps_ns(self) -> Stamps:
+        """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
+        return np.array([stamp - self._lag_ns for stamp, _, _ in self._used], dtype=np.int64)
 
     def data(self) -> PayloadData:
         """All samples used, bias and tool removed, for other estimators and pictures.

@@ -17,6 +17,7 @@ from sysid_core.estimation import (
     UnknownContrast,
     WhiteMotion,
     filtered_motion_covariance,
+    smoothed_payload_data,
     summarise_payload,
     white_noise_sd,
     wrench_sensitivity,
@@ -241,6 +242,29 @@ def test_covariance_of_filtered_motion_matches_its_errors(rng):
     error = np.hstack([seen.a - truth.a, seen.omega - truth.omega, seen.alpha - truth.alpha])
     ratio = error**2 / np.diagonal(covariance, axis1=1, axis2=2)
     assert 0.2 < np.mean(ratio[100:]) < 3.0
+
+
+def test_raw_joints_and_wrenches_of_another_rate_become_payload_data(rng):
+    model, frame = RobotModel.from_urdf("ur10"), "tool0"
+    shape, pi = hammer_like(rng)
+    time = np.arange(250) * 0.008
+    q, _, _ = sines(time, 6)
+    stamps = (time * 1e9).astype(np.int64)
+    noisy = q + 1e-4 * rng.normal(size=q.shape)
+    noisy[40] = np.nan  # a driver's hiccup
+    joints = JointStream(model.joint_names, stamps, noisy)
+    wrench_time = 0.2 + np.arange(150) * 0.01
+    motion = model.frame_motion(frame, *sines(wrench_time, 6))
+    wrench = wrench_regressor(motion.a, motion.omega, motion.alpha) @ pi
+    wrench = wrench + NOISE * rng.normal(size=wrench.shape)
+    wrench_stamps = (wrench_time * 1e9).astype(np.int64)
+    data, belief = smoothed_payload_data(model, frame, joints, wrench_stamps, wrench)
+    estimate = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    error = np.abs(estimate.values - pi)
+    assert np.all(error < 4.5 * estimate.standard_deviations)
+    assert error[0] < 0.005 * pi[0]
+    with pytest.raises(EstimationError, match="cover"):
+        smoothed_payload_data(model, frame, joints, wrench_stamps + 10**9, wrench)
 
 
 def test_an_open_contrast_leans_to_the_one_that_explains_the_data(rng):

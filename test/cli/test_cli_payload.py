@@ -1,0 +1,76 @@
+"""`sysid payload`: every method on one recording, the default being the best."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+import sysid_core.signals
+from sysid_core.cli.app import app
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel, Shape, wrench_regressor
+from sysid_core.signals import JointStream, Mark, Recording, WrenchStream, tare_single
+
+SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
+
+
+@pytest.fixture
+def run(rng, monkeypatch, tmp_path):
+    """A recorded swing of a box with uneven density, its truth and calibration as files."""
+    robot = RobotModel.from_urdf("xarm7")
+    masses = SHAPE.volumes * rng.uniform(0.4, 3.0, len(SHAPE))
+    pi = SHAPE.parameters_per_mass @ masses * (1.3 / masses.sum())
+    time = np.arange(0.0, 4.0, 0.01)
+    rates = np.linspace(0.5, 2.5, robot.nv)
+    angle = np.outer(time, rates)
+    q, v, a = 0.5 * np.sin(angle), 0.5 * rates * np.cos(angle), -0.5 * rates**2 * np.sin(angle)
+    motion = robot.frame_motion("link7", q, v, a)
+    wrench = wrench_regressor(motion.a, motion.omega, motion.alpha) @ pi
+    wrench = wrench + np.repeat([0.1, 0.005], 3) * rng.normal(size=wrench.shape)
+    stamps = (time * 1e9).astype(np.int64)
+    recording = Recording(
+        joints=JointStream(robot.joint_names, stamps, q + 1e-4 * rng.normal(size=q.shape)),
+        wrench=WrenchStream("link7", stamps, wrench),
+        marks=(
+            Mark(int(stamps[50]), "oscillation:start"),
+            Mark(int(stamps[-1]), "oscillation:end"),
+        ),
+        urdf_xml=robot.urdf_xml,
+    )
+    monkeypatch.setattr(sysid_core.signals, "read_bag", lambda path: recording)
+    (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"pi": pi.tolist()}))
+    tare_single(np.zeros((20, 6)), robot.gravity).save(tmp_path / "sensor.yaml")
+    shape = tmp_path / "shape.yaml"
+    box = {"size": [0.2, 0.1, 0.06], "centre": [0.0, 0.0, 0.05]}
+    shape.write_text(yaml.safe_dump({"boxes": [box]}))
+    return tmp_path, pi
+
+
+def payload(folder, *options):
+    command = ["payload", "bag", "--sensor-frame", "link7", "--shape", str(folder / "shape.yaml")]
+    command += ["--calibration", str(folder / "sensor.yaml"), "--out", str(folder / "out")]
+    return CliRunner().invoke(app, [*command, "--truth", str(folder / "truth.yaml"), *options])
+
+
+def test_all_methods_answer_and_the_default_is_the_joint_one(run):
+    folder, pi = run
+    result = payload(folder, "--json", "-")
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    answer = json.loads(result.stdout)
+    assert answer["estimate"]["method"] == "MAP"
+    assert {"map", "map-running", "pmd", "ols", "homogeneous"} <= set(answer["methods"])
+    for name in ("map", "map-running"):
+        assert answer["methods"][name][0] == pytest.approx(pi[0], rel=0.02)
+    assert (folder / "out" / "report.html").is_file()
+    assert (folder / "out" / "estimate.yaml").is_file()
+
+
+def test_an_unknown_method_is_refused(run):
+    folder, _ = run
+    result = payload(folder, "--method", "guess")
+    assert isinstance(result.exception, SignalError)
+    assert "guess" in str(result.exception)
