@@ -1,0 +1,66 @@
+"""Parameters: one schema per node, and every file that we ship fits it."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+from sysid_core.errors import SysIdError
+from sysid_nodes import data_logger, estimator, simulated_robot, trajectory_executor
+from sysid_nodes.bringup import read_config
+from sysid_nodes.parameters import ParameterError, check, descriptor_of
+
+CONFIG = Path(__file__).resolve().parents[2] / "config"
+SCHEMAS = [
+    data_logger.DataLoggerConfig,
+    estimator.EstimatorConfig,
+    simulated_robot.SimulatedRobotConfig,
+    trajectory_executor.TrajectoryExecutorConfig,
+]
+
+
+@pytest.mark.parametrize("file", sorted(CONFIG.glob("bringup_*.yaml")), ids=lambda f: f.stem)
+def test_every_bringup_file_fits_the_nodes_schemas(file: Path) -> None:
+    names = [spec.name for spec in read_config(file)]
+    assert names == ["trajectory_executor", "data_logger", "estimator"]
+
+
+@pytest.mark.parametrize("schema", SCHEMAS, ids=lambda s: s.__name__)
+def test_every_parameter_is_described_and_its_default_allowed(schema: type) -> None:
+    for field in dataclasses.fields(schema):
+        assert descriptor_of(field).description.rstrip().endswith("."), field.name
+        assert check(schema, field.name, field.default) == field.default
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("rate_hz", 1e9), ("rate_hz", "fast"), ("command_mode", "teleport"), ("no_such", 1.0)],
+)
+def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: object) -> None:
+    with pytest.raises(ParameterError, match=name):
+        check(trajectory_executor.TrajectoryExecutorConfig, name, value)
+
+
+def test_a_bringup_file_with_an_unknown_section_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "bringup.yaml"
+    file.write_text("topics: {joint_state: /joint_states}\nlogger: {}\n", encoding="utf-8")
+    with pytest.raises(SysIdError, match=r"joint_state.*logger"):
+        read_config(file)
+
+
+def test_the_launch_files_describe_the_same_graph() -> None:
+    launch = pytest.importorskip("launch", reason="launch isn't on PyPI")
+    pytest.importorskip("launch_ros", reason="launch_ros isn't on PyPI")
+    import importlib.util
+
+    for name in ("demo", "bringup"):
+        path = CONFIG.parent / "launch" / f"{name}.launch.py"
+        spec = importlib.util.spec_from_file_location(f"{name}_launch", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        assert isinstance(module.generate_launch_description(), launch.LaunchDescription)
