@@ -153,7 +153,7 @@ def tare_static(
     _require_postures(wrench, gravity_S)
     misalignment = float("nan")
     if not allow_bare:
-        require_weight(wrench[:, :3], gravity_S, expected_mass)
+        require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
         misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
     K = len(wrench)
     G = static_regressor(gravity_S)

@@ -99,7 +99,7 @@ def check_mounting(
             " hangs from a ceiling, turn the model's gravity round instead.",
         )
     if R_WS is not None:
-        tilt, rms_g, g_W = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
+        tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
         if rms_g < min(rms, rms_neg) - 0.3 * min(rms, rms_neg) and tilt > max_misalignment:
             return Mounting(
                 "gravity direction",
@@ -118,8 +118,10 @@ def check_mounting(
     )
 
 
-def _gravity_in_base(force: Array, R_WS: Array, gravity_S: Array) -> tuple[float, float, Array]:
-    """Tilt against the model's gravity, RMS residual and gravity of `f = -m R_WS^T g_W + b`."""
+def _gravity_in_base(
+    force: Array, R_WS: Array, gravity_S: Array
+) -> tuple[float, float, Array, float]:
+    """Tilt against the model's gravity, RMS residual, gravity and weight of `f = -m R_WS^T g + b`."""
     R_SW = np.swapaxes(R_WS, -1, -2)
     claimed = np.einsum("kij,kj->ki", R_WS, gravity_S).mean(axis=0)
     Y = (-(R_SW - R_SW.mean(axis=0))).reshape(-1, 3)
@@ -129,13 +131,17 @@ def _gravity_in_base(force: Array, R_WS: Array, gravity_S: Array) -> tuple[float
     direction = weight / max(norm, 1e-12)
     claimed_norm = float(np.linalg.norm(claimed)) or float(np.linalg.norm(STANDARD_GRAVITY))
     tilt = float(np.arccos(np.clip(direction @ claimed / claimed_norm, -1.0, 1.0)))
-    return tilt, float(np.sqrt(np.mean((f - Y @ weight) ** 2))), direction * claimed_norm
+    rms = float(np.sqrt(np.mean((f - Y @ weight) ** 2)))
+    return tilt, rms, direction * claimed_norm, norm
 
 
 def require_weight(
-    force: ArrayLike, gravity_S: ArrayLike, expected_mass: float | None = None
+    force: ArrayLike,
+    gravity_S: ArrayLike,
+    expected_mass: float | None = None,
+    R_WS: ArrayLike | None = None,
 ) -> float:
-    """The mass that turns with gravity, whatever the sensor's axes are [kg].
+    """The mass that turns with gravity, whatever the sensor's axes and signs are [kg].
 
     For a moving load give minus the proper acceleration instead of gravity: `f = m a` holds all the
     same up to the small terms of rotation.
@@ -144,13 +150,18 @@ def require_weight(
         force: Shape (K, 3) [N].
         gravity_S: Shape (K, 3) [m/s^2].
         expected_mass: What should be there [kg], or None.
+        R_WS: Orientations of the sensor, shape (K, 3, 3): allows for another direction of gravity
+            than the model's too.
 
     Raises:
         SignalError: (Almost) none is left: the wrench looks already compensated.
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
-    fits = [_procrustes(force, gravity_S, sign) for sign in (1.0, -1.0)]
-    _, mass, rms = min(fits, key=lambda fit: fit[2])
+    fits = [_procrustes(force, gravity_S, sign)[1:] for sign in (1.0, -1.0)]
+    if R_WS is not None:
+        _, rms_g, g_W, weight = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
+        fits.append((weight / float(np.linalg.norm(g_W)), rms_g))
+    mass, rms = min(fits, key=lambda fit: fit[1])
     spread = float(np.sqrt(np.sum((gravity_S - gravity_S.mean(axis=0)) ** 2)))
     sd = rms * np.sqrt(3.0) / spread
     floor = max(_MIN_MASS, 5.0 * sd, 0.5 * expected_mass if expected_mass else 0.0)

@@ -176,3 +176,45 @@ def test_small_misalignment_is_measured() -> None:
     true_axes = R_WS @ Rotation.from_euler("x", 4, degrees=True).as_matrix()
     found = tare_static(still(true_axes, OBJECT), in_sensor(R_WS))
     assert np.rad2deg(found.misalignment) == pytest.approx(4.0, abs=1e-6)
+
+
+def refused_as(
+    wrench: np.ndarray, gravity_S: np.ndarray, R_WS: np.ndarray, names: tuple[str, ...]
+) -> str:
+    """Which of the names the tare's refusal holds; "" when it isn't refused."""
+    try:
+        tare_static(wrench, gravity_S, R_WS=R_WS)
+    except SignalError as err:
+        return next(name for name in names if name in str(err))
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("name", "turn", "sign", "gravity", "mass"),
+    [
+        ("", [0, 0, 0], 1.0, GRAVITY, 0.3),
+        ("upside down", [180, 0, 0], 1.0, GRAVITY, 0.3),
+        ("turned", [0, 0, 90], 1.0, GRAVITY, 0.3),
+        ("opposite sign", [0, 0, 0], -1.0, GRAVITY, 0.3),
+        ("another direction", [0, 0, 0], 1.0, np.array([9.81, 0.0, 0.0]), 0.3),
+        ("already compensated", [0, 0, 0], 1.0, GRAVITY, 0.0),
+    ],
+)
+def test_faults_are_told_apart_in_any_six_postures(
+    name: str,
+    turn: list[float],
+    sign: float,
+    gravity: np.ndarray,
+    mass: float,
+    rng: np.random.Generator,
+) -> None:
+    names = ("upside down", "turned", "opposite sign", "another direction", "already compensated")
+    found = []
+    for _ in range(40):
+        R_WS = Rotation.random(6, rng=rng).as_matrix()
+        tilted = Rotation.from_rotvec(rng.normal(size=3) * np.deg2rad(2.0)).as_matrix()
+        axes = R_WS @ tilted @ Rotation.from_euler("xyz", turn, degrees=True).as_matrix()
+        wrench = sign * still(axes, mass / OBJECT[0] * OBJECT, gravity)
+        wrench = wrench + rng.normal(size=(6, 6)) * 0.01
+        found.append(refused_as(wrench, in_sensor(R_WS), R_WS, names))
+    assert found.count(name) >= 39, found
