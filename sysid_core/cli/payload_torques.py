@@ -58,17 +58,17 @@ def payload_torques(
         str, typer.Option(help="Shape in the frame, as in `payload`: a prior on the inertia.")
     ] = "",
     reach: Annotated[
-        float, typer.Option(min=1e-3, help="How far the centre of mass may be off the frame [m].")
+        float, typer.Option(min=1e-3, help="How far the centre of mass may be off the frame, in m.")
     ] = 0.3,
     size: Annotated[
-        float, typer.Option(min=1e-3, help="Radius of a ball as large as the payload [m].")
+        float, typer.Option(min=1e-3, help="Radius of a ball as large as the payload, in m.")
     ] = 0.15,
     rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 50.0,
     motion_cutoff_hz: Annotated[float, typer.Option(min=0.1, help="Low-pass of the motion.")] = 8.0,
     effort_kind: Annotated[
         str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
     ] = "",
-    true_mass: Annotated[float, typer.Option(help="To compare with [kg].")] = float("nan"),
+    true_mass: Annotated[float, typer.Option(help="To compare with, in kg.")] = float("nan"),
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
     ] = "",

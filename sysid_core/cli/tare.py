@@ -30,13 +30,13 @@ def tare(
     ] = False,
     bare: Annotated[bool, typer.Option("--bare", help="Nothing hangs on the sensor.")] = False,
     expected_mass: Annotated[
-        float, typer.Option(min=0.0, help="What should hang there [kg]; 0: not known.")
+        float, typer.Option(min=0.0, help="What should hang there, in kg; 0: not known.")
     ] = 0.0,
     force_range: Annotated[
-        float, typer.Option(min=0.0, help="Full scale of the forces [N]; 0: not known.")
+        float, typer.Option(min=0.0, help="Full scale of the forces, in N; 0: not known.")
     ] = 0.0,
     torque_range: Annotated[
-        float, typer.Option(min=0.0, help="Full scale of the torques [N m]; 0: not known.")
+        float, typer.Option(min=0.0, help="Full scale of the torques, in N m; 0: not known.")
     ] = 0.0,
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Write the result; - prints it.")
