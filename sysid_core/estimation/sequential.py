@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.covariance import correlated_information, stretches
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.regression import Regression
+from sysid_core.estimation.sequential_equations import (
+    SolvableEquations,
+    at_once_sd,
+    compress_joint,
+    solvable_equations,
+    starts_of,
+)
 from sysid_core.identifiability import (
     BackwardSolution,
     BaseParameters,
     MinimalConstants,
     StepRows,
-    sampled_base_parameters,
     solve_backward,
 )
 from sysid_core.robot import Array
@@ -76,19 +80,6 @@ class SequentialFit:
         return np.asarray(variance / total)
 
 
-@dataclass(frozen=True, eq=False)
-class _Solvable:
-    """The equations in minimal constants and friction, dependent columns regrouped."""
-
-    Y: Array
-    names: tuple[str, ...]
-    units: tuple[str, ...]
-    joints: tuple[str, ...]
-    prior: Array
-    prior_covariance: Array
-    to_base: Array
-
-
 class SequentialLeastSquares:
     r"""Least squares joint by joint, backward, in the minimal constants of composite bodies.
 
@@ -139,17 +130,17 @@ class SequentialLeastSquares:
 
     def fit_steps(self, regression: Regression) -> SequentialFit:
         """As `fit`, with the steps, the constants and the growth of the error."""
-        system = _solvable(self.minimal, regression)
+        system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
         n = len(regression.rows)
         blocks: list[StepRows] = []
         for j in reversed(range(n)):
             rows = usable[:, j]
-            block = _compress_joint(
+            block = compress_joint(
                 regression.rows[j],
                 system.Y[rows, j],
                 regression.tau[rows, j],
-                _starts_of(rows, regression.starts),
+                starts_of(rows, regression.starts),
                 self.max_lag,
             )
             blocks.append(block)
@@ -188,7 +179,7 @@ class SequentialLeastSquares:
             values=solution.x,
             solution=solution,
             prior_covariance=system.prior_covariance,
-            at_once_sd=_at_once_sd(blocks, system.prior_covariance),
+            at_once_sd=at_once_sd(blocks, system.prior_covariance),
             rows_used={name: int(usable[:, j].sum()) for j, name in enumerate(regression.rows)},
         )
 
@@ -243,85 +234,7 @@ class SequentialLeastSquares:
         return tuple(notes)
 
 
-def _solvable(minimal: MinimalConstants, regression: Regression) -> _Solvable:
-    """Change from link parameters to minimal constants; friction columns stay."""
-    n_inertial = regression.n_inertial
-    if minimal.parameter_names != regression.names[:n_inertial]:
-        raise EstimationError(
-            "The minimal constants belong to another robot than the regression.",
-            remedy="Make them with minimal_constants(model) of the same model.",
-        )
-    n_friction = len(regression.names) - n_inertial
-    lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
-    names = minimal.names + regression.names[n_inertial:]
-    units = minimal.units + regression.units[n_inertial:]
-    bodies = tuple(regression.rows[body] for body in minimal.bodies)
-    joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
-    # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
-    groups = sampled_base_parameters(regression.structure @ lift, names)
-    chosen = list(groups.independent)
-    from_full = groups.regrouping @ scipy.linalg.block_diag(minimal.matrix, np.eye(n_friction))
-    Y = np.concatenate(
-        [
-            regression.Y[:, :, :n_inertial] @ minimal.right_inverse,
-            regression.Y[:, :, n_inertial:],
-        ],
-        axis=2,
-    )[:, :, chosen]
-    return _Solvable(
-        Y=Y,
-        names=tuple(names[i] for i in chosen),
-        units=tuple(units[i] for i in chosen),
-        joints=tuple(joints[i] for i in chosen),
-        prior=from_full @ regression.prior,
-        prior_covariance=(from_full * regression.prior_sd**2) @ from_full.T,
-        to_base=regression.base.regrouping @ lift[:, chosen],
-    )
-
-
-def _compress_joint(
-    name: str, Y: Array, tau: Array, starts: tuple[int, ...], max_lag: int
-) -> StepRows:
-    """One joint's rows (K, p) and torques (K,) as a few equations with their noise."""
-    K, p = Y.shape
-    scale = np.linalg.norm(Y, axis=0)
-    scale = np.where(scale > 0.0, scale, 1.0)
-    Q_tall, R = np.linalg.qr(Y / scale)
-    Q_small, s, Vt = np.linalg.svd(R, full_matrices=False)
-    m = int(np.sum(s > 1e-11 * s[0])) if s.size and s[0] > 0 else 0
-    if m == 0:
-        return StepRows(name, np.zeros((0, p)), np.zeros(0), np.zeros((0, 0)))
-    if m >= K:
-        raise EstimationError(
-            f"Joint '{name}' has {K} torque samples for {m} unknowns.",
-            remedy="Record longer, or lower the speed above which a joint counts as moving.",
-        )
-    Q, s, Vt = Q_tall @ Q_small[:, :m], s[:m], Vt[:m]
-    values = Q.T @ tau
-    residual = tau - Q @ values
-    variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))
-    noise = correlated_information(
-        Q[:, None, :], residual[:, None] * np.sqrt(K / (K - m)), np.ones(1), starts, max_lag
-    )
-    # The fit itself makes residuals look anticorrelated: noise never counts less than white.
-    lam, U = np.linalg.eigh(noise)
-    noise = (U * np.maximum(lam, variance)) @ U.T
-    return StepRows(name, (s[:, None] * Vt) * scale, values, noise)
-
-
-def _starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:
-    """First sample of each gapless stretch among the chosen rows."""
-    out, count = [], 0
-    for part in stretches(starts, len(rows)):
-        chosen = np.flatnonzero(rows[part])
-        breaks = np.flatnonzero(np.diff(chosen) > 1) + 1
-        if len(chosen):
-            out += [count, *(count + breaks).tolist()]
-            count += len(chosen)
-    return tuple(out) or (0,)
-
-
-def _open_constants(solution: BackwardSolution, system: _Solvable) -> tuple[str, ...]:
+def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tuple[str, ...]:
     """The directions that stayed open, in words, by their largest parts in natural units."""
     scale = np.sqrt(np.diag(system.prior_covariance))
     out = []
@@ -335,17 +248,6 @@ def _open_constants(solution: BackwardSolution, system: _Solvable) -> tuple[str,
 def _listed(names: tuple[str, ...], limit: int = 8) -> str:
     more = f"; and {len(names) - limit} more" if len(names) > limit else ""
     return "; ".join(names[:limit]) + more
-
-
-def _at_once_sd(blocks: list[StepRows], prior_covariance: Array) -> Array:
-    """Standard deviations of generalised least squares on all rows together, shape (q,)."""
-    root = np.linalg.cholesky(prior_covariance)
-    H = np.eye(len(root))
-    for block in blocks:
-        if len(block.rows):
-            white = np.linalg.solve(np.linalg.cholesky(block.noise), block.rows @ root)
-            H = H + white.T @ white
-    return np.sqrt(np.diag(root @ np.linalg.inv(H) @ root.T))
 
 
 def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[Verdict, ...]:

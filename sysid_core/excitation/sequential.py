@@ -13,28 +13,11 @@ from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
-from sysid_core.excitation.sequential_moves import (
-    Move,
-    candidate_moves,
-    pair_moves,
-)
+from sysid_core.excitation.sequential_choice import MoveChooser
+from sysid_core.excitation.sequential_moves import Move, candidate_moves, pair_moves
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.identifiability import (
-    CLEAR,
-    BaseParameters,
-    MinimalConstants,
-    Step,
-    StepRows,
-    minimal_constants,
-    random_states,
-    sampled_base_parameters,
-    solve_backward,
-    with_exact_angles,
-)
-from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
-
-TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
-SAMPLES = 60  # of a move that its information is computed from
+from sysid_core.identifiability import Step
+from sysid_core.robot import Array, FrictionModel, RobotModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +96,7 @@ def plan_sequential(
     report = progress or (lambda phase, share: None)
     checker = MotionChecker(model, limits)
     home = _start_posture(limits, q_start)
-    designer = _Designer(model, friction, rng, locked_measured)
+    chooser = MoveChooser(model, friction, rng, locked_measured)
     pool = candidate_moves(
         checker, rng, candidates, amplitude, lambda x: report("free postures", x)
     )
@@ -122,17 +105,16 @@ def plan_sequential(
         return _is_reachable(checker, home, move, rate_hz)
 
     chosen, remarks = [], []
-    hidden = designer.hidden_directions(pool)
+    hidden = chooser.hidden_directions(pool)
     if hidden.shape[1]:
         report("two-joint moves", 0.0)
-        chosen = designer.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
+        chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
         remarks.append(
             f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
             f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
         )
-    chosen += designer.choose(pool, chosen, n_moves or 5 * model.nv, is_safe, report)
-    steps = designer.steps(chosen)
-    designer.require(steps, chosen, max_condition)
+    chosen += chooser.choose(pool, chosen, n_moves or 5 * model.nv, is_safe, report)
+    steps = chooser.steps(chosen, max_condition)
     trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
     trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
     check = checker.check(trajectory, progress=lambda x: report("final check", x))
@@ -141,7 +123,7 @@ def plan_sequential(
         trajectory=trajectory,
         moves=tuple(order),
         steps=steps,
-        constants=designer.names,
+        constants=chooser.names,
         check=check,
         remarks=tuple(remarks),
     )
@@ -158,139 +140,6 @@ def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
             f" {limits.lower.tolist()} and {limits.upper.tolist()}.",
         )
     return q
-
-
-class _Designer:
-    """Information of moves about the constants, in units of natural scale."""
-
-    def __init__(
-        self,
-        model: RobotModel,
-        friction: FrictionModel,
-        rng: np.random.Generator,
-        locked_measured: bool,
-    ) -> None:
-        self.model, self.friction, self.locked_measured = model, friction, locked_measured
-        self.minimal: MinimalConstants = minimal_constants(with_exact_angles(model)[0])
-        q, v, a = random_states(model, 12 * model.n_bodies + 30, rng)
-        angles = rng.uniform(-np.pi, np.pi, (len(q), model.nv))
-        Y = self._rows(q if q.shape[1] == model.nv else angles, v, a)
-        names = self.minimal.names + friction.names
-        self.groups: BaseParameters = sampled_base_parameters(Y.reshape(-1, len(names)), names)
-        self.names = self.groups.base_names
-        tau = model.inverse_dynamics(q, 0.3 * v, 0.3 * a)
-        typical = np.sqrt(np.mean(tau**2, axis=0))
-        typical = np.maximum(typical, 0.01 * max(float(typical.max()), 1e-6))
-        self.noise = TORQUE_NOISE * typical
-        size = np.sqrt(np.mean(self.groups.base_regressor(Y) ** 2, axis=0))  # (n, p)
-        with np.errstate(divide="ignore"):
-            self.scale = np.min(
-                np.where(size > 1e-9 * size.max(), typical[:, None] / size, np.inf), axis=0
-            )
-
-    def _rows(self, q: Array, v: Array, a: Array) -> Array:
-        rigid = self.minimal.regressor(joint_torque_regressor(self.model, q, v, a))
-        return np.concatenate([rigid, self.friction.regressor(q, v, a)], axis=2)
-
-    def rows(self, move: Move) -> Array:
-        """White rows of every joint's torque (zero where unusable), (samples, n, p)."""
-        keep = np.linspace(0, len(move.time) - 1, SAMPLES).astype(int)
-        Y = self.groups.base_regressor(self._rows(move.q[keep], move.v[keep], move.a[keep]))
-        Y = Y * self.scale / self.noise[:, None] * np.sqrt(len(move.time) / SAMPLES)
-        if not self.locked_measured:
-            still = np.setdiff1d(np.arange(self.model.nv), move.joints)
-            Y[:, still] = 0.0
-        return Y
-
-    def information(self, move: Move) -> Array:
-        """Shape (p, p)."""
-        Y = self.rows(move).reshape(-1, len(self.names))
-        return Y.T @ Y
-
-    def hidden_directions(self, pool: list[Move]) -> Array:
-        """Directions that all these moves together don't show, columns, shape (p, k)."""
-        s, U = np.linalg.eigh(sum(self.information(move) for move in pool))
-        return U[:, s < 1e-10 * s[-1]]
-
-    def choose_pairs(
-        self, pool: list[Move], hidden: Array, is_safe: Callable[[Move], bool]
-    ) -> list[Move]:
-        """As few two-joint moves as make the hidden directions clear."""
-        left = [(move, hidden.T @ self.information(move) @ hidden) for move in pool]
-        total = np.eye(hidden.shape[1])
-        chosen: list[Move] = []
-        while left and np.linalg.eigvalsh(total)[0] < CLEAR**-2:
-            move, extra = left.pop(_best(total, [extra for _, extra in left]))
-            if np.trace(extra) > 1.0 and is_safe(move):
-                chosen.append(move)
-                total = total + extra
-        return chosen
-
-    def choose(
-        self,
-        pool: list[Move],
-        already: list[Move],
-        n_moves: int,
-        is_safe: Callable[[Move], bool],
-        report: Callable[[str, float], None],
-    ) -> list[Move]:
-        """Greedy choice by the growth of the log-determinant; unsafe moves are dropped."""
-        left = [(move, self.information(move)) for move in pool]
-        total = np.eye(len(self.names)) + sum(self.information(move) for move in already)
-        chosen: list[Move] = []
-        while left and len(chosen) < n_moves:
-            move, extra = left.pop(_best(total, [extra for _, extra in left]))
-            if not is_safe(move):
-                continue
-            chosen.append(move)
-            total = total + extra
-            report("choosing moves", len(chosen) / n_moves)
-        if len(chosen) < n_moves:
-            raise ExcitationError(
-                f"Only {len(chosen)} of {n_moves} moves are safe within the limits.",
-                remedy="Allow more room or more candidates, make the swings smaller, or start from"
-                " a posture further from obstacles.",
-            )
-        return chosen
-
-    def steps(self, moves: list[Move]) -> tuple[Step, ...]:
-        """The recursion on these moves, last joint first."""
-        p = len(self.names)
-        Y = np.concatenate([self.rows(move) for move in moves])
-        blocks = []
-        for j in reversed(range(self.model.nv)):
-            used = Y[np.any(Y[:, j] != 0.0, axis=1), j]
-            R = np.asarray(np.linalg.qr(used, mode="r")) if len(used) else np.zeros((0, p))
-            blocks.append(StepRows(self.model.joint_names[j], R, np.zeros(len(R)), np.eye(len(R))))
-        solution = solve_backward(blocks, np.zeros(p), np.eye(p))
-        self._open = [
-            [self.names[k] for k in np.argsort(np.abs(u))[::-1][:3]]
-            for u in solution.open_directions.T
-        ]
-        return solution.steps
-
-    def require(self, steps: tuple[Step, ...], moves: list[Move], max_condition: float) -> None:
-        """Refuse a plan that leaves constants open or has an ill-conditioned step."""
-        if self._open:
-            raise ExcitationError(
-                f"{len(moves)} moves leave {len(self._open)} direction(s) open:"
-                f" {'; '.join(' with '.join(names) for names in self._open)}.",
-                remedy="Allow more moves, faster or larger ones.",
-                open=self._open,
-            )
-        worst = max(steps, key=lambda step: step.condition)
-        if worst.condition > max_condition:
-            raise ExcitationError(
-                f"The step of joint '{worst.name}' has condition {worst.condition:.3g}, more than"
-                f" {max_condition:.3g}.",
-                remedy="Allow more moves or candidates, or larger swings.",
-                condition=worst.condition,
-            )
-
-
-def _best(total: Array, extras: list[Array]) -> int:
-    """Index of the information that makes the log-determinant grow most."""
-    return int(np.argmax([np.linalg.slogdet(total + extra)[1] for extra in extras]))
 
 
 def _is_reachable(checker: MotionChecker, home: Array, move: Move, rate_hz: float) -> bool:

@@ -21,7 +21,10 @@ def error_growth_figure(fit: SequentialFit) -> Figure:
     Below: shares of the variance. Constants stand in the order of the recursion.
     """
     steps = [step.name for step in fit.solution.steps]
-    order = sorted(range(len(fit.constants)), key=lambda k: (steps.index(fit.joints[k]), k))
+    place = {name: i for i, name in enumerate(steps)}  # coupled axes come last
+    order = sorted(
+        range(len(fit.constants)), key=lambda k: (place.get(fit.joints[k], len(steps)), k)
+    )
     scale = np.sqrt(np.diag(fit.prior_covariance))
     x = np.arange(len(order))
     figure, (above, below) = new_figure(2, 1, width=12.0, height=3.2)
