@@ -77,6 +77,7 @@ from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_re
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
 from sysid_core.robot.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.shape_file import load_shape
+from sysid_core.robot.shape_urdf import shape_from_urdf
 from sysid_core.robot.tree_kinematics import Attachment, TreeKinematics
 from sysid_core.robot.urdf import example_robots, urdf_text
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
@@ -174,6 +175,7 @@ __all__ = [
     "rotors_from_urdf",
     "rotors_of",
     "save_closed_chain",
+    "shape_from_urdf",
     "skew",
     "transform_pi",
     "try_assemble",
