@@ -12,6 +12,7 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU time is that of one core
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -98,10 +99,10 @@ def show_times(repeats: int) -> None:
         running.fit(data.select(slice(0, 150)))
         print(
             f"{samples:8d}{best_ms(decide, repeats):16.1f}"
-            f"{best_ms(lambda: socp.masses(information), repeats):12.2f}"
-            f"{best_ms(lambda: qp.masses(information), repeats):10.2f}"
+            f"{best_ms(partial(socp.masses, information), repeats):12.2f}"
+            f"{best_ms(partial(qp.masses, information), repeats):10.2f}"
             f"{best_ms(stream, repeats) / 150:10.3f}"
-            f"{best_ms(lambda: running.estimate(), repeats):10.2f}"
+            f"{best_ms(running.estimate, repeats):10.2f}"
         )
     print("goals: decision <= 150 ms at 150 samples, PMD SOCP <= 5 ms at any, update <= 0.5 ms")
 

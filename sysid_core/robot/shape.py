@@ -20,7 +20,8 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
 
 DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
-_SUBSAMPLES = 8  # per cell and axis, where a cell may be cut by the surface
+_SUBSAMPLES = (3, 8)  # per cell and axis, since a cell may be cut by the surface
+_MAX_SAMPLES = 150_000  # in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +246,8 @@ class Shape:
                 remedy="Is the mesh closed, and its bounding box that of the object?",
             )
         counts = _grid_for(cells, (coarse - lower) / extent, extent)
-        fine, step = _grid(lower, upper, counts * _SUBSAMPLES)
+        finer = int(np.clip((_MAX_SAMPLES / np.prod(counts)) ** (1 / 3), *_SUBSAMPLES))
+        fine, step = _grid(lower, upper, counts * finer)
         keep = inside(fine)
         index = np.floor((fine[keep] - lower) / (extent / counts)).astype(int)
         flat = np.ravel_multi_index(tuple(np.minimum(index, counts - 1).T), tuple(counts))

@@ -110,6 +110,20 @@ def test_does_not_depend_on_the_axes_of_the_sensor(name, rng):
     assert np.allclose(estimate / size, parameter_transform(X) @ straight / size, atol=1e-4)
 
 
+@pytest.mark.parametrize("name", ["OLS", "LMI", "homogeneous", "PMD", "PMD squared", "MAP"])
+def test_does_not_depend_on_the_unit_of_mass(name, rng):
+    """A wrench a thousand times as large belongs to a thousand times the payload."""
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    columns = (data.a, data.omega, data.alpha, data.gravity)
+    heavy = PayloadData(data.time, 1e3 * data.wrench, *columns)
+    estimator = MAKERS[name](shape)
+    ones = estimator.fit(data).values
+    thousands = estimator.fit(heavy).values
+    size = np.array([1.0] + [0.1] * 3 + [0.01] * 6)
+    assert np.allclose(thousands / 1e3 / size, ones / size, atol=1e-4)
+
+
 @pytest.mark.parametrize("name", WEIGHING)
 def test_a_wrench_of_the_wrong_sign_is_named(name, rng):
     """As from a sensor mounted upside down, or one that reports what the object exerts on it."""
