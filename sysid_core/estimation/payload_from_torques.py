@@ -47,6 +47,8 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 
+# Of chi-squared with ten degrees of freedom, once in a thousand.
+_MAX_SURPRISE = 29.6
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
 
 
@@ -186,6 +188,17 @@ class PayloadFromTorques:
         notes = [f"In the axes of '{self.frame}', about its origin."]
         # What the data add to the prior.
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
+        score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
+        R = root(information)
+        r = np.linalg.lstsq(R.T, score, rcond=1e-9)[0]
+        surprise = _surprise(R, r - R @ mean, prior)
+        if surprise > _MAX_SURPRISE:
+            notes.append(
+                "The torques contradict what was assumed of the payload"
+                f" ({'shape' if self.density else 'reach and size'}) by"
+                f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
+                f" '{self.frame}'."
+            )
         if self.density is None:
             pi = fit.x[-10:]
             if not bool(is_physically_consistent(pi)):
@@ -195,9 +208,7 @@ class PayloadFromTorques:
                     " that is."
                 )
         else:
-            score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
-            R = root(information)
-            masses = self.density.most_likely_masses(R, np.linalg.lstsq(R.T, score, rcond=1e-9)[0])
+            masses = self.density.most_likely_masses(R, r)
             pi = self.density.cells.parameters_per_mass @ masses
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
             notes.append("The mass is less than three standard deviations: it may well be nothing.")
@@ -304,3 +315,9 @@ class PayloadFromTorques:
             # The mass itself is left to the data.
             return even, spread + 25.0 * np.outer(even, even) + 1e-9 * np.diag(np.diag(spread))
         return ball_prior(pi, self.reach, self.size)
+
+
+def _surprise(R: Array, innovation: Array, prior: Array) -> float:
+    """Squared distance of data from prior, chi-squared with ten degrees of freedom at most."""
+    spread = np.eye(len(R)) + R @ prior @ R.T
+    return float(innovation @ np.linalg.solve(spread, innovation))

@@ -218,6 +218,24 @@ def test_shape_prior_keeps_an_even_bodys_inertia(
     assert Verdict.PRIOR_DOMINATED in found.verdicts[4:]
 
 
+def test_shape_in_the_wrong_place_is_named(
+    robot: RobotModel, usual: FrictionModel, rng: np.random.Generator
+) -> None:
+    arm = true_arm(robot)
+    loaded, unloaded = run(arm, PAYLOAD, rng, 0.5, 0.3), run(arm, 0 * PAYLOAD, rng, 0.5, 0.0)
+    notes = {}
+    for z in (0.08, -0.1):
+        shape = Shape.box([0.2, 0.2, 0.2]).posed(
+            np.block([[np.eye(3), np.array([[0.03], [-0.02], [z]])], [np.zeros((1, 3)), 1.0]])
+        )
+        estimate = PayloadFromTorques(
+            robot, FLANGE, friction=usual, gain_sd=0.0, density=DensityPrior(shape)
+        ).fit([loaded], [unloaded])
+        notes[z] = [note for note in estimate.notes if "contradict" in note]
+    assert not notes[0.08]
+    assert notes[-0.1]
+
+
 def test_payload_near_the_base_is_partly_unidentifiable(
     robot: RobotModel, usual: FrictionModel, rng: np.random.Generator
 ) -> None:

@@ -208,3 +208,17 @@ def test_payload_is_found_inside_other_messages() -> None:
         payload_from_message(message, "load")
     with pytest.raises(InterfaceError, match="not a geometry_msgs/Inertia"):
         payload_from_message(message, "header")
+
+
+@pytest.mark.parametrize("vendor", list(VENDOR))
+def test_shipped_parameters_fit_the_node(vendor: str) -> None:
+    import yaml
+
+    from sysid_nodes.parameters import check
+    from sysid_nodes.payload_bridge import PayloadBridgeConfig
+
+    text = (ROOT / f"config/payload_bridge/{vendor}.yaml").read_text(encoding="utf-8")
+    values = yaml.safe_load(text)["/**"]["ros__parameters"]
+    assert {name: check(PayloadBridgeConfig, name, x) for name, x in values.items()} == values
+    assert values["vendor"] == vendor
+    assert values["dry_run"] is True
