@@ -17,6 +17,7 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     reproduce_stanford,
     tare,
     up,
+    validate,
 )
 from sysid_core.cli.app import run
 

@@ -42,7 +42,8 @@ def identify(
     friction: Annotated[
         str,
         typer.Option(
-            help="'usual', 'geared', or terms with commas: coulomb, viscous, inertia, offset,"
+            help="'usual', 'geared', 'auto' (chosen on held-out parts of RECORDING), or terms with"
+            " commas: coulomb, viscous, inertia, offset,"
             " asymmetry, stribeck, play, load, saturation, ripple."
         ),
     ] = "usual",
@@ -51,8 +52,11 @@ def identify(
         typer.Option(help="Keep at the URDF's value: inertials, friction, a link, joint or name."),
     ] = None,
     prior_weight: Annotated[
-        float, typer.Option(min=1e-9, help="Of the URDF, for lmi and entropic.")
-    ] = 1.0,
+        float,
+        typer.Option(
+            min=0.0, help="Of the URDF, for lmi and entropic; 0: chosen on held-out parts."
+        ),
+    ] = 0.0,
     plan: Annotated[
         Path | None,
         typer.Option(help="For sequential: the trajectory that `sysid plan sequential` wrote."),
@@ -71,6 +75,9 @@ def identify(
     torque_cutoff_hz: Annotated[
         float, typer.Option(min=0.1, help="Low-pass of regressor and torque.")
     ] = 8.0,
+    delay: Annotated[
+        str, typer.Option(help="Of the efforts [s]; 'auto' corrects the estimated one.")
+    ] = "0",
     effort_kind: Annotated[
         str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
     ] = "",
@@ -79,9 +86,9 @@ def identify(
     ] = "",
 ) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    from sysid_core.cli.identify_arm import identify_arm, write_back
     from sysid_core.cli.recordings import drives_of, load_recording
     from sysid_core.estimation import Processing
-    from sysid_core.estimation import identify as identify_robot
     from sysid_core.report import identification_report
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import ColumnMap
@@ -98,7 +105,7 @@ def identify(
             out=out,
             columns=None if columns is None else ColumnMap.load(columns),
             validate=validate or [],
-            estimator=estimator_from(method, free, prior_weight),
+            estimator=estimator_from(method, free, prior_weight or 1.0),
             inertials="inertials" not in (fix or []),
             effort_kind=effort_kind,
             json_path=json_path,
@@ -108,10 +115,10 @@ def identify(
     for warning in model.warnings:
         errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
     column_map = None if columns is None else ColumnMap.load(columns)
-    terms = friction_terms(friction)
-    processing = Processing(
-        rate_hz=rate_hz, motion_cutoff_hz=motion_cutoff_hz, torque_cutoff_hz=torque_cutoff_hz
-    )
+    auto = friction == "auto"
+    terms = friction_terms("usual" if auto else friction)
+    if method != "sequential":
+        estimator_from(method, fix or [], 1.0)  # refuses a bad name before the work begins
     with errors.status("reading recordings") as status:
         runs = [load_recording(path, column_map, effort_kind) for path in recordings]
         others = [load_recording(path, column_map, effort_kind) for path in validate or []]
@@ -124,7 +131,11 @@ def identify(
                 runs,
                 model,
                 frictions,
-                processing,
+                Processing(
+                    rate_hz=rate_hz,
+                    motion_cutoff_hz=motion_cutoff_hz,
+                    torque_cutoff_hz=torque_cutoff_hz,
+                ),
                 validation=others,
                 plan=plan,
                 unexcited=unexcited,
@@ -141,16 +152,29 @@ def identify(
                 for p in others_of
             ]
         else:
-            estimator = estimator_from(method, fix or [], prior_weight)
-            result = identify_robot(model, runs, frictions, estimator, processing)
+            run = identify_arm(
+                model,
+                runs,
+                frictions,
+                estimator=lambda weight: estimator_from(method, fix or [], weight),
+                rate_hz=rate_hz,
+                motion_cutoff_hz=motion_cutoff_hz,
+                torque_cutoff_hz=torque_cutoff_hz,
+                delay=delay,
+                choose_friction=auto,
+                prior_weight=prior_weight if method in ("lmi", "entropic") else None,
+                say=status.update,
+            )
+            result, extra, rivals = run.identification, run.to_dict(), [run.sentence]
             status.update("predicting efforts")
-            training = [predict_recording(result, run) for run in runs]
-            validation = [predict_recording(result, run) for run in others]
-            report = identification_report(result, training, validation)
+            training = [predict_recording(result, r) for r in runs]
+            validation = [predict_recording(result, r) for r in others]
+            report = identification_report(result, training, validation, run.benefits, run.lag)
         status.update("writing the report")
         out.mkdir(parents=True, exist_ok=True)
         result.estimate.save(out / "estimate.yaml")
         report.save(out / "report.html")
+        urdf = write_back(result, out)
     text = json.dumps(result_dict(result, training, validation) | extra, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if json_path == "-":
@@ -161,6 +185,8 @@ def identify(
     _print_summary(result, training, validation, out)
     for line in rivals:
         console.print(line, highlight=False, soft_wrap=True)
+    files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
+    console.print(f"written to {out}: {', '.join(files + ([urdf.name] if urdf else []))}")
 
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
@@ -239,7 +265,10 @@ def result_dict(
         "robot": estimate.robot,
         "urdf_hash": estimate.urdf_hash,
         "method": estimate.method,
-        "friction_terms": [term.value for term in result.friction.terms],
+        "friction_terms": {
+            axis: [term.value for term in result.friction.terms_of(axis)]
+            for axis in result.friction.drives.axis_names
+        },
         "rank": estimate.rank,
         "structural_rank": estimate.structural_rank,
         "rank_tolerance": estimate.rank_tolerance,
@@ -301,4 +330,3 @@ def _print_summary(
     )
     for note in (*estimate.certify(), *estimate.notes):
         console.print(f"· {note}", highlight=False, soft_wrap=True)
-    console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_core.estimation import Identification, Verdict
+from sysid_core.estimation import Identification, TorqueDelay, Verdict
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
 from sysid_core.validation import Prediction
@@ -66,6 +66,8 @@ def identification_report(
     identification: Identification,
     training: Sequence[Prediction],
     validation: Sequence[Prediction],
+    benefits: Mapping[str, Mapping[str, float]] | None = None,
+    delay: TorqueDelay | None = None,
 ) -> Report:
     """Everything that a reader needs to judge an identification.
 
@@ -73,6 +75,8 @@ def identification_report(
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
+        benefits: What each friction term buys (`term_benefits`).
+        delay: Of the efforts behind the positions.
     """
     estimate = identification.estimate
     report = Report(
@@ -108,8 +112,32 @@ def identification_report(
         prediction_table(report, training)
     for prediction in training:
         report.figure(prediction_figure(prediction), f"{prediction.source}, fitted")
+    if benefits:
+        _benefit_table(report, identification, benefits)
+    if delay is not None:
+        corrected = identification.processing.delay
+        report.paragraph(
+            f"The efforts lag {1e3 * delay.seconds:.2f} ± {1e3 * delay.sd:.2f} ms behind the"
+            f" positions; {'corrected' if corrected else 'not corrected'}."
+        )
     _parameter_tables(report, identification)
     return report
+
+
+def _benefit_table(
+    report: Report, identification: Identification, benefits: Mapping[str, Mapping[str, float]]
+) -> None:
+    report.heading("What each friction term buys")
+    joints = identification.model.joint_names
+    report.table(
+        ["without the term", "all joints", *joints],
+        [
+            [term, *(f"{100 * rises[key]:+.1f} %" for key in ("all", *joints))]
+            for term, rises in benefits.items()
+        ],
+        "Change of the prediction error on blocks of the fitted runs that were held out, when the"
+        " term is left out: positive, it helps",
+    )
 
 
 def _parameter_tables(report: Report, identification: Identification) -> None:

@@ -1,0 +1,162 @@
+"""The open-chain part of `sysid identify`: what is chosen, fitted and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import ArmEquations, Estimator, Identification, TorqueDelay
+    from sysid_core.robot import FrictionModel, RobotModel
+    from sysid_core.signals import Recording
+
+# While terms are chosen, the prior only keeps what the blocks don't show from running away.
+SELECTION_PRIOR = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class ArmRun:
+    """An identification with what was chosen inside the recordings.
+
+    Attributes:
+        identification: The result.
+        lag: Estimated delay of the efforts.
+        prior_weight: In use; None where the method has no prior.
+        benefits: What each friction term buys on held-out blocks.
+    """
+
+    identification: Identification
+    lag: TorqueDelay
+    prior_weight: float | None
+    benefits: Mapping[str, Mapping[str, float]]
+
+    def to_dict(self) -> dict[str, object]:
+        """For result.json."""
+        return {
+            "delay": self.lag.seconds,
+            "delay_sd": self.lag.sd,
+            "delay_corrected": self.identification.processing.delay,
+            "prior_weight": self.prior_weight,
+            "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
+        }
+
+    @property
+    def sentence(self) -> str:
+        """The delay in words."""
+        corrected = bool(self.identification.processing.delay)
+        return (
+            f"efforts lag {1e3 * self.lag.seconds:.1f} ± {1e3 * self.lag.sd:.1f} ms behind positions"
+            f" ({'corrected' if corrected else 'not corrected: --delay auto'})"
+        )
+
+
+def identify_arm(
+    model: RobotModel,
+    runs: Sequence[Recording],
+    friction: FrictionModel,
+    *,
+    estimator: Callable[[float], Estimator],
+    rate_hz: float,
+    motion_cutoff_hz: float,
+    torque_cutoff_hz: float,
+    delay: str,
+    choose_friction: bool,
+    prior_weight: float | None,
+    say: Callable[[str], None],
+) -> ArmRun:
+    """Choose what is left open, and identify.
+
+    Args:
+        model: The robot.
+        runs: Recordings that are fitted together.
+        friction: Terms to use, or to start from.
+        estimator: Makes the estimator for a weight of the prior.
+        rate_hz: Rate of the regressor.
+        motion_cutoff_hz: Low-pass of the motion.
+        torque_cutoff_hz: Low-pass of regressor and torque.
+        delay: Seconds, or 'auto'.
+        choose_friction: Whether terms are added by cross-validation.
+        prior_weight: 0: by cross-validation; None: the method has no prior.
+        say: Shows progress.
+    """
+    from sysid_core.estimation import (
+        ArmEquations,
+        Processing,
+        choose_prior_weight,
+        identify_equations,
+        term_benefits,
+        torque_delay,
+    )
+
+    say("building the regressor")
+    processing = Processing(
+        rate_hz=rate_hz,
+        motion_cutoff_hz=motion_cutoff_hz,
+        torque_cutoff_hz=torque_cutoff_hz,
+        delay=0.0 if delay == "auto" else _seconds(delay),
+    )
+    equations = ArmEquations.build(model, runs, friction, processing)
+    if choose_friction:
+        say("choosing friction terms on held-out parts of the recordings")
+        equations = _with_chosen_terms(equations)
+    say("estimating the delay of the efforts")
+    lag = torque_delay(equations)
+    if delay == "auto" and lag.significant:
+        equations = equations.with_delay(lag.seconds)
+    weight = prior_weight
+    if weight is not None and weight <= 0.0:
+        say("choosing the weight of the prior on held-out parts of the recordings")
+        weight = choose_prior_weight(equations)[0]
+    say(f"identifying {model.name}")
+    result = identify_equations(equations, estimator(weight or 1.0))
+    say("finding out what each friction term buys")
+    benefits = term_benefits(equations, prior_weight=weight or 1.0)
+    return ArmRun(result, lag, weight, benefits)
+
+
+def write_back(result: Identification, out: Path) -> Path | None:
+    """`parameters.yaml`, and `identified.urdf` where every body is physically consistent."""
+    import numpy as np
+
+    from sysid_core.estimation import save_identification
+    from sysid_core.robot import identified_urdf, is_physically_consistent, write_urdf
+
+    save_identification(result, out / "parameters.yaml")
+    if not np.all(is_physically_consistent(result.pi)) or not result.model.urdf_xml:
+        return None
+    values = result.friction_parameters
+    coulomb, viscous = (
+        {
+            joint: max(values[f"{joint}.{symbol}"], 0.0)
+            for joint in result.model.joint_names
+            if f"{joint}.{symbol}" in values
+        }
+        for symbol in ("F_c", "F_v")
+    )
+    xml = identified_urdf(result.model, result.pi, coulomb=coulomb, viscous=viscous)
+    return write_urdf(out / "identified.urdf", xml)
+
+
+def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
+    from sysid_core.estimation import choose_terms
+    from sysid_core.robot import FrictionTerm
+
+    candidates = [
+        term
+        for term in FrictionTerm
+        if term is not FrictionTerm.RIPPLE or equations.friction.drives.ripples
+    ]
+    return equations.with_friction(
+        choose_terms(equations, candidates, prior_weight=SELECTION_PRIOR)[0]
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as err:
+        raise EstimationError(f"Delay '{text}' is neither a number of seconds nor 'auto'.") from err

@@ -1,0 +1,82 @@
+"""`sysid validate`: an identified robot against other recordings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, errors
+
+
+@app.command()
+def validate(
+    identified: Annotated[Path, typer.Argument(help="Folder that `sysid identify` wrote.")],
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
+    ],
+    robot: Annotated[str, typer.Option(help="The URDF that was used for identification.")],
+    columns: Annotated[
+        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None,
+    effort_kind: Annotated[
+        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+    ] = "",
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
+    ] = "",
+) -> None:
+    """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
+    from rich.table import Table
+
+    from sysid_core.cli.recordings import load_recording
+    from sysid_core.estimation import Estimate, load_identification
+    from sysid_core.report import Report, prediction_figure, prediction_table
+    from sysid_core.robot import RobotModel
+    from sysid_core.signals import ColumnMap
+    from sysid_core.validation import predict_recording
+
+    model = RobotModel.from_urdf(robot)
+    estimate = Estimate.load(identified / "estimate.yaml")
+    identification = load_identification(identified / "parameters.yaml", model, estimate)
+    column_map = None if columns is None else ColumnMap.load(columns)
+    with errors.status("predicting efforts"):
+        predictions = [
+            predict_recording(identification, load_recording(path, column_map, effort_kind))
+            for path in recordings
+        ]
+        text = json.dumps([p.to_dict() for p in predictions], indent=2)
+        if out is not None:
+            out.mkdir(parents=True, exist_ok=True)
+            (out / "validation.json").write_text(text + "\n", encoding="utf-8")
+            report = Report(
+                f"Validation of {model.name}",
+                f"identified by {estimate.method} ({identified.name})",
+            )
+            prediction_table(report, predictions)
+            for prediction in predictions:
+                report.figure(prediction_figure(prediction), prediction.source)
+            report.save(out / "validation.html")
+    if json_path == "-":
+        sys.stdout.write(text + "\n")
+        return
+    if json_path:
+        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    table = Table(title=f"{model.name}: raw efforts against prediction")
+    for column in ("run", "error", "error, whole run", *model.joint_names):
+        table.add_column(column, justify="left" if column == "run" else "right")
+    for p in predictions:
+        table.add_row(
+            Path(p.source).stem,
+            f"{100 * p.relative_error():.2f} %",
+            f"{100 * p.relative_error(whole=True):.2f} %",
+            *(
+                f"{stats['rms']:.3g} {p.unit}\nR² {stats['r2']:.3f}"
+                for stats in p.joints().values()
+            ),
+        )
+    console.print(table)
