@@ -14,6 +14,8 @@ from sysid_core.estimation.regression import Regression
 from sysid_core.identifiability import MinimalConstants, StepRows, sampled_base_parameters
 from sysid_core.robot import Array
 
+ROUNDED = 1e-5  # relative: a dependence broken by no more than a URDF's 1.5708 is one
+
 
 @dataclass(frozen=True, eq=False)
 class SolvableEquations:
@@ -53,7 +55,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     bodies = tuple(regression.rows[body] for body in minimal.bodies)
     joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
     # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
-    groups = sampled_base_parameters(regression.structure @ lift, names)
+    groups = sampled_base_parameters(regression.structure @ lift, names, ROUNDED)
     chosen = list(groups.independent)
     from_full = groups.regrouping @ scipy.linalg.block_diag(minimal.matrix, np.eye(n_friction))
     Y = np.concatenate(

@@ -81,7 +81,7 @@ def plan_sequential(
         locked_measured: Whether torques of joints at standstill are worth something, since they
             are read behind the gears.
         q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
-        n_moves: Number of moves; default: five per joint.
+        n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
         amplitude: Of the swings [rad]; a quarter of it in metres for prismatic joints.
         max_condition: A plan whose worst step is conditioned worse is refused.
@@ -113,7 +113,11 @@ def plan_sequential(
             f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
             f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
         )
-    chosen += chooser.choose(pool, chosen, n_moves or 5 * model.nv, is_safe, report)
+    n_wanted = n_moves or 5 * model.nv
+    singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)
+    if len(singles) < n_wanted:
+        remarks.append(f"Only {len(singles)} of {n_wanted} single-joint moves are safe.")
+    chosen += singles
     steps = chooser.steps(chosen, max_condition)
     trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
     trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))

@@ -43,8 +43,11 @@ class MoveChooser:
         rng: np.random.Generator,
         locked_measured: bool,
     ) -> None:
-        self.model, self.friction, self.locked_measured = model, friction, locked_measured
-        self.minimal: MinimalConstants = minimal_constants(with_exact_angles(model)[0])
+        # Rounded right angles would show what the robot itself doesn't.
+        self.model, self.friction = with_exact_angles(model)[0], friction
+        self.locked_measured = locked_measured
+        self.minimal: MinimalConstants = minimal_constants(self.model)
+        model = self.model
         q, v, a = random_states(model, 12 * model.n_bodies + 30, rng)
         angles = rng.uniform(-np.pi, np.pi, (len(q), model.nv))
         Y = self._rows(q if q.shape[1] == model.nv else angles, v, a)
@@ -118,11 +121,11 @@ class MoveChooser:
             chosen.append(move)
             total = total + extra
             report("choosing moves", len(chosen) / n_moves)
-        if len(chosen) < n_moves:
+        if not chosen:
             raise ExcitationError(
-                f"Only {len(chosen)} of {n_moves} moves are safe within the limits.",
-                remedy="Allow more room or more candidates, make the swings smaller, or start from"
-                " a posture further from obstacles.",
+                f"None of {len(pool)} random moves is safe within the limits.",
+                remedy="Allow more room, make the swings smaller, or start from a posture further"
+                " from obstacles.",
             )
         return chosen
 

@@ -14,6 +14,7 @@ from sysid_core.robot import Array
 
 FAST, SLOW = 0.9, 0.4  # shares of the limits: two speeds tell inertia and friction apart
 RATE_HZ = 100.0
+HOLDING_SHARE = 0.8  # of the effort limits; the rest is for accelerating
 TRIES = 200  # random postures per wanted one
 REVOLUTE_RANGE = np.pi  # [rad] joints that turn further are kept within one turn
 METRES_PER_RADIAN = 0.25  # of the swings of prismatic joints
@@ -127,7 +128,7 @@ def candidate_moves(
         if found == 0:
             raise ExcitationError(
                 f"No free posture to swing joint '{name}' by {size:.3g} was found.",
-                remedy="Allow more room (workspace, ground), or make the swings smaller.",
+                remedy="Allow more room (workspace, ground) or effort, or make the swings smaller.",
                 joint=name,
             )
         if progress is not None:
@@ -165,10 +166,13 @@ def _amplitude(checker: MotionChecker, i: int, amplitude: float) -> float:
 
 
 def _is_free(checker: MotionChecker, q: Array) -> bool:
-    """Whether nothing touches in this posture, and everything stays in its room."""
+    """Whether a posture can be held, nothing touches, and everything stays in its room."""
+    limits, rest = checker.limits, np.zeros((1, len(q)))
+    weight = checker.model.inverse_dynamics(q[None], rest, rest)[0]
+    if np.any(np.abs(weight) > HOLDING_SHARE * limits.effort):
+        return False
     if checker.geometry is None:
         return True
-    limits = checker.limits
     if checker.contacts(q):
         return False
     low, high = checker.geometry.extent(q)

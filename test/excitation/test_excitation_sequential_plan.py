@@ -134,6 +134,15 @@ def test_start_outside_the_limits_is_refused(rng) -> None:
         plan_sequential(model, limits(model), friction(model), rng, q_start=np.full(6, 9.0))
 
 
+def test_rounded_urdf_angles_ask_for_nothing_that_the_robot_cannot_show(rng) -> None:
+    model = RobotModel.from_urdf("xarm7")  # 1.5708 in its URDF
+    usual = FrictionModel(Drives.direct(model.joint_names))
+    plan = plan_sequential(model, limits(model), usual, rng, candidates=8, n_moves=28)
+    # joint 2 is perpendicular to joint 1: its rotor can't be told from its links.
+    assert "joint2.I_a" not in plan.constants
+    assert plan.worst_condition < 1e4
+
+
 def test_trees_are_refused(rng) -> None:
     model = RobotModel.from_urdf("solo12")
     with pytest.raises(ModelError, match="serial arm"):
