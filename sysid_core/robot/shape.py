@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
+from sysid_core.robot.shape_cells import cut_into_cells, inside_mesh
 
 DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
-_SUBSAMPLES = (3, 8)  # per cell and axis, since a cell may be cut by the surface
-_MAX_SAMPLES = 150_000  # in all
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,28 +237,13 @@ class Shape:
         extent = upper - lower
         if np.any(extent <= 0) or not np.all(np.isfinite(extent)):
             raise ModelError(f"The shape '{name}' is flat or empty.", remedy="Give a solid.")
-        coarse = _grid(lower, upper, np.full(3, 24))[0]
-        coarse = coarse[inside(coarse)]
-        if len(coarse) == 0:
+        cut = cut_into_cells(inside, lower, upper, cells)
+        if cut is None:
             raise ModelError(
                 f"No point inside the shape '{name}' was found.",
                 remedy="Is the mesh closed, and its bounding box that of the object?",
             )
-        counts = _grid_for(cells, (coarse - lower) / extent, extent)
-        finer = int(np.clip((_MAX_SAMPLES / np.prod(counts)) ** (1 / 3), *_SUBSAMPLES))
-        fine, step = _grid(lower, upper, counts * finer)
-        keep = inside(fine)
-        index = np.floor((fine[keep] - lower) / (extent / counts)).astype(int)
-        flat = np.ravel_multi_index(tuple(np.minimum(index, counts - 1).T), tuple(counts))
-        used, cell = np.unique(flat, return_inverse=True)
-        number = np.bincount(cell).astype(float)
-        sums = np.stack([np.bincount(cell, fine[keep, i]) for i in range(3)], axis=1)
-        points = sums / number[:, None]
-        offset = fine[keep] - points[cell]
-        spreads = np.zeros((len(used), 3, 3))
-        np.add.at(spreads, cell, offset[:, :, None] * offset[:, None, :])
-        spreads = spreads / number[:, None, None] + np.diag(step**2 / 12.0)
-        return cls(points, number * np.prod(step), spreads, lower, upper, name)
+        return cls(*cut, lower, upper, name)
 
     @classmethod
     def union(
@@ -268,7 +252,7 @@ class Shape:
         """The union of closed meshes, which may overlap."""
         meshes = list(shapes)
         return cls.from_indicator(
-            lambda p: np.any([_inside_mesh(mesh, p) for mesh in meshes], axis=0),
+            lambda p: np.any([inside_mesh(mesh, p) for mesh in meshes], axis=0),
             np.min([mesh.bounds[0] for mesh in meshes], axis=0),
             np.max([mesh.bounds[1] for mesh in meshes], axis=0),
             cells=cells,
@@ -316,7 +300,7 @@ class Shape:
                 remedy="Is it in millimetres? Give scale=0.001.",
             )
         return cls.from_indicator(
-            lambda p: _inside_mesh(mesh, p), mesh.bounds[0], mesh.bounds[1], cells=cells, name=name
+            lambda p: inside_mesh(mesh, p), mesh.bounds[0], mesh.bounds[1], cells=cells, name=name
         )
 
     @classmethod
@@ -331,55 +315,3 @@ class Shape:
             )
         hull = trimesh.convex.convex_hull(cloud)
         return cls.from_mesh(hull, cells=cells)
-
-
-def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
-    """Cells along each axis so that about `cells` nearly cubic ones are not empty.
-
-    Args:
-        cells: Wanted number.
-        samples: Points inside, as parts of the box, shape (N, 3).
-        extent: Of the box, shape (3,) [m].
-    """
-    edge = (np.prod(extent) / cells) ** (1 / 3)
-    for _ in range(6):
-        counts = np.maximum(1, np.round(extent / edge)).astype(int)
-        bins = np.minimum((samples * counts).astype(int), counts - 1)
-        filled = len(np.unique(np.ravel_multi_index(tuple(bins.T), tuple(counts))))
-        edge *= (filled / cells) ** (1 / 3)
-    return counts
-
-
-def _grid(lower: Array, upper: Array, counts: Array) -> tuple[Array, Array]:
-    """Centres of a grid, shape (N, 3), and its step, shape (3,)."""
-    step = (upper - lower) / counts
-    axes = [lower[i] + step[i] * (np.arange(counts[i]) + 0.5) for i in range(3)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3), step
-
-
-def _inside_mesh(mesh: trimesh.Trimesh, points: Array) -> Array:
-    """Which points a closed mesh encloses: an odd number of faces lies above.
-
-    Points of a grid share their vertical lines, and each line is cut with all faces at once.
-    """
-    triangles = np.asarray(mesh.triangles)
-    lines, line_of = np.unique(points[:, :2], axis=0, return_inverse=True)
-    order = np.argsort(line_of, kind="stable")
-    starts = np.searchsorted(line_of[order], np.arange(len(lines) + 1))
-    # A line through an edge would meet both of its faces: step aside by less than a micron.
-    lines = lines + np.array([0.7310585, 0.4621172]) * 1e-7 * float(np.max(mesh.extents))
-    a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
-    e1, e2 = (b - a)[:, :2], (c - a)[:, :2]
-    area = e1[:, 0] * e2[:, 1] - e1[:, 1] * e2[:, 0]
-    upright = np.abs(area) < 1e-18
-    safe = np.where(upright, 1.0, area)
-    inside = np.zeros(len(points), dtype=bool)
-    for k, line in enumerate(lines):
-        d = line - a[:, :2]
-        u = (d[:, 0] * e2[:, 1] - d[:, 1] * e2[:, 0]) / safe
-        w = (e1[:, 0] * d[:, 1] - e1[:, 1] * d[:, 0]) / safe
-        hit = ~upright & (u >= 0) & (w >= 0) & (u + w <= 1)
-        z = a[hit, 2] + u[hit] * (b[hit, 2] - a[hit, 2]) + w[hit] * (c[hit, 2] - a[hit, 2])
-        here = order[starts[k] : starts[k + 1]]
-        inside[here] = np.count_nonzero(z[None, :] > points[here, 2:], axis=1) % 2 == 1
-    return inside
