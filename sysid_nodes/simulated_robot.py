@@ -62,6 +62,11 @@ class SimulatedRobotConfig:
     seed: int = parameter(0, "Of noise and link errors.", minimum=0)
 
 
+def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
+    """Inertial parameters of a robot whose links aren't as its URDF says, shape (n_bodies, 10)."""
+    return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
+
+
 class SimulatedRobotNode(ManagedNode):
     """Publishes joint_states, wrench and robot_description; takes trajectories and streams."""
 
@@ -83,7 +88,7 @@ class SimulatedRobotNode(ManagedNode):
                     remedy=f"Give {size}, or none.",
                 )
         rng = np.random.default_rng(c.seed)
-        true_model = model.with_pi(model.pi * (1 + c.link_error * rng.uniform(-1, 1, (n, 1))))
+        true_model = model.with_pi(differing_pi(model, c.link_error, rng))
         plant = MujocoPlant(
             true_model,
             sensor_frame=c.sensor_frame or None,

@@ -1,0 +1,191 @@
+"""What the demos share: a recorded motion with progress, identification, and the last word."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from robot_sysid.action import Identify
+
+from sysid_core.estimation import Estimate, Identification, load_identification
+from sysid_core.excitation import Trajectory
+from sysid_core.report import Report, cell_text, prediction_figure
+from sysid_core.robot import Array, RobotModel
+from sysid_core.signals import read_bag
+from sysid_core.validation import Prediction, predict_recording
+from sysid_nodes.client import LiveClient
+
+# A busy laptop is no faulty robot: the simulated one may stall for a second.
+PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0}
+Check = tuple[str, bool, str]  # what must hold, whether it does, the number
+
+
+def execute(
+    client: LiveClient,
+    console: Console,
+    file: Path,
+    timeout_s: float,
+    describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
+) -> Any:
+    """Have a trajectory executed and show how far it is; returns the executor's result."""
+    columns = (
+        TextColumn("{task.description:34}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("checking", total=1.0)
+
+        def show(feedback: Any) -> None:
+            progress.update(task, description=describe(feedback), completed=feedback.progress)
+
+        result = client.execute(str(file), show, timeout_s=timeout_s)
+        progress.update(task, description="done", completed=1.0)
+    return result
+
+
+def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
+    """Execute a trajectory inside a bag of its own, with half a second of rest at the end."""
+    shutil.rmtree(bag, ignore_errors=True)
+    client.start_recording(str(bag))
+    result = execute(client, console, file, 3.0 * Trajectory.load(file).duration + 120.0)
+    rested = time.monotonic() + 0.5
+    client.wait_until(lambda: time.monotonic() > rested, 10.0, "the robot to rest")
+    client.stop_recording()
+    console.print(
+        f"Done in {result.duration:.0f} s, tracking error at most"
+        f" {1e3 * result.max_tracking_error:.1f} mrad; recorded in {bag}.",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def identify(client: LiveClient, console: Console, folder: Path, **goal: Path | str) -> Any:
+    """Have the estimator identify through its action; `goal`: fields of the action."""
+    shutil.rmtree(folder, ignore_errors=True)
+    fields = {name: str(value) for name, value in goal.items()}
+    with console.status("The estimator identifies (action ~/identify)"):
+        result = client.identify(
+            Identify.Goal(directory=str(folder), **fields), lambda _: None, timeout_s=900.0
+        )
+    estimate = result.estimate
+    console.print(
+        f"Identified by {estimate.method}: rank {estimate.rank} of {estimate.structural_rank} from"
+        f" {estimate.samples_used} samples, latched on estimator/parameters."
+    )
+    return result
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Comparison:
+    """Predictions of one run by three robots.
+
+    Attributes:
+        identified: What was identified.
+        predictions: Of "identified", "nominal" (the URDF, without friction), "truth".
+    """
+
+    identified: Identification
+    predictions: dict[str, Prediction]
+
+    def rms(self, who: str) -> Array:
+        """Of the prediction's error, per joint [N m]."""
+        return np.array([joint["rms"] for joint in self.predictions[who].joints().values()])
+
+    @property
+    def against_truth(self) -> float:
+        """How much larger the largest RMS of the identified robot is than with the truth."""
+        return float(np.max(self.rms("identified") / self.rms("truth")))
+
+    @property
+    def against_nominal(self) -> float:
+        """How many times smaller the error over all joints is than that of the URDF."""
+        errors = {who: p.relative_error() for who, p in self.predictions.items()}
+        return errors["nominal"] / errors["identified"]
+
+
+def compare(
+    folder: Path, bag: Path, model: RobotModel, true_pi: Array, true_friction: dict[str, float]
+) -> Comparison:
+    """Predict a run with the identified, the nominal and the true parameters.
+
+    Args:
+        folder: That `sysid identify` wrote.
+        bag: A run that wasn't fitted.
+        model: The robot as described.
+        true_pi: Of the simulated robot, shape (n_bodies, 10).
+        true_friction: The same for every joint, by symbol, such as F_c.
+    """
+    estimate = Estimate.load(folder / "estimate.yaml")
+    identified = load_identification(folder / "parameters.yaml", model, estimate)
+    names = identified.names[true_pi.size :]
+    truth = [true_friction.get(name.split(".")[-1], 0.0) for name in names]
+    robots = {
+        "identified": identified.parameters,
+        "nominal": np.concatenate([model.pi.ravel(), np.zeros(len(names))]),
+        "truth": np.concatenate([true_pi.ravel(), truth]),
+    }
+    recording = read_bag(bag)
+    return Comparison(
+        identified,
+        {
+            who: predict_recording(dataclasses.replace(identified, parameters=values), recording)
+            for who, values in robots.items()
+        },
+    )
+
+
+def show_comparison(console: Console, report: Report, comparison: Comparison) -> None:
+    """Table in the terminal, table and figure in the report."""
+    columns = ("joint", "identified", "R²", "URDF", "truth")
+    rows = [
+        [name, stats["rms"], stats["r2"], nominal, truth]
+        for (name, stats), nominal, truth in zip(
+            comparison.predictions["identified"].joints().items(),
+            comparison.rms("nominal"),
+            comparison.rms("truth"),
+            strict=True,
+        )
+    ]
+    caption = "RMS of the torque's prediction on a motion that wasn't fitted [N m]"
+    table = Table(title=caption)
+    for column in columns:
+        table.add_column(column, justify="left" if column == "joint" else "right")
+    for row in rows:
+        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
+    console.print(table)
+    report.heading("A motion that wasn't fitted")
+    report.table(list(columns), rows, f"{caption}, against raw, noisy torques")
+    report.figure(
+        prediction_figure(comparison.predictions["identified"]),
+        "Torques of the validation motion, measured and predicted by the identified robot.",
+    )
+
+
+def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) -> int:
+    """Say what holds, write `report.html` and `result.json`; exit status 0 when all does."""
+    for text, ok, value in checks:
+        mark = "[green]✓[/]" if ok else "[red]✗[/]"
+        console.print(f"{mark} {text} {value}", highlight=False)
+    report.heading("Verdict")
+    for text, ok, value in checks:
+        report.verdict(ok, f"{text}: {value}" if value else text)
+    report.save(out / "report.html")
+    result = {
+        "schema": "robot_sysid/demo/1",
+        "passed": all(ok for _, ok, _ in checks),
+        "checks": [{"check": text, "passed": ok, "value": value} for text, ok, value in checks],
+    }
+    (out / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    return 0 if result["passed"] else 1
