@@ -154,15 +154,17 @@ def plan_dict(found: ArmPlan, limits: MotionLimits) -> dict[str, object]:
 
 
 def progress_figure(found: ArmPlan) -> Figure:
-    """Log-determinant over the evaluations of the run that won, and of the random motions."""
+    """Log-determinant over the iterations of the run that won, and of the random motions."""
     from sysid_core.report import new_figure
 
     figure, (axis,) = new_figure(height=2.4)
-    axis.plot(found.history, linewidth=1.0, label="evaluation, limits not yet kept exactly")
+    axis.plot(
+        found.history, linewidth=1.0, label="while improving: soft limits first, then hard ones"
+    )
     axis.axhline(found.random_log_det, linestyle="--", color="#D55E00", label="best random, safe")
     axis.axhline(found.quality.log_det, linestyle=":", color="#009E73", label="result, safe")
     axis.set_ylim(bottom=min(found.random_log_det, min(found.history[:1])) - 10)
-    axis.set_xlabel("evaluation", fontsize=8)
+    axis.set_xlabel("iteration", fontsize=8)
     axis.set_ylabel("log det", fontsize=8)
     axis.legend(fontsize=8, frameon=False)
     return figure

@@ -12,7 +12,6 @@ from sysid_core.robot import Array, joint_torque_regressor
 
 SAMPLES_PER_HARMONIC = 16  # of the coarse grid
 AIM = 0.96  # share of a limit at which the penalty begins
-PENALTY = 2000.0  # log-determinant that one sample at twice a limit costs
 STEP = 1e-6  # of finite differences [rad, rad/s, rad/s^2]
 GROUND_MARGIN = 0.01  # [m]
 CONTACT_MARGIN = 0.015  # [m], between the bodies' hulls
@@ -31,12 +30,18 @@ class ExcitationProblem:
         checker: Of the robot and its limits.
         criterion: What is maximised.
         basis: Of the series.
+        penalty: Log-determinant that one sample at about twice a limit costs; may be changed.
     """
 
     def __init__(
-        self, checker: MotionChecker, criterion: ExcitationCriterion, basis: FourierBasis
+        self,
+        checker: MotionChecker,
+        criterion: ExcitationCriterion,
+        basis: FourierBasis,
+        penalty: float = 2000.0,
     ) -> None:
         self.checker, self.criterion, self.basis = checker, criterion, basis
+        self.penalty = penalty
         n_samples = SAMPLES_PER_HARMONIC * basis.n_harmonics
         self._matrices = basis.matrices(np.arange(n_samples) * basis.period / n_samples)
         self._model = checker.model.pin_model
@@ -50,7 +55,7 @@ class ExcitationProblem:
         self._supports: list[tuple[int, Array]] = []
         if limits.ground_height is not None and checker.geometry is not None:
             self._supports = checker.geometry.support_points()
-        self.log_dets: list[float] = []  # of every evaluation
+        self.last_log_det = float("-inf")  # of the last evaluation
 
     @property
     def n_variables(self) -> int:
@@ -109,7 +114,7 @@ class ExcitationProblem:
         information = np.einsum("kri,krj->ij", unit, unit) / K
         information += REGULARISATION * np.eye(len(scale))
         log_det = float(np.linalg.slogdet(information)[1] + 2.0 * np.sum(np.log(scale)))
-        self.log_dets.append(log_det)
+        self.last_log_det = log_det
         pull = 2.0 / K * (unit @ np.linalg.inv(information)) / scale  # d log det / d Y_b
         gradient = np.zeros((3, K, n))
         motion = [q, v, a]
@@ -125,10 +130,10 @@ class ExcitationProblem:
                 if kind == 0:
                     for k in np.flatnonzero(contact):
                         excess[k] += self._contact_excess(moved[0][k]) - contact[k]
-                gradient[kind, :, j] = (PENALTY * (excess - penalty) - gain) / STEP
+                gradient[kind, :, j] = (self.penalty * (excess - penalty) - gain) / STEP
         slopes = sum(matrix.T @ part for matrix, part in zip(self._matrices, gradient, strict=True))
         total = np.concatenate([gradient[0].sum(axis=0), np.asarray(slopes).ravel()])
-        return PENALTY * float(penalty.sum() + contact.sum()) - log_det, total
+        return self.penalty * float(penalty.sum() + contact.sum()) - log_det, total
 
     def _regressors(self, q: Array, v: Array, a: Array) -> tuple[Array, Array]:
         Y = joint_torque_regressor(self.checker.model, q, v, a)

@@ -21,6 +21,7 @@ from sysid_core.robot import Array, RobotModel
 
 # Shares of the amplitude that are tried until the dense check passes.
 AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.02), np.geomspace(0.9, 0.05, 10)])
+PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
 QUALITY_SAMPLES = 400  # per period, for the final judgement
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 
@@ -37,7 +38,8 @@ class ArmPlan:
         centre: Where the motion starts and ends, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
         random_log_det: Of the best safe motion among the random starts.
-        history: Log-determinant over the evaluations of the run that won.
+        history: Log-determinant after each iteration of the run that won; the first half may break
+            limits.
     """
 
     trajectory: Trajectory
@@ -91,15 +93,15 @@ def plan_arm_motion(
     seed: int = 0,
     n_candidates: int = 60,
     n_starts: int = 2,
-    n_iterations: int = 60,
+    n_iterations: int = 80,
     still: float = 1.0,
     rate_hz: float = 100.0,
     progress: Callable[[float, str], None] | None = None,
 ) -> ArmPlan:
     """Plan the Fourier motion that tells most about an arm's base parameters, inside its limits.
 
-    Random series are drawn; the best are improved by L-BFGS on the log-determinant with penalties;
-    each is then shrunk until the dense check passes, and the most telling one wins.
+    Random series are drawn; the best are improved by L-BFGS on the log-determinant with penalties,
+    soft ones first; each is then shrunk until the dense check passes, and the most telling wins.
 
     Args:
         model: The robot.
@@ -201,23 +203,27 @@ def _improve(
         (lo if np.isfinite(lo) else None, up if np.isfinite(up) else None)
         for lo, up in zip(limits.lower, limits.upper, strict=True)
     ] + [(None, None)] * (problem.n_variables - n)
-    first, done = len(problem.log_dets), 0
+    history = [problem.criterion.log_det(*problem.motion(start))]
 
-    def count(_: Array) -> None:
-        nonlocal done
-        done += 1
-        tell(done / n_iterations)
+    def note(_: Array) -> None:
+        history.append(problem.last_log_det)
+        tell(min(1.0, len(history) / n_iterations))
 
-    result = scipy.optimize.minimize(
-        problem.value_and_gradient,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        callback=count,
-        options={"maxiter": n_iterations, "maxcor": 20},
-    )
-    return np.asarray(result.x), tuple(problem.log_dets[first:])
+    x, hard = start, problem.penalty
+    for penalty in PENALTIES:
+        problem.penalty = penalty
+        result = scipy.optimize.minimize(
+            problem.value_and_gradient,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=note,
+            options={"maxiter": max(1, n_iterations // len(PENALTIES)), "maxcor": 20},
+        )
+        x = np.asarray(result.x)
+    problem.penalty = hard
+    return x, tuple(history)
 
 
 def _largest_safe(problem: ExcitationProblem, x: Array) -> Array | None:
