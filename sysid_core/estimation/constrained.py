@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.constrained_equations import (
     ConstrainedEquations,
-    ConstrainedProcessing,
     drives_from_values,
 )
+from sysid_core.estimation.constrained_recordings import ConstrainedProcessing
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.identification import Estimator
 from sysid_core.estimation.least_squares import Weighting

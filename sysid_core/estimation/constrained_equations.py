@@ -7,7 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.errors import EstimationError, SignalError
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.constrained_recordings import (
+    ConstrainedProcessing,
+    ConstrainedStretch,
+    kept,
+    read_stretches,
+    shifted,
+    smoothed,
+)
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
 from sysid_core.excitation import motion_box
@@ -21,84 +29,16 @@ from sysid_core.robot import (
     constrained_parameter_names,
     constrained_parameter_units,
     constrained_torques,
-    project_positions,
-    project_velocities,
     projected_drive_regressor,
     projected_inertial_regressor,
 )
 from sysid_core.signals import (
-    EffortKind,
-    JointStream,
     Recording,
     ZeroPhaseFilter,
     central_difference,
-    resample,
-    split_at_gaps,
 )
 
 _BLOCK = 4000  # samples whose regressor is held at once
-
-
-@dataclass(frozen=True)
-class ConstrainedProcessing:
-    r"""What is done to recordings of a closed chain before the fit.
-
-    `matched`: the regressor is built at the recording's own rate; then regressor and torque pass
-    the same filter and are decimated. The filter is linear, so `u = G^T W theta` stays true and
-    nothing is biased. `paper`: velocity, acceleration and torque pass filters of their own, the
-    regressor is built from what remains (Zhang et al. 2024, section IV-B).
-
-    Attributes:
-        kind: `matched` or `paper`.
-        cutoff_hz: Of the matched filter.
-        velocity_hz: Cut-off for velocities, `paper` only.
-        acceleration_hz: Cut-off for accelerations, `paper` only.
-        torque_hz: Cut-off for torques, `paper` only.
-        decimation: Every how many samples are kept, `paper` only; `matched` keeps five samples per
-            period of its cut-off.
-        end_trim: Cut at both ends, where filters are spoilt [s].
-        max_gap: Longer gaps split the recording [s].
-        dead_band: Equations of a joint are dropped while it is slower: there stiction, which is
-            anything between -F_c and F_c, takes the place of friction [rad/s].
-        estimate_delay: Whether the delay of the reported torques is estimated and taken out.
-    """
-
-    kind: str = "matched"
-    cutoff_hz: float = 20.0
-    velocity_hz: float = 18.0
-    acceleration_hz: float = 15.0
-    torque_hz: float = 33.0
-    decimation: int = 10
-    end_trim: float = 0.3
-    max_gap: float = 0.1
-    dead_band: float = 0.02
-    estimate_delay: bool = True
-
-    def __post_init__(self) -> None:
-        if self.kind not in ("matched", "paper"):
-            raise EstimationError(
-                f"Processing '{self.kind}' is unknown.", remedy="Choose 'matched' or 'paper'."
-            )
-
-    @classmethod
-    def of_the_paper(cls) -> ConstrainedProcessing:
-        """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
-        return cls(kind="paper", end_trim=0.0, dead_band=0.0, estimate_delay=False)
-
-
-@dataclass(frozen=True, eq=False)
-class ConstrainedStretch:
-    """A gapless part of a recording.
-
-    Attributes:
-        motion: Of all joints.
-        effort: Of the actuated joints, shape (K, n_a) [N m].
-        rate_hz: Samples per second.
-    """
-
-    motion: ConstrainedMotion
-    effort: Array
-    rate_hz: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,19 +89,10 @@ class ConstrainedEquations:
         processing = processing or ConstrainedProcessing()
         if not recordings:
             raise EstimationError("There is no recording to identify from.")
-        stretches = [
-            _stretch(chain, piece, tuple(measured), processing)
-            for recording in recordings
-            for piece in _pieces(chain, recording, tuple(measured), processing)
-        ]
-        if not stretches:
-            raise SignalError(
-                "The recordings are too short: nothing is left after the ends are cut.",
-                remedy="Record a second or more without gaps.",
-            )
+        stretches = read_stretches(chain, recordings, processing, tuple(measured))
         return cls(
             chain=chain,
-            stretches=tuple(stretches),
+            stretches=stretches,
             processing=processing,
             drives=tuple(drives) if drives is not None else chain.actuated,
             source=", ".join(dict.fromkeys(r.source for r in recordings if r.source)),
@@ -188,7 +119,7 @@ class ConstrainedEquations:
     def delayed_by(self, delay: float) -> ConstrainedEquations:
         """The same with a known (further) delay of the torques taken out [s]."""
         moved = tuple(
-            replace(stretch, effort=_shifted(stretch.effort, stretch.rate_hz, delay))
+            replace(stretch, effort=shifted(stretch.effort, stretch.rate_hz, delay))
             for stretch in self.stretches
         )
         return replace(self, stretches=moved, delay=self.delay + delay)
@@ -207,7 +138,7 @@ class ConstrainedEquations:
             W, u, slow = self._filtered(stretch, inertials)
             if rate:
                 e = ZeroPhaseFilter(p.cutoff_hz).apply(stretch.effort, stretch.rate_hz)
-                e_dot = central_difference(e, stretch.rate_hz)[_kept(len(e), stretch.rate_hz, p)]
+                e_dot = central_difference(e, stretch.rate_hz)[kept(len(e), stretch.rate_hz, p)]
                 W = np.concatenate([W, -e_dot[:, :, None]], axis=2)
             W[slow], u[slow] = 0.0, 0.0
             lost.append(slow)
@@ -281,7 +212,7 @@ class ConstrainedEquations:
         measured, left = [], []
         for stretch in self.stretches:
             low_pass = ZeroPhaseFilter(self.processing.cutoff_hz)
-            keep = _kept(len(stretch.effort), stretch.rate_hz, self.processing)
+            keep = kept(len(stretch.effort), stretch.rate_hz, self.processing)
             error = stretch.effort - constrained_torques(chain, stretch.motion)
             measured.append(low_pass.apply(stretch.effort, stretch.rate_hz)[keep])
             left.append(low_pass.apply(error, stretch.rate_hz)[keep])
@@ -293,7 +224,7 @@ class ConstrainedEquations:
         return np.concatenate(
             [
                 ZeroPhaseFilter(self.processing.cutoff_hz).apply(s.motion.v[:, columns], s.rate_hz)[
-                    _kept(len(s.effort), s.rate_hz, self.processing)
+                    kept(len(s.effort), s.rate_hz, self.processing)
                 ]
                 for s in self.stretches
             ]
@@ -301,7 +232,7 @@ class ConstrainedEquations:
 
     def _slow(self, stretch: ConstrainedStretch) -> Array:
         p, rate = self.processing, stretch.rate_hz
-        keep = _kept(len(stretch.effort), rate, p)
+        keep = kept(len(stretch.effort), rate, p)
         v_a = stretch.motion.v[:, self.chain.actuated_columns]
         if p.dead_band <= 0.0:
             return np.zeros((len(range(*keep.indices(len(v_a)))), v_a.shape[1]), dtype=bool)
@@ -311,10 +242,10 @@ class ConstrainedEquations:
 
     def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
         p, rate, chain = self.processing, stretch.rate_hz, self.chain
-        keep = _kept(len(stretch.effort), rate, p)
+        keep = kept(len(stretch.effort), rate, p)
         known = _without_drives(chain, self.drives, inertials)
         if p.kind == "paper":
-            motion = _smoothed(stretch.motion, rate, p).rows(keep)
+            motion = smoothed(stretch.motion, rate, p).rows(keep)
             u = ZeroPhaseFilter(p.torque_hz).apply(stretch.effort, rate)[keep]
             W = _columns(chain, motion, self.drives, inertials)
             return W, u - constrained_torques(known, motion), self._slow(stretch)
@@ -381,88 +312,6 @@ def _without_drives(chain: ClosedChain, drives: tuple[str, ...], inertials: bool
     return (
         known.with_model(chain.model.with_pi(np.zeros_like(chain.model.pi))) if inertials else known
     )
-
-
-def _kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
-    trim = min(int(processing.end_trim * rate_hz), K // 8)
-    step = processing.decimation
-    if processing.kind == "matched":
-        step = max(1, int(rate_hz / (5.0 * processing.cutoff_hz)))
-    return slice(trim, K - trim, step)
-
-
-def _pieces(
-    chain: ClosedChain,
-    recording: Recording,
-    measured: tuple[str, ...],
-    processing: ConstrainedProcessing,
-) -> list[JointStream]:
-    stream = recording.joints
-    if stream.effort is None or stream.effort_kind not in (
-        EffortKind.ACTUATOR_TORQUE,
-        EffortKind.LINK_TORQUE,
-    ):
-        raise SignalError(
-            f"The efforts of '{recording.source}' are '{stream.effort_kind.value}', not torques.",
-            remedy="Declare `effort_kind: actuator_torque` if they are, or multiply currents by the"
-            " drive gains first.",
-        )
-    passive = [joint for joint in measured if joint not in stream.names]
-    if passive:
-        raise SignalError(
-            f"The recording '{recording.source}' has no passive joints {passive}; it has"
-            f" {list(stream.names)}.",
-            remedy="Leave them out of the measured joints: the loops give them then.",
-            missing=passive,
-        )
-    ordered = stream.ordered((*chain.actuated, *measured))
-    pieces = split_at_gaps(ordered, processing.max_gap)
-    return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
-
-
-def _stretch(
-    chain: ClosedChain,
-    stream: JointStream,
-    measured: tuple[str, ...],
-    processing: ConstrainedProcessing,
-) -> ConstrainedStretch:
-    rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
-    even = resample(stream, rate)
-    n_a = chain.n_actuated
-    if even.v is None:
-        low_pass = ZeroPhaseFilter(min(3.0 * processing.cutoff_hz, 0.4 * rate))
-        v = central_difference(low_pass.apply(even.q, rate), rate)
-    else:
-        v = even.v
-    assert even.effort is not None  # checked by _pieces
-    if measured:
-        q = project_positions(chain, even.names, even.q)
-        v_a = project_velocities(chain, q, even.names, v)
-        motion = constrained_motion(
-            chain, q[:, chain.actuated_columns], v_a, central_difference(v_a, rate), q=q
-        )
-    else:
-        motion = constrained_motion(
-            chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
-        )
-    return ConstrainedStretch(motion, even.effort[:, :n_a], rate)
-
-
-def _smoothed(
-    motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing
-) -> ConstrainedMotion:
-    return ConstrainedMotion(
-        q=motion.q,
-        v=ZeroPhaseFilter(p.velocity_hz).apply(motion.v, rate),
-        a=ZeroPhaseFilter(p.acceleration_hz).apply(motion.a, rate),
-        G=motion.G,
-    )
-
-
-def _shifted(effort: Array, rate_hz: float, delay: float) -> Array:
-    """`e(t + delay)`, held at the ends."""
-    k = np.arange(len(effort))
-    return np.column_stack([np.interp(k + delay * rate_hz, k, column) for column in effort.T])
 
 
 def _delay(regression: Regression) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
 from sysid_core.robot import ClosedChain, MotionBox, loop_jacobian, passive_condition, try_assemble
 
-_GRID = 61  # postures along each side of a map
+_GRID = 41  # postures along each side of a map
 
 
 def loops_report(

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from sysid_core.report import COLOURS, Report, new_figure
-from sysid_core.studies.constrained import MODELS, ConstrainedStudy
+from sysid_core.studies.constrained import ConstrainedStudy
 from sysid_core.studies.constrained_paper import (
     PAPER_INTEGRATION_L2,
     PAPER_JOINTS,
     PAPER_TORQUE_RMS,
     PAPER_TRACKING_5,
 )
+from sysid_core.studies.constrained_robot import MODELS
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 

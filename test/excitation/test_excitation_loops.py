@@ -85,7 +85,7 @@ def test_planned_motions_are_smooth_safe_and_well_conditioned(leg, rng):
 
 
 def test_inertial_parameters_can_be_excited_too(leg, rng):
-    config = dataclasses.replace(SMALL, inertials=True, generations=2, population=4)
+    config = dataclasses.replace(SMALL, inertials=True, generations=1, population=3)
     (t,) = plan_loop_excitation(leg, rng, 1, config)
     motion = constrained_motion(leg, t.q[::5], t.v[::5], t.a[::5])
     W = projected_drive_regressor(leg, motion, leg.actuated)
