@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-fast lint bench clean
-ENV := source scripts/env.sh
+# Small matrices: one thread per process is fastest.
+ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; source scripts/env.sh
 
 help:  ## this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | expand -t 12

@@ -56,6 +56,19 @@ class LiveClient:
                 )
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
+    def wait_until_steady(self, topic: str, field: str, seconds: float, timeout_s: float) -> None:
+        """Wait until a field of a followed topic hasn't changed for some time."""
+        seen: tuple[Any, float] = (None, time.monotonic())
+
+        def steady() -> bool:
+            nonlocal seen
+            value = getattr(self.latest.get(topic), field, None)
+            if value != seen[0]:
+                seen = (value, time.monotonic())
+            return seen[0] is not None and time.monotonic() - seen[1] > seconds
+
+        self.wait_until(steady, timeout_s, f"{field} of {topic} to settle")
+
     def follow(self, message_type: type, topic: str) -> None:
         """Keep the last message of a latched topic in `latest[topic]`."""
 

@@ -97,7 +97,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         )
         client.start_recording(str(bag))
         _execute(client, console, trajectory_file, timeout_s=trajectory.duration + 60.0)
-        client.wait_until(lambda: _settled(client), 10.0, "the estimator to use the last samples")
+        client.wait_until_steady("estimator/payload_estimate", "samples_used", 1.5, 20.0)
         client.stop_recording()
         # Subscriptions that come late still get the latched result.
         client.follow(InertialEstimate, "estimator/parameters")
@@ -139,16 +139,6 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
         f"Motion done in {result.duration:.0f} s, tracking error at most"
         f" {1e3 * result.max_tracking_error:.1f} mrad. The estimator: {latest.state}. {latest.advice}"
     )
-
-
-def _settled(client: LiveClient) -> bool:
-    """Whether the running estimate has stopped taking samples."""
-    latest = client.latest.get("estimator/payload_estimate")
-    count = None if latest is None else latest.samples_used
-    unchanged = count is not None and count == client.latest.get("_count")
-    if not unchanged:
-        client.latest["_count"], client.latest["_since"] = count, time.monotonic()
-    return unchanged and time.monotonic() - client.latest["_since"] > 1.0
 
 
 def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, Any]:

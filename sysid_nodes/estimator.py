@@ -143,6 +143,8 @@ class EstimatorNode(ManagedNode):
             return
         try:
             self.session.advance(self.now_ns() - round(self.config.lag_s * 1e9))
+            if self.session.problem is not None:
+                raise self.session.problem
             n = self.session.online.n_samples
             if n < 3 or n == self._published:
                 return

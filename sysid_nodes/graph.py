@@ -73,6 +73,7 @@ def demo(
     executor: Mapping[str, Any] | None = None,
     logger: Mapping[str, Any] | None = None,
     estimator: Mapping[str, Any] | None = None,
+    controller: Mapping[str, Any] | None = None,
 ) -> tuple[NodeSpec, ...]:
     """The three nodes and a simulated robot.
 
@@ -82,9 +83,12 @@ def demo(
         executor: Parameters of `trajectory_executor`.
         logger: Parameters of `data_logger`.
         estimator: Parameters of `estimator`.
+        controller: Parameters of `computed_torque_controller`; None: the robot's own controls it.
     """
     simulated = NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {})
+    name = "computed_torque_controller"
     return (
         simulated,
         *bringup(namespace=namespace, executor=executor, logger=logger, estimator=estimator),
+        *(() if controller is None else (NodeSpec(name, name, namespace, controller),)),
     )

@@ -108,6 +108,6 @@ class RobotDrive:
             velocities=command.v.tolist(),
             accelerations=command.a.tolist(),
         )
-        self._publisher.publish(
-            JointTrajectory(joint_names=list(command.joint_names), points=[point])
-        )
+        message = JointTrajectory(joint_names=list(command.joint_names), points=[point])
+        message.header.stamp = self._node.get_clock().now().to_msg()
+        self._publisher.publish(message)

@@ -59,6 +59,9 @@ class SimulatedRobotConfig:
     wrench_bias: tuple[float, ...] = parameter(
         (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
     )
+    command_timeout_s: float = parameter(
+        0.1, "Without new efforts for so long it brakes and holds [s].", minimum=0.01, maximum=2.0
+    )
     seed: int = parameter(0, "Of noise and link errors.", minimum=0)
 
 
@@ -106,7 +109,9 @@ class SimulatedRobotNode(ManagedNode):
             c.torque_noise,
             tuple(c.wrench_bias) or (0.0,) * 6,
         )
-        self.robot = SimulatedRobot(plant, c.start or np.zeros(n), noise, rng)
+        self.robot = SimulatedRobot(
+            plant, c.start or np.zeros(n), noise, rng, command_timeout_s=c.command_timeout_s
+        )
         self.model = model
         self._joints = self.create_publisher(JointState, "joint_states", DATA)
         self._wrench = self.create_publisher(WrenchStamped, "wrench", DATA)

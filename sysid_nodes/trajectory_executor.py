@@ -39,7 +39,6 @@ from sysid_nodes.parameters import parameter
 from sysid_nodes.robot_drive import MODES, RobotDrive
 
 _LEAD_S = 0.1  # between sending a whole trajectory and its start
-_STOP_LEAD_S = 0.05  # the same for a stop
 _PATIENCE_NS = 3_000_000_000  # for the first state after the check
 
 
@@ -95,6 +94,12 @@ class TrajectoryExecutorConfig:
     )
     slow_start_s: float = parameter(
         1.0, "Time in which the speed rises to full [s].", minimum=0.05, maximum=20.0
+    )
+    stop_lead_s: float = parameter(
+        0.05,
+        "Time that a stop needs to reach a whole-trajectory controller [s].",
+        minimum=0.0,
+        maximum=1.0,
     )
     enable_topic: str = parameter(
         "",
@@ -266,7 +271,7 @@ class TrajectoryExecutorNode(ManagedNode):
         settings = ExecutorSettings(
             speed_scale=request.speed_scale or 1.0,
             slow_start=c.slow_start_s,
-            stop_lead=_STOP_LEAD_S if self._drive.takes_whole else 0.0,
+            stop_lead=c.stop_lead_s if self._drive.takes_whole else 0.0,
         )
         return Executor(self.model, trajectory, limits, monitor, settings)
 

@@ -1,22 +1,23 @@
 """A payload identification from start to end, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any interleaving; each wrench is used once the
-motion around its stamp is known. What comes out depends on the stamps and values alone, not on when
-they arrived, so a bag gives what the live run gave.
+motion around its stamp is known, and when something comes too late the run is done over. What comes
+out depends on the stamps and values alone, not on when they arrived, so a bag gives what the live
+run gave.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections import deque
+import bisect
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.online import OnlinePayload
-from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload_result import summarise_payload
 from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import (
     JointStream,
@@ -52,6 +53,12 @@ class PayloadMoment:
     state: str
 
 
+def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
+    """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
+    stamp, label = mark
+    return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
+
+
 class PayloadSession:
     """Takes streams and marks; gives the sensor's calibration and the running payload.
 
@@ -65,6 +72,12 @@ class PayloadSession:
         calibration: Of the sensor, from an earlier tare; None: tare with the marked postures.
         settle_s: Left out at the beginning of each tare posture [s].
         max_gap_s: Joint states further apart than this are not interpolated [s].
+
+    Attributes:
+        calibration: Of the sensor, once it is tared.
+        problem: Why it can't be, or None.
+        history: Remembered estimates.
+        n_without_motion: Wrenches left out because no joint states surround them.
     """
 
     def __init__(
@@ -86,18 +99,22 @@ class PayloadSession:
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
         self._max_gap_ns = round(max_gap_s * 1e9)
-        self._joints: deque[tuple[int, Array, Array, Array]] = deque()
+        # What has come since the run began, in the order of the stamps.
+        self._joints: list[tuple[int, Array, Array, Array]] = []
         self._wrenches: list[tuple[int, tuple[float, ...]]] = []
         self._marks: list[tuple[int, str]] = []
-        self._last_wrench = -1
+        self._late = False
         self._restart()
 
     def _restart(self) -> None:
-        """Forget the run, not the streams."""
+        """Begin the run again, with the streams as they are."""
         self.online.reset()
+        self._next = {"joints": 0, "wrench": 0, "mark": 0}
+        self._last_wrench = -1
         self.calibration = self._given_calibration
         self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
+        self.problem: SysIdError | None = None
         self._segment = ""
         self._segment_start = 0
         self._tare: list[tuple[Array, Array]] = []
@@ -120,27 +137,31 @@ class PayloadSession:
         """A raw reading of the sensor, shape (6,)."""
         values = np.asarray(wrench, dtype=float)
         if np.all(np.isfinite(values)):
-            heapq.heappush(self._wrenches, (stamp_ns, tuple(values.tolist())))
+            self._late |= stamp_ns < self._last_wrench
+            bisect.insort(self._wrenches, (stamp_ns, tuple(values.tolist())))
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
         """A labelled instant, such as `tare_1:start`."""
-        heapq.heappush(self._marks, (stamp_ns, label))
+        self._late |= stamp_ns <= self._last_wrench
+        bisect.insort(self._marks, (stamp_ns, label), key=_mark_order)
 
     def advance(self, until_ns: int | None = None) -> None:
         """Use what is complete up to a stamp (default: everything that has joints around it).
 
-        Live, `until_ns` stays some tenths of a second behind the clock, so that late messages
-        find their place.
+        Live, `until_ns` stays some tenths of a second behind the clock, so that hardly anything
+        comes too late.
         """
-        while self._wrenches:
-            stamp = self._wrenches[0][0]
+        if self._late:
+            self._late = False
+            self._restart()
+        while self._next["wrench"] < len(self._wrenches):
+            stamp, wrench = self._wrenches[self._next["wrench"]]
             if until_ns is not None and stamp > until_ns:
                 return
             if not self._joints or stamp > self._joints[-1][0]:
                 return  # the motion at this instant isn't known yet
-            while self._marks and self._marks[0][0] <= stamp:
-                self._enter(*heapq.heappop(self._marks))
-            _, wrench = heapq.heappop(self._wrenches)
+            self._enter_marks(stamp)
+            self._next["wrench"] += 1
             if stamp <= self._last_wrench:
                 continue  # a duplicate
             self._last_wrench = stamp
@@ -148,22 +169,38 @@ class PayloadSession:
                 self._use(stamp, np.array(wrench))
 
     def finish(self) -> None:
-        """Use all that is left; marks after the last wrench count too."""
+        """Use all that is left; marks after the last wrench count too.
+
+        Raises:
+            SysIdError: The sensor could not be tared.
+        """
         self.advance()
-        while self._marks:
-            self._enter(*heapq.heappop(self._marks))
+        self._enter_marks(None)
+        if self.problem is not None:
+            raise self.problem
 
     # ---- marks
 
+    def _enter_marks(self, until_ns: int | None) -> None:
+        while self._next["mark"] < len(self._marks):
+            stamp, label = self._marks[self._next["mark"]]
+            if until_ns is not None and stamp > until_ns:
+                return
+            self._next["mark"] += 1
+            self._enter(stamp, label)
+
     def _enter(self, stamp_ns: int, label: str) -> None:
         if label == RUN_START:
-            self._restart()
+            self._forget_before(stamp_ns)
             return
         segment, _, edge = label.rpartition(":")
         if edge == "start":
             self._segment, self._segment_start = segment, stamp_ns
             if segment in MOTION_SEGMENTS and self.calibration is None:
-                self.calibration = self._calibrate()
+                try:
+                    self.calibration, self.problem = self._calibrate(), None
+                except SysIdError as err:  # a late mark may still mend it
+                    self.problem, self._segment = err, ""
         elif edge == "end" and segment == self._segment:
             if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
                 wrenches = np.array([w for w, _ in self._tare])
@@ -171,6 +208,14 @@ class PayloadSession:
                 self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
             self._tare = []
             self._segment = ""
+
+    def _forget_before(self, stamp_ns: int) -> None:
+        """A new run: drop what came before it."""
+        keep = stamp_ns - self._max_gap_ns - self._lag_ns
+        self._joints = [sample for sample in self._joints if sample[0] >= keep]
+        self._wrenches = self._wrenches[self._next["wrench"] :]
+        self._marks = self._marks[self._next["mark"] :]
+        self._restart()
 
     def _calibrate(self) -> SensorCalibration:
         if not self._postures:
@@ -221,15 +266,16 @@ class PayloadSession:
 
     def _state_at(self, stamp: int) -> tuple[Array, Array, Array] | None:
         """Linear interpolation between the joint states around a stamp."""
-        joints = self._joints
-        while len(joints) > 1 and joints[1][0] <= stamp:
-            joints.popleft()
-        t0, *x0 = joints[0]
+        joints, k = self._joints, self._next["joints"]
+        while k + 1 < len(joints) and joints[k + 1][0] <= stamp:
+            k += 1
+        self._next["joints"] = k
+        t0, *x0 = joints[k]
         if t0 == stamp:
             return x0[0], x0[1], x0[2]
-        if t0 > stamp or len(joints) < 2:
+        if t0 > stamp or k + 1 == len(joints):
             return None
-        t1, *x1 = joints[1]
+        t1, *x1 = joints[k + 1]
         if t1 - t0 > self._max_gap_ns:
             return None
         s = (stamp - t0) / (t1 - t0)

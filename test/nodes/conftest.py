@@ -74,4 +74,10 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
     }
 
 
-EXECUTOR = {"tcp_frame": FRAME, "tcp_speed": TCP_SPEED, "stale_s": 1.5, "max_step_s": 1.5}
+EXECUTOR = {
+    "tcp_frame": FRAME,
+    "tcp_speed": TCP_SPEED,
+    "stale_s": 1.5,
+    "max_step_s": 1.5,
+    "stop_lead_s": 0.4,
+}

@@ -1,0 +1,115 @@
+"""A payload session gives the same from any order of arrival."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.excitation import MotionLimits, plan_payload_motion
+from sysid_core.robot import RobotModel, load_shape, pi_from_mass_com_inertia
+from sysid_core.signals import Recording, filter_joints
+from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+
+FRAME = "link_eef"
+PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
+BIAS = (1.0, -2.0, 0.5, 0.05, -0.03, 0.02)
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return RobotModel.from_urdf("xarm7")
+
+
+@pytest.fixture(scope="module")
+def run(model: RobotModel) -> Recording:
+    limits = MotionLimits.from_model(model, tcp_frame=FRAME, tcp_speed=1.0)
+    plan = plan_payload_motion(
+        model, limits, duration=3.0, n_tare=3, still=0.6, n_candidates=20, mean_angular_speed=1.5
+    )
+    plant = MujocoPlant(model, sensor_frame=FRAME, payload=PAYLOAD)
+    noise = SensorNoise(wrench_bias=BIAS)
+    robot = SimulatedRobot(plant, plan.trajectory.q[0], noise, np.random.default_rng(3))
+    return record_motion(robot, plan.trajectory, rate_hz=100.0, wrench_frame=FRAME)
+
+
+def new_session(model: RobotModel) -> PayloadSession:
+    return PayloadSession(model, FRAME, OnlinePayload(load_shape("box 0.2 0.2 0.16")))
+
+
+def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Recording) -> None:
+    session = new_session(model)
+    replay_payload(run, session)
+    estimate = session.online.estimate()
+    np.testing.assert_allclose(estimate.values[:4], PAYLOAD[:4], atol=5e-3)
+    assert session.calibration is not None
+    np.testing.assert_allclose(session.calibration.bias, BIAS, atol=0.03)
+    assert estimate.physically_consistent
+
+
+def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recording) -> None:
+    expected = new_session(model)
+    filtered = replay_payload(run, expected)
+    assert filtered.v is not None and filtered.a is not None and run.wrench is not None
+    live = new_session(model)
+    rng = np.random.default_rng(0)
+    # Arrival: stamp plus a random delay, some of it far beyond the estimator's patience.
+    arrivals = [
+        (stamp + int(rng.exponential(2e7)), "joints", k)
+        for k, stamp in enumerate(filtered.stamps_ns.tolist())
+    ]
+    arrivals.sort()  # joint states stay in order
+    arrivals += [
+        (stamp + int(rng.exponential(5e7)), "wrench", k)
+        for k, stamp in enumerate(run.wrench.stamps_ns.tolist())
+    ]
+    arrivals += [
+        (m.stamp_ns + int(rng.exponential(5e8)), "mark", k) for k, m in enumerate(run.marks)
+    ]
+    order = sorted(arrivals)
+    joints_in_order = iter(range(len(filtered)))
+    for now, kind, k in order:
+        if kind == "joints":
+            j = next(joints_in_order)
+            live.add_joints(int(filtered.stamps_ns[j]), filtered.q[j], filtered.v[j], filtered.a[j])
+        elif kind == "wrench":
+            live.add_wrench(int(run.wrench.stamps_ns[k]), run.wrench.wrench[k])
+        else:
+            live.add_mark(run.marks[k].stamp_ns, run.marks[k].label)
+        if now % 50 == 0:
+            live.advance(now - 100_000_000)
+    live.finish()
+    assert live.online.n_samples == expected.online.n_samples
+    np.testing.assert_array_equal(live.online.estimate().values, expected.online.estimate().values)
+
+
+def test_a_recording_without_tare_postures_is_refused(model: RobotModel, run: Recording) -> None:
+    import dataclasses
+
+    marks = tuple(m for m in run.marks if not m.label.startswith("tare_"))
+    with pytest.raises(EstimationError, match="not tared"):
+        replay_payload(dataclasses.replace(run, marks=marks), new_session(model))
+
+
+def test_a_recording_without_marks_has_no_data(model: RobotModel, run: Recording) -> None:
+    import dataclasses
+
+    session = new_session(model)
+    replay_payload(dataclasses.replace(run, marks=()), session)
+    with pytest.raises(EstimationError, match="marks of a payload motion"):
+        session.data()
+
+
+def test_a_recording_without_wrench_is_refused(model: RobotModel, run: Recording) -> None:
+    import dataclasses
+
+    with pytest.raises(SysIdError, match="no wrench"):
+        replay_payload(dataclasses.replace(run, wrench=None), new_session(model))
+
+
+def test_filtering_twice_gives_the_same_bits(run: Recording) -> None:
+    one, _ = filter_joints(run.joints)
+    two, _ = filter_joints(run.joints)
+    assert one.a is not None and two.a is not None
+    np.testing.assert_array_equal(one.a, two.a)
