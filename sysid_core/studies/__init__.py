@@ -1,13 +1,7 @@
 """The papers' experiments, each one command."""
 
 from sysid_core.studies.cheetah3 import PAPER_TABLE_6, Cheetah3Study, cheetah3_study
-from sysid_core.studies.constrained import (
-    ConstrainedSeed,
-    ConstrainedStudy,
-    ConstrainedStudyConfig,
-    constrained_study,
-    perturbed_truth,
-)
+from sysid_core.studies.constrained import ConstrainedStudy, constrained_study
 from sysid_core.studies.constrained_paper import (
     PAPER_INTEGRATION_L2,
     PAPER_JOINTS,
@@ -15,6 +9,11 @@ from sysid_core.studies.constrained_paper import (
     PAPER_TRACKING_5,
 )
 from sysid_core.studies.constrained_report import constrained_report
+from sysid_core.studies.constrained_robot import (
+    ConstrainedSeed,
+    ConstrainedStudyConfig,
+    perturbed_truth,
+)
 from sysid_core.studies.identifiability import IdentifiabilityStudy, identifiability_study
 from sysid_core.studies.payload_arm import record_arm, solve_arm, table_iv
 from sysid_core.studies.payload_checks import stop_and_go, stop_and_go_table, timing_table
