@@ -1,0 +1,134 @@
+"""How long a Panda takes from arrays to a physically consistent estimate of all parameters.
+
+Run: python benchmarks/identify.py [samples]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sysid_core.estimation import (
+    ArmEquations,
+    LeastSquares,
+    PhysicalArm,
+    Processing,
+    Regression,
+    friction_scale,
+    identify_equations,
+    inertial_scale,
+)
+from sysid_core.estimation.arm_regression import structural_rows
+from sysid_core.robot import (
+    INERTIAL_UNITS,
+    USUAL_TERMS,
+    Drives,
+    FrictionModel,
+    RobotModel,
+    inertial_parameter_names,
+    joint_torque_regressor,
+)
+from sysid_core.signals import EffortKind, JointStream, Recording
+
+
+def simulated_run(model: RobotModel, samples: int, rate_hz: float) -> tuple[Recording, np.ndarray]:
+    """Fourier motion of all joints, with friction, armature and noise; accelerations as well."""
+    rng = np.random.default_rng(1)
+    t = np.arange(samples) / rate_hz
+    w = 2.0 * np.pi * 0.1 * np.arange(1, 6)
+    a_k, b_k = rng.normal(size=(2, 5, model.nv)) * 0.25
+    phase = t[:, None] * w
+    q = np.sin(phase) @ a_k + np.cos(phase) @ b_k
+    v = (np.cos(phase) * w) @ a_k - (np.sin(phase) * w) @ b_k
+    a = -(np.sin(phase) * w**2) @ a_k - (np.cos(phase) * w**2) @ b_k
+    tau = model.inverse_dynamics(q, v, a) + 1.5 * np.tanh(v / 0.005) + 0.8 * v + 0.1 * a
+    tau += rng.normal(size=tau.shape) * 0.3
+    stream = JointStream(
+        model.joint_names,
+        np.round(t * 1e9).astype(np.int64),
+        q,
+        v + rng.normal(size=v.shape) * 1e-3,
+        effort=tau,
+        effort_kind=EffortKind.LINK_TORQUE,
+    )
+    return Recording(stream, source="simulated"), a
+
+
+def arrays_to_regression(
+    model: RobotModel, friction: FrictionModel, recording: Recording, a: np.ndarray
+) -> Regression:
+    """Every sample as it is: nothing filtered, nothing dropped."""
+    q, v, tau = recording.joints.q, recording.joints.v, recording.joints.effort
+    Phi = friction.regressor(q, v, a)
+    return Regression(
+        Y=np.concatenate([joint_torque_regressor(model, q, v, a), Phi], axis=2),
+        tau=tau,
+        names=inertial_parameter_names(model) + friction.names,
+        units=INERTIAL_UNITS * model.n_bodies + friction.units,
+        rows=model.joint_names,
+        bodies=model.body_names,
+        prior=np.concatenate([model.pi.ravel(), np.zeros(len(friction.names))]),
+        prior_sd=np.concatenate([inertial_scale(model), friction_scale(Phi, tau)]),
+        non_negative=np.concatenate(
+            [np.zeros(10 * model.n_bodies, dtype=bool), np.array(friction.non_negative)]
+        ),
+        structure=structural_rows(model, friction),
+    )
+
+
+def main() -> None:
+    samples = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
+    model = RobotModel.from_urdf("panda").with_locked(
+        ["panda_finger_joint1", "panda_finger_joint2"]
+    )
+    friction = FrictionModel(Drives.direct(model.joint_names), USUAL_TERMS)
+    recording, a = simulated_run(model, samples, 1000.0)
+    table = Table(title=f"Panda, {samples} samples at 1 kHz, all parameters: seconds, best of 3")
+    for column in ("from", "method", "regressor", "fit", "total", "rank"):
+        table.add_column(column, justify="right")
+
+    def row(source: str, name: str, build: object, fit: object) -> None:
+        best = None
+        for _ in range(3):
+            start = time.perf_counter()
+            data = build()  # type: ignore[operator]
+            middle = time.perf_counter()
+            estimate = fit(data)  # type: ignore[operator]
+            end = time.perf_counter()
+            if best is None or end - start < best[2]:
+                best = (middle - start, end - middle, end - start, estimate)
+        table.add_row(
+            source,
+            name,
+            *(f"{x:.3f}" for x in best[:3]),
+            f"{best[3].rank}/{best[3].structural_rank}",
+        )
+
+    for estimator in (
+        LeastSquares("none"),
+        LeastSquares("joint"),
+        PhysicalArm(),
+        PhysicalArm("entropic"),
+    ):
+        row(
+            "all samples, unfiltered",
+            estimator.name,
+            lambda: arrays_to_regression(model, friction, recording, a),
+            estimator.fit,
+        )
+    for estimator in (LeastSquares("joint"), PhysicalArm()):
+        row(
+            "recording, filtered and decimated",
+            estimator.name,
+            lambda: ArmEquations.build(model, [recording], friction, Processing(rate_hz=1000.0)),
+            lambda equations, e=estimator: identify_equations(equations, e).estimate,
+        )
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
