@@ -15,6 +15,7 @@ from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
     from sysid_core.robot import Shape
+    from sysid_core.signals import SensorCalibration
 
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
@@ -71,7 +72,6 @@ def payload(
         )
     model = RobotModel.from_urdf(robot or run.urdf_xml)
     body = load_shape(shape)
-    estimators = payload_estimators(body)
     if method not in METHODS:
         raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
     session = PayloadSession(
@@ -84,6 +84,7 @@ def payload(
     with waiting:
         filtered = replay_payload(run, session)
         data = session.data()
+        estimators = payload_estimators(body, session.calibration)
         results = {"map-running": session.online.estimate()} | {
             name: estimator.fit(data) for name, estimator in estimators.items() if name != "map"
         }
@@ -138,12 +139,14 @@ def payload(
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
 
 
-def payload_estimators(shape: Shape) -> dict[str, Any]:
+def payload_estimators(shape: Shape, calibration: SensorCalibration | None) -> dict[str, Any]:
     """Payload estimators by their names on the command line; `map-running` is the session's own."""
     from sysid_core import estimation as e
 
     return {
-        "map": e.PayloadMAP(shape),
+        "map": e.PayloadMAP(
+            shape, sensor=None if calibration is None else e.SensorModel.tared(calibration)
+        ),
         "pmd": e.PointMassDiscretization(shape),
         "pmd-squared": e.PointMassDiscretization(shape, squared=True),
         "ols": e.OrdinaryLeastSquares(),

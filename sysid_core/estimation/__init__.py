@@ -8,11 +8,8 @@ from sysid_core.estimation.constrained import (
     identify_constrained,
     identify_constrained_equations,
 )
-from sysid_core.estimation.constrained_equations import (
-    ConstrainedEquations,
-    ConstrainedProcessing,
-    structural_rows,
-)
+from sysid_core.estimation.constrained_equations import ConstrainedEquations, structural_rows
+from sysid_core.estimation.constrained_recordings import ConstrainedProcessing, ConstrainedStretch
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.cross_validation import (
     BlockScores,
@@ -50,14 +47,7 @@ from sysid_core.estimation.motion_belief import (
 )
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.online import OnlinePayload, PayloadState
-from sysid_core.estimation.payload import (
-    PAYLOAD_NAMES,
-    PayloadData,
-    PayloadInformation,
-    PayloadSummary,
-    dynamism,
-    summarise_payload,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation, dynamism
 from sysid_core.estimation.payload_from_torques import ExtraTorque, LoadedArm, PayloadFromTorques
 from sysid_core.estimation.payload_least_squares import OrdinaryLeastSquares
 from sysid_core.estimation.payload_map import (
@@ -66,6 +56,7 @@ from sysid_core.estimation.payload_map import (
     SensorModel,
     white_noise_sd,
 )
+from sysid_core.estimation.payload_result import PAYLOAD_NAMES, PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_session import (
     MOTION_SEGMENTS,
     PayloadMoment,
@@ -110,6 +101,7 @@ __all__ = [
     "Compressed",
     "ConstrainedEquations",
     "ConstrainedProcessing",
+    "ConstrainedStretch",
     "DensityPrior",
     "DriveGains",
     "EntropicRegression",

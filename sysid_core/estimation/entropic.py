@@ -14,9 +14,8 @@ from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.homogeneous import weigh
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
+from sysid_core.estimation.payload_result import (
     linear_error_covariance,
     payload_estimate,
     verdicts_from_prior,

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.payload import PayloadInformation, PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import PayloadInformation
 from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.estimation.payload_result import PayloadSummary, summarise_payload
 from sysid_core.estimation.running_map import RunningMAP
 from sysid_core.robot import Array, Shape
 

@@ -30,8 +30,8 @@ from sysid_core.estimation.carried_load import (
 from sysid_core.estimation.density_prior import DensityPrior
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.nearest_consistent import nearest_consistent
-from sysid_core.estimation.payload import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.estimation.payload_prior import MIN_MASS, ball_prior
+from sysid_core.estimation.payload_result import PAYLOAD_NAMES, verdicts_from_prior
 from sysid_core.estimation.run_fit import Run, RunFit, noise_weights, solve_runs
 from sysid_core.estimation.spd import inverse, root, symmetric
 from sysid_core.robot import (

@@ -5,12 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
-    payload_estimate,
-    verdicts_from_rank,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
+from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_rank
 from sysid_core.robot import Array
 
 

@@ -20,15 +20,13 @@ from sysid_core.estimation.density_prior import CONTRASTS, UnknownContrast
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.homogeneous import weigh
 from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief, wrench_sensitivity
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
-    payload_estimate,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
+from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_prior
 from sysid_core.robot import Array, Shape, wrench_regressor
+from sysid_core.signals import SensorCalibration
 
 MISFIT_LIMIT = 1.5
+BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,19 @@ class SensorModel:
     delay: float = 0.01
     gain: float = 0.01
     crosstalk_length: float = 0.05
+
+    @classmethod
+    def tared(cls, calibration: SensorCalibration) -> SensorModel:
+        """What remains after a tare: its own uncertainty and some drift; gains stay as they are."""
+        sd = calibration.bias_sd
+        delay = calibration.delay[1]
+        return cls(
+            bias=(
+                max(float(sd[:3].max()), BIAS_DRIFT[0]),
+                max(float(sd[3:].max()), BIAS_DRIFT[1]),
+            ),
+            delay=delay if np.isfinite(delay) else cls.delay,
+        )
 
 
 CALIBRATED_SENSOR = SensorModel(bias=(0.0, 0.0), delay=0.0, gain=0.0)

@@ -12,16 +12,12 @@ import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
-    payload_estimate,
-    verdicts_from_rank,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
 from sysid_core.estimation.payload_least_squares import (
     least_squares_covariance,
     least_squares_solution,
 )
+from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_rank
 from sysid_core.robot import Array, Shape, pseudo_inertia_from_pi
 
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too

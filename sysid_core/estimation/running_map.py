@@ -15,12 +15,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.density_prior import CONTRASTS
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.motion_belief import wrench_sensitivity
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
-    payload_estimate,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
     SensorModel,
@@ -28,6 +23,7 @@ from sysid_core.estimation.payload_map import (
     nuisance_misfit,
     told_misfit,
 )
+from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_prior
 from sysid_core.robot import Array, Shape, wrench_regressor
 
 # Errors of causally filtered motion: (a, omega, alpha), and for how long they persist.

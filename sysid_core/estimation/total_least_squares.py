@@ -6,13 +6,9 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload import (
-    PayloadData,
-    PayloadInformation,
-    payload_estimate,
-    verdicts_from_rank,
-)
+from sysid_core.estimation.payload import PayloadData, PayloadInformation
 from sysid_core.estimation.payload_least_squares import least_squares_covariance
+from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_rank
 
 
 class RecursiveTotalLeastSquares:

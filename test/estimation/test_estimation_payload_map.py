@@ -1,5 +1,7 @@
 """The default payload estimator: its parts against dense algebra, its error bars against truth."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from payload_scenes import NOISE, hammer_like, swinging
@@ -28,7 +30,7 @@ from sysid_core.robot import (
     mass_com_inertia_from_pi,
     wrench_regressor,
 )
-from sysid_core.signals import JointStream, filter_joints
+from sysid_core.signals import JointStream, filter_joints, tare_single
 
 
 def sines(time, n):
@@ -242,6 +244,16 @@ def test_covariance_of_filtered_motion_matches_its_errors(rng):
     error = np.hstack([seen.a - truth.a, seen.omega - truth.omega, seen.alpha - truth.alpha])
     ratio = error**2 / np.diagonal(covariance, axis1=1, axis2=2)
     assert 0.2 < np.mean(ratio[100:]) < 3.0
+
+
+def test_a_tare_narrows_the_bias_but_not_the_gains():
+    calibration = tare_single(NOISE * np.ones((50, 6)), np.array([0.0, 0.0, -9.81]))
+    known = dataclasses.replace(calibration, delay=(0.012, 0.002), covariance=1e-6 * np.eye(10))
+    sensor = SensorModel.tared(known)
+    assert sensor.bias[0] < SensorModel().bias[0] and sensor.bias[1] < SensorModel().bias[1]
+    assert sensor.delay == 0.002 and sensor.gain == SensorModel().gain
+    unknown = dataclasses.replace(known, delay=(0.0, np.inf))
+    assert SensorModel.tared(unknown).delay == SensorModel().delay
 
 
 def test_raw_joints_and_wrenches_of_another_rate_become_payload_data(rng):
