@@ -81,6 +81,13 @@ class TrajectoryExecutorConfig:
     tracking_error: float = parameter(
         0.1, "Abort beyond it [rad or m].", minimum=0.001, maximum=1.0
     )
+    start_tolerance: float = parameter(
+        0.02,
+        "Begin the motion within this distance from its start [rad or m]; controllers that hold"
+        " badly need more.",
+        minimum=0.001,
+        maximum=0.5,
+    )
     max_force: float = parameter(200.0, "Abort beyond this measured force [N].", minimum=1.0)
     max_torque: float = parameter(30.0, "Abort beyond this measured torque [N m].", minimum=0.1)
     stale_s: float = parameter(
@@ -271,6 +278,7 @@ class TrajectoryExecutorNode(ManagedNode):
         settings = ExecutorSettings(
             speed_scale=request.speed_scale or 1.0,
             slow_start=c.slow_start_s,
+            start_tolerance=c.start_tolerance,
             stop_lead=c.stop_lead_s if self._drive.takes_whole else 0.0,
         )
         return Executor(self.model, trajectory, limits, monitor, settings)

@@ -16,6 +16,11 @@ from sysid_core.validation.simulated_robot import (
     record_motion,
 )
 from sysid_core.validation.simulation import SegmentPrediction, predict_segments, reduced_dynamics
+from sysid_core.validation.torque_controller import (
+    ControllerState,
+    ControllerTiming,
+    TorqueController,
+)
 from sysid_core.validation.tracking import ComputedTorque, Gains, Plant, TrackingRun, track
 from sysid_core.validation.verdict import Judgement, Outcome, judge
 
@@ -23,6 +28,8 @@ __all__ = [
     "MOVING",
     "ClosedChainPlant",
     "ComputedTorque",
+    "ControllerState",
+    "ControllerTiming",
     "Gains",
     "JointSensorNoise",
     "Judgement",
@@ -36,6 +43,7 @@ __all__ = [
     "SensorNoise",
     "SimulatedRobot",
     "SolverSettings",
+    "TorqueController",
     "TorqueError",
     "TrackingRun",
     "build_closed_chain_spec",

@@ -1,0 +1,182 @@
+r"""Computed torque for streamed set points, with a damped stop and parameters that can be exchanged.
+
+`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import (
+    Array,
+    ClosedChain,
+    assemble,
+    constrained_motion,
+    constrained_torques,
+)
+from sysid_core.validation.tracking import Gains
+
+
+class ControllerState(str, Enum):
+    """What a `TorqueController` is doing."""
+
+    IDLE = "idle"  # no set point yet: nothing is commanded
+    TRACKING = "tracking"
+    HOLDING = "holding"  # set points ended, at rest
+    STOPPING = "stopping"  # set points ended in motion: a damped stop
+    BLIND = "blind"  # no measured states: nothing is commanded, the robot's own watchdog acts
+
+
+@dataclass(frozen=True)
+class ControllerTiming:
+    """Times of a `TorqueController`.
+
+    Attributes:
+        setpoint_timeout: Set points older than this end the tracking [s].
+        state_timeout: Measured states older than this silence the controller [s].
+        stop_time: Time constant of the damped stop [s].
+        fade: Duration of the change to other parameters [s].
+        still_speed: Slower than this, measured and desired, is standing still [rad/s].
+        still_time: For so long [s].
+    """
+
+    setpoint_timeout: float = 0.2
+    state_timeout: float = 0.2
+    stop_time: float = 0.15
+    fade: float = 1.0
+    still_speed: float = 0.05
+    still_time: float = 0.3
+
+
+class TorqueController:
+    """Efforts of the actuated joints from streamed set points and measured states.
+
+    Args:
+        chain: The model that is believed at first; an open chain is one without loops.
+        gains: Of the feedback.
+        timing: Watchdogs and fading.
+    """
+
+    def __init__(
+        self, chain: ClosedChain, gains: Gains, timing: ControllerTiming | None = None
+    ) -> None:
+        self.chain = chain
+        self.gains = gains
+        self.timing = timing or ControllerTiming()
+        self.limits = chain.torque_limits
+        self.state = ControllerState.IDLE
+        self.saturated = np.zeros(chain.n_actuated, dtype=bool)
+        self._set_point: tuple[float, Array, Array, Array] | None = None
+        self._measured: tuple[float, Array, Array] | None = None
+        self._moved_at = -np.inf
+        self._posture: Array | None = None
+        self._former: tuple[float, ClosedChain] | None = None
+
+    def set_point(self, t: float, q_d: ArrayLike, v_d: ArrayLike, a_d: ArrayLike) -> None:
+        """Take the wish of an instant, each of shape (n_a,).
+
+        Raises:
+            SignalError: Wrong number of values, or NaN.
+        """
+        wish = [self._numbers(x, "set point") for x in (q_d, v_d, a_d)]
+        self._set_point = (t, wish[0], wish[1], wish[2])
+        if np.any(np.abs(wish[1]) > self.timing.still_speed):
+            self._moved_at = t
+
+    def measured(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> None:
+        """Take the measured state of the actuated joints, each of shape (n_a,).
+
+        Raises:
+            SignalError: Wrong number of values, or NaN.
+        """
+        q, v = self._numbers(q_a, "state"), self._numbers(v_a, "state")
+        self._measured = (t, q, v)
+        if np.any(np.abs(v) > self.timing.still_speed):
+            self._moved_at = t
+
+    def stands_still(self, t: float) -> bool:
+        """Whether robot and wish have been at rest for a while, and states are fresh."""
+        fresh = self._measured is not None and t - self._measured[0] <= self.timing.state_timeout
+        return fresh and t - self._moved_at >= self.timing.still_time
+
+    def use(self, t: float, chain: ClosedChain) -> None:
+        """Believe another model from now on; the feedforward fades over.
+
+        Raises:
+            SignalError: The robot moves.
+        """
+        if not self.stands_still(t):
+            raise SignalError(
+                "The robot moves: parameters are exchanged at rest only.",
+                remedy="Wait until it stands still and ask again.",
+            )
+        self._former = (t, self.chain)
+        self.chain = chain
+
+    def desired(self, t: float) -> tuple[Array, Array, Array] | None:
+        """Position, velocity and acceleration wished now, each (n_a,); None before the first.
+
+        Between set points the last velocity goes on; when the next one doesn't come, a damped stop
+        follows: the velocity dies out exponentially.
+        """
+        if self._set_point is None:
+            return None
+        since, q_d, v_d, a_d = self._set_point
+        q_d = q_d + v_d * min(t - since, self.timing.setpoint_timeout)
+        late = t - since - self.timing.setpoint_timeout
+        if late <= 0:
+            return q_d, v_d, a_d
+        T = self.timing.stop_time
+        decay = np.exp(-late / T)
+        return q_d + v_d * T * (1 - decay), v_d * decay, -v_d * decay / T
+
+    def effort(self, t: float) -> Array | None:
+        """Efforts now, within the limits, shape (n_a,) [N m]; None when nothing may be commanded."""
+        wish = self.desired(t)
+        if wish is None or self._set_point is None:
+            self.state = ControllerState.IDLE
+            return None
+        if self._measured is None or t - self._measured[0] > self.timing.state_timeout:
+            self.state = ControllerState.BLIND
+            return None
+        q_d, v_d, _ = wish
+        if t - self._set_point[0] <= self.timing.setpoint_timeout:
+            self.state = ControllerState.TRACKING
+        else:
+            still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))
+            self.state = ControllerState.HOLDING if still else ControllerState.STOPPING
+        _, q, v = self._measured
+        u = self._feedforward(t, *wish)
+        u = u + self.gains.K_p * (q_d - q) + self.gains.K_d * (v_d - v)
+        out = np.clip(u, -self.limits, self.limits)
+        self.saturated = out != u
+        return np.asarray(out)
+
+    def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
+        q_a = q_d[None]
+        posture = assemble(self.chain, q_a, self._posture)
+        self._posture = posture
+        motion = constrained_motion(self.chain, q_a, v_d[None], a_d[None], q=posture, ordered=False)
+        u = constrained_torques(self.chain, motion)[0]
+        if self._former is not None:
+            since, former = self._former
+            share = (t - since) / self.timing.fade
+            if share >= 1.0:
+                self._former = None
+            else:
+                u = share * u + (1.0 - share) * constrained_torques(former, motion)[0]
+        return np.asarray(u)
+
+    def _numbers(self, values: ArrayLike, what: str) -> Array:
+        out = np.asarray(values, dtype=float)
+        if out.shape != (self.chain.n_actuated,) or not np.all(np.isfinite(out)):
+            raise SignalError(
+                f"A {what} has shape {out.shape} or NaN.",
+                remedy=f"Send {self.chain.n_actuated} finite numbers.",
+            )
+        return out
