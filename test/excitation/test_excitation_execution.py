@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -127,6 +129,7 @@ def test_progress_rises_from_0_to_1_while_executing():
     assert np.all(np.diff(progress) >= 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(
     during=st.sampled_from([ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING]),
@@ -144,6 +147,7 @@ def test_any_abort_is_smooth_and_ends_at_rest(during, after, steps):
             assert distance < 0.02
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(steps=st.lists(st.floats(0.0005, 0.2), min_size=1, max_size=30))
 def test_irregular_steps_never_break_the_acceleration_limit(steps):
@@ -352,3 +356,10 @@ def test_the_stop_as_a_trajectory_is_the_stop_step_by_step():
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ExcitationError, match=next(iter(bad))):
         ExecutorSettings(**bad)
+
+
+def test_the_example_of_the_manual_runs_to_its_end(capsys):
+    manual = Path(__file__).parents[2] / "docs" / "motions.md"
+    (block,) = re.findall(r"```python\n(.*?)```", manual.read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(block, str(manual), "exec"), {})
+    assert capsys.readouterr().out == "done\n"

@@ -37,7 +37,9 @@ def limits(wrist) -> MotionLimits:
 
 @pytest.fixture(scope="module")
 def plan(wrist, limits) -> ArmPlan:
-    return plan_arm_motion(wrist, limits, period=10.0, n_candidates=8, n_starts=1, n_iterations=20, seed=1)
+    return plan_arm_motion(
+        wrist, limits, period=10.0, n_candidates=8, n_starts=1, n_iterations=20, seed=1
+    )
 
 
 # --- the series
@@ -131,6 +133,7 @@ def test_optimisation_beats_the_random_motions(plan):
     assert plan.quality.log_det > plan.random_log_det + 1.0
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_motion(wrist, limits):
     settings = {"period": 10.0, "n_candidates": 3, "n_starts": 1, "n_iterations": 2}
     one, two, other = (plan_arm_motion(wrist, limits, seed=s, **settings) for s in (5, 5, 6))
@@ -148,6 +151,7 @@ def test_noise_free_torques_of_the_motion_give_the_base_parameters(wrist, plan):
     np.testing.assert_allclose(found, base.base_values(wrist.pi.ravel()), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_room_is_an_error_that_says_so(wrist, limits):
     boxed = limits.replace(workspace=((-0.01, -0.01, -0.01), (0.01, 0.01, 0.01)))
     with pytest.raises(ExcitationError, match="No motion of"):
