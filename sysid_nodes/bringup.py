@@ -12,7 +12,7 @@ import yaml
 from rich.console import Console
 
 from sysid_core.errors import SysIdError
-from sysid_nodes import data_logger, estimator, graph, trajectory_executor
+from sysid_nodes import data_logger, estimator, graph, payload_bridge, trajectory_executor
 from sysid_nodes.parameters import check
 from sysid_nodes.processes import running
 
@@ -20,6 +20,7 @@ SCHEMAS = {
     "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
     "data_logger": data_logger.DataLoggerConfig,
     "estimator": estimator.EstimatorConfig,
+    "payload_bridge": payload_bridge.PayloadBridgeConfig,
 }
 TOPICS = ("joint_states", "wrench", "robot_description", "joint_trajectory")
 
@@ -62,6 +63,7 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
         executor=values["trajectory_executor"],
         logger=values["data_logger"],
         estimator=values["estimator"],
+        payload_bridge=values["payload_bridge"] if "payload_bridge" in raw else None,
         **topics,
     )
 

@@ -20,8 +20,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import identified_chain
-from sysid_core.robot import ClosedChain, RobotModel, actuated_inertia, load_closed_chain
-from sysid_core.validation import ControllerTiming, Gains, TorqueController
+from sysid_core.robot import ClosedChain, RobotModel, load_closed_chain
+from sysid_core.validation import ControllerTiming, Gains, TorqueController, typical_inertia
 from sysid_nodes import conversions
 from sysid_nodes.managed_node import LATCHED, ManagedNode, run_node
 from sysid_nodes.parameters import parameter
@@ -75,7 +75,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         """Gains and feedforward from the nominal parameters."""
         c: ComputedTorqueControllerConfig = self.config
         chain = load_closed_chain(c.loops, model.urdf_xml) if c.loops else ClosedChain(model)
-        inertia = actuated_inertia(chain) + c.drive_inertia
+        inertia = typical_inertia(chain) + c.drive_inertia
         self._nominal = chain
         self.controller = TorqueController(
             chain,

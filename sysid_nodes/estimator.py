@@ -26,7 +26,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, OnlinePayload, PayloadSession
 from sysid_core.identifiability import structural_identifiability
 from sysid_core.robot import RobotModel, load_shape
-from sysid_core.signals import SensorCalibration
+from sysid_core.signals import SensorCalibration, wrench_faults
 from sysid_nodes import conversions
 from sysid_nodes.identification_job import IdentificationJob
 from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node
@@ -90,6 +90,7 @@ class EstimatorNode(ManagedNode):
         self.create_subscription(FilteredWrench, "data_logger/wrench", self._on_wrench, DATA)
         self.create_subscription(Mark, "marks", self._on_mark, DATA)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._publish)
+        self._health = self.create_timer(1.0, self._check_sensor)
 
     def got_robot(self, model: RobotModel) -> None:
         """Say what is identifiable, get ready for a payload."""
@@ -176,6 +177,15 @@ class EstimatorNode(ManagedNode):
             )
         )
         self.diagnose(DiagnosticStatus.OK, online.state.value, samples=n)
+
+    def _check_sensor(self) -> None:
+        """Saturated, frozen or broken readings are said as they come."""
+        if self.session is None:
+            return
+        recent = self.session.recent_wrenches(2.0)
+        for fault in wrench_faults(recent) if len(recent) > 10 else ():
+            self.diagnose(DiagnosticStatus.WARN, f"{fault.text} {fault.remedy}")
+            self.get_logger().warning(f"{fault.text} {fault.remedy}", throttle_duration_sec=10.0)
 
     # ---- services and the action
 

@@ -32,18 +32,20 @@ def bringup(
     executor: Mapping[str, Any] | None = None,
     logger: Mapping[str, Any] | None = None,
     estimator: Mapping[str, Any] | None = None,
+    payload_bridge: Mapping[str, Any] | None = None,
     joint_states: str = "joint_states",
     wrench: str = "wrench",
     robot_description: str = "robot_description",
     joint_trajectory: str = "joint_trajectory",
 ) -> tuple[NodeSpec, ...]:
-    """The three nodes that run on a real robot.
+    """The nodes that run on a real robot.
 
     Args:
         namespace: Of all nodes; two robots live in one graph in two namespaces.
         executor: Parameters of `trajectory_executor`.
         logger: Parameters of `data_logger`.
         estimator: Parameters of `estimator`.
+        payload_bridge: Parameters of `payload_bridge`; None: not started.
         joint_states: The robot's topic.
         wrench: The sensor's topic.
         robot_description: The robot's topic (latched).
@@ -61,6 +63,8 @@ def bringup(
         "data_logger": logger or {},
         "estimator": estimator or {},
     }
+    if payload_bridge is not None:
+        parameters["payload_bridge"] = payload_bridge
     return tuple(
         NodeSpec(name, name, namespace, values, remappings) for name, values in parameters.items()
     )

@@ -23,6 +23,7 @@ from sysid_core.signals import (
     JointStream,
     Recording,
     SensorCalibration,
+    WrenchStream,
     compensate,
     filter_joints,
     tare_static,
@@ -281,6 +282,17 @@ class PayloadSession:
         s = (stamp - t0) / (t1 - t0)
         q, v, a = ((1 - s) * p + s * n for p, n in zip(x0, x1, strict=True))
         return q, v, a
+
+    def recent_wrenches(self, seconds: float) -> WrenchStream:
+        """The newest readings, for a look at the sensor's health."""
+        newest = self._wrenches[-1][0] if self._wrenches else 0
+        first = bisect.bisect_left(self._wrenches, (newest - round(seconds * 1e9),))
+        rows = self._wrenches[first:]
+        return WrenchStream(
+            self.sensor_frame,
+            np.array([stamp for stamp, _ in rows], dtype=np.int64),
+            np.array([wrench for _, wrench in rows]).reshape(-1, 6),
+        )
 
     # ---- results
 

@@ -1,0 +1,93 @@
+"""The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node.
+
+Simulated robot, logger (filtering and recording) and estimator as real processes over DDS.
+Usage: source scripts/env.sh; python benchmarks/live.py [seconds]
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import rclpy
+from rich.console import Console
+from rich.table import Table
+from robot_sysid.msg import FilteredJointState
+
+from sysid_core.signals import open_bag, read_bag
+from sysid_nodes import graph
+from sysid_nodes.client import live_client, own_domain
+from sysid_nodes.managed_node import DATA
+from sysid_nodes.processes import running
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time of a process."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
+    specs = graph.demo(
+        robot={"robot": "xarm7", "rate_hz": rate_hz},
+        logger={"effort_kind": "actuator_torque"},
+    )
+    specs = tuple(spec for spec in specs if spec.name != "trajectory_executor")
+    latencies: list[float] = []
+    with running(specs, folder / "logs") as nodes, live_client(check=nodes.check) as client:
+        for spec in specs:
+            client.wait_for_active(spec.name)
+        bag = client.start_recording(str(folder / "bag"))
+
+        def arrived(message: FilteredJointState) -> None:
+            stamp = message.header.stamp.sec + 1e-9 * message.header.stamp.nanosec
+            latencies.append(time.time() - stamp)
+
+        client.node.create_subscription(FilteredJointState, "data_logger/filtered", arrived, DATA)
+        before = {name: cpu_seconds(p.pid) for name, p in nodes.processes.items()}
+        begin = time.monotonic()
+        while time.monotonic() - begin < seconds:
+            rclpy.spin_once(client.node, timeout_sec=0.05)
+        span = time.monotonic() - begin
+        cpu = {n: (cpu_seconds(p.pid) - before[n]) / span for n, p in nodes.processes.items()}
+        client.stop_recording()
+    recording = read_bag(bag)
+    stamps = recording.joints.stamps_ns
+    expected = round((stamps[-1] - stamps[0]) * 1e-9 * rate_hz) + 1
+    ms = 1e3 * np.array(latencies)
+    return {
+        "rate": f"{rate_hz:.0f} Hz",
+        "in bag": len(stamps),
+        "lost": expected - len(stamps),
+        "bag messages": open_bag(bag).count,
+        "p50 [ms]": f"{np.percentile(ms, 50):.2f}",
+        "p99 [ms]": f"{np.percentile(ms, 99):.2f}",
+        **{f"CPU {name} [%]": f"{100 * share:.0f}" for name, share in cpu.items()},
+    }
+
+
+def main() -> None:
+    seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 20.0
+    rows = []
+    with own_domain() as environment:
+        os.environ.update(environment)
+        for rate in (500.0, 1000.0):
+            with tempfile.TemporaryDirectory() as folder:
+                rows.append(measure(rate, seconds, Path(folder)))
+    table = Table(title=f"Live pipeline, xArm 7, joint states and wrench, {seconds:.0f} s each")
+    for name in rows[0]:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(*(str(x) for x in row.values()))
+    Console(width=140).print(table)
+    print("Latency: from the stamp of the raw sample to the filtered message in another process.")
+
+
+if __name__ == "__main__":
+    main()
