@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import GEARED_ARM_TERMS, Drives, FrictionModel, FrictionTerm, play
+
+JOINTS = ("j1", "j2")
+
+
+def test_the_usual_terms_are_the_papers_formula():
+    rng = np.random.default_rng(0)
+    q, v, a = rng.normal(size=(3, 20, 2))
+    model = FrictionModel(Drives.direct(JOINTS), coulomb_velocity=1e-9)
+    assert model.names[:4] == ("j1.F_c", "j1.F_v", "j1.I_a", "j1.beta")
+    x = rng.normal(size=(2, 4))
+    expected = np.sign(v) * x[:, 0] + v * x[:, 1] + a * x[:, 2] + x[:, 3]
+    assert model.regressor(q, v, a) @ x.ravel() == pytest.approx(expected)
+
+
+def test_play_keeps_at_standstill_what_the_motion_has_left():
+    q = np.concatenate([np.linspace(0, 0.1, 50), np.full(30, 0.1), np.linspace(0.1, 0.0999, 5)])
+    z = play(q, 2e-4)
+    assert np.all(z[49:80] == 1.0)
+    assert z[-1] == pytest.approx(1.0 - 1e-4 / 2e-4)
+
+
+def test_load_terms_follow_the_rigid_torque():
+    drives = Drives.direct(JOINTS)
+    model = FrictionModel(drives, (FrictionTerm.LOAD, FrictionTerm.SATURATION))
+    v, load = np.array([[1.0, -1.0]]), np.array([[-20.0, 5.0]])
+    Phi = model.regressor(v, v, v, load)
+    assert Phi[0, 0] == pytest.approx([20.0, -400.0, 0.0, 0.0])
+    assert Phi[0, 1] == pytest.approx([0.0, 0.0, -5.0, 25.0])
+    with pytest.raises(ModelError, match="rigid-body torques"):
+        model.regressor(v, v, v)
+
+
+def test_a_coupled_drive_does_the_same_work_on_its_joints():
+    rng = np.random.default_rng(1)
+    drives = Drives(JOINTS, [1.0, 1.0], {"wrist": {"j1": 1.0, "j2": 2.0}})
+    model = FrictionModel(drives)
+    assert "wrist.F_v" in model.names and "wrist.beta" not in model.names
+    q, v, a = rng.normal(size=(3, 10, 2))
+    x = np.zeros(len(model.names))
+    x[model.names.index("wrist.F_v")] = 3.0
+    tau = model.regressor(q, v, a) @ x
+    rate = v @ [1.0, 2.0]
+    assert np.sum(tau * v, axis=1) == pytest.approx(3.0 * rate**2)
+
+
+def test_axes_may_have_terms_of_their_own():
+    model = FrictionModel(
+        Drives(JOINTS, [1.0, 1.0], ripples={"j2": 100.0}),
+        (FrictionTerm.VISCOUS,),
+        {"j2": (FrictionTerm.COULOMB, FrictionTerm.RIPPLE)},
+    )
+    assert model.names == ("j1.F_v", "j2.F_c", "j2.F_rc", "j2.F_rs")
+    assert model.non_negative == (True, True, False, False)
+    assert len(model.units) == 4
+    q = np.array([[0.0, 0.02]])
+    assert model.regressor(q, q, q)[0, 1, 2:] == pytest.approx([np.cos(2.0), np.sin(2.0)])
+
+
+def test_wrong_drives_and_terms_are_refused():
+    drives = Drives.direct(JOINTS)
+    with pytest.raises(ModelError, match="waves per turn"):
+        FrictionModel(drives, (FrictionTerm.RIPPLE,))
+    with pytest.raises(ModelError, match="twice"):
+        FrictionModel(drives, (FrictionTerm.LOAD, FrictionTerm.LOAD))
+    with pytest.raises(ModelError, match="unknown axes"):
+        FrictionModel(drives, GEARED_ARM_TERMS, {"j9": ()})
+    with pytest.raises(ModelError, match="one value for each"):
+        Drives(JOINTS, [1.0])
+    with pytest.raises(ModelError, match="not zero"):
+        Drives(JOINTS, [1.0, 0.0])
+    with pytest.raises(ModelError, match="names"):
+        Drives(JOINTS, [1.0, 1.0], {"m": {"j7": 1.0}})
+    with pytest.raises(ModelError, match="j3"):
+        drives.ordered(["j1", "j3"])

@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel
+from sysid_core.signals import ColumnMap, EffortKind, read_table
+
+CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
+MAP = {
+    "schema": "robot_sysid/columns/1",
+    "joints": ["a", "b"],
+    "n_columns": 7,
+    "time": {"column": 0, "unit": "ms"},
+    "position": {"columns": [1, 2], "unit": "deg"},
+    "velocity": {"columns": [3, 4], "unit": "rad/s"},
+    "effort": {"columns": [6, 5], "kind": "motor_current"},
+    "drives": {"gain": [10.0, 5.0]},
+}
+ROWS = np.array([[1000 + 10 * k, 90, 180, 1, 2, 3, 4] for k in range(5)], dtype=float)
+
+
+def write(path: Path, rows: np.ndarray, header: str = "") -> Path:
+    np.savetxt(path, rows, delimiter=",", header=header, comments="")
+    return path
+
+
+def test_columns_and_units_follow_the_map(tmp_path):
+    run = read_table(write(tmp_path / "r.csv", ROWS), ColumnMap.from_dict(MAP))
+    assert run.joints.names == ("a", "b")
+    assert run.joints.time == pytest.approx(np.arange(5) * 0.01)
+    assert run.joints.q[0] == pytest.approx([np.pi / 2, np.pi])
+    assert run.joints.effort[0] == pytest.approx([4.0, 3.0])
+    assert run.joints.effort_kind is EffortKind.MOTOR_CURRENT
+
+
+def test_columns_may_be_named_by_the_header(tmp_path):
+    named = {**MAP, "header": True, "position": {"columns": ["qa", "qb"], "unit": "rad"}}
+    path = write(tmp_path / "r.csv", ROWS, "t,qa,qb,va,vb,ib,ia")
+    assert read_table(path, ColumnMap.from_dict(named)).joints.q[0] == pytest.approx([90, 180])
+    wrong = {**named, "position": {"columns": ["qa", "qc"]}}
+    with pytest.raises(SignalError, match="no column 'qc'"):
+        read_table(path, ColumnMap.from_dict(wrong))
+
+
+def test_motor_side_readings_become_joint_angles_and_torques(tmp_path):
+    coupled = {**MAP, "transmission": {"reduction": [[10, 0], [4, 4]], "zero": [0.5, 0.0]}}
+    run = read_table(write(tmp_path / "r.csv", ROWS), ColumnMap.from_dict(coupled))
+    q, v, tau = run.joints.q[0], run.joints.v[0], run.joints.effort[0]
+    reduction = np.array([[10.0, 0.0], [4.0, 4.0]])
+    assert reduction @ (q - [0.5, 0.0]) == pytest.approx([np.pi / 2, np.pi])
+    motor_torque = np.array([10.0 * 4.0, 5.0 * 3.0])
+    assert tau @ v == pytest.approx(motor_torque @ (reduction @ v))  # the same power
+    assert run.joints.effort_kind is EffortKind.ACTUATOR_TORQUE
+
+
+def test_repeated_stamps_are_dropped_and_said(tmp_path):
+    rows = ROWS.copy()
+    rows[2, 0] = rows[1, 0]
+    run = read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP))
+    assert len(run.joints) == 4
+    assert "repeated" in run.notes[0]
+
+
+def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
+    columns = ColumnMap.from_dict(MAP)
+    rows = ROWS.copy()
+    rows[3, 0] = 0
+    with pytest.raises(SignalError, match="backward in row 4"):
+        read_table(write(tmp_path / "r.csv", rows), columns)
+    with pytest.raises(SignalError, match="6 columns, the column map expects 7"):
+        read_table(write(tmp_path / "r.csv", ROWS[:, :6]), columns)
+    rows = ROWS.copy()
+    rows[1, 5] = np.nan
+    with pytest.raises(SignalError, match="row 2"):
+        read_table(write(tmp_path / "r.csv", rows), columns)
+    (tmp_path / "ragged.csv").write_text("1,2,3\n4,5\n")
+    with pytest.raises(SignalError, match="isn't a table"):
+        read_table(tmp_path / "ragged.csv", columns)
+    with pytest.raises(SignalError, match="Can't read"):
+        read_table(tmp_path / "missing.csv", columns)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"effort": {"columns": [5, 6]}}, "doesn't say what the efforts mean"),
+        ({"effort": {"columns": [5, 6], "kind": "unknown"}}, "doesn't say what the efforts mean"),
+        ({"effort": {"columns": [5], "kind": "link_torque"}}, "1 columns for 2 joints"),
+        ({"drives": {}}, "no drive gains"),
+        ({"drives": {"gain": [1.0]}}, "drive data"),
+        ({"joints": []}, "names no joints"),
+        ({"position": {"columns": [1, 2], "unit": "gon"}}, "unit 'gon'"),
+        ({"wobble": 1}, "unknown keys"),
+        ({"schema": "x"}, "not a column map"),
+        ({"transmission": {"reduction": [[1, 1], [1, 1]]}}, "invertible"),
+    ],
+)
+def test_a_wrong_map_is_refused(change, message):
+    with pytest.raises(SignalError, match=message):
+        ColumnMap.from_dict({**MAP, **change})
+
+
+@pytest.mark.parametrize("name", ["ur10e_csv.yaml", "tx40_csv.yaml"])
+def test_shipped_maps_are_valid(name):
+    columns = ColumnMap.load(CONFIG / name)
+    assert len(columns.joints) == len(columns.effort) == 6
+    assert yaml.safe_load((CONFIG / name).read_text())["description"]
+
+
+def test_the_shipped_ur10e_map_fits_robot_and_recording(shared_data):
+    columns = ColumnMap.load(CONFIG / "ur10e_csv.yaml")
+    robot = RobotModel.from_urdf(shared_data / "ur10e" / "ur10e.urdf")
+    assert columns.joints == robot.joint_names
+    run = read_table(
+        shared_data / "ur10e" / "identification" / "ur-20_02_12-40sec_12harm.csv", columns
+    )
+    # Measured velocities are the derivative of measured positions.
+    q, v, t = run.joints.q, run.joints.v, run.joints.time
+    assert np.gradient(q[:, 1], t)[1000:3000] == pytest.approx(v[1000:3000, 1], abs=0.05)
