@@ -73,8 +73,8 @@ def _show(tables: list[StudyTable]) -> None:
 
     for table in tables:
         shown = Table(title=table.title, caption=table.note or None)
-        for column in table.columns:
-            shown.add_column(column)
+        for i, column in enumerate(table.columns):
+            shown.add_column(column, no_wrap=i == 0)
         for row in table.rows:
             shown.add_row(*(cell_text(x) for x in row))
         console.print(shown)

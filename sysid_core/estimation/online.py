@@ -157,7 +157,10 @@ class OnlinePayload:
         """What is known by now."""
         if self.n_samples < 3:
             return PayloadState.COLLECTING
-        estimate = self.estimate()
+        try:
+            estimate = self.estimate()
+        except EstimationError:  # nothing that weighs is held, so far
+            return PayloadState.COLLECTING
         if estimate["payload.m"] <= 0:
             return PayloadState.COLLECTING
         mass, com, inertia = self.uncertainty(summarise_payload(estimate))
@@ -186,6 +189,10 @@ class OnlinePayload:
         """What motion would help most, in one sentence."""
         state = self.state
         if state is PayloadState.COLLECTING:
+            try:
+                self.estimate()
+            except EstimationError as err:
+                return str(err)
             return "Hold the object free of contact and keep recording."
         _, com, inertia = self.uncertainty(summarise_payload(self.estimate()))
         if state is PayloadState.MASS_KNOWN:

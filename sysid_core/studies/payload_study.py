@@ -174,7 +174,7 @@ def payload_study(
     study.goals = [*accuracy_goals(clean, faulty, noisy), *still_goals, *time_goals]
     figure4, density = density_figure(names)
     study.tables = [
-        goals_table(study.goals),
+        goals_table(study.goals, seeds),
         table_iii(clean, "Table III", _HERE + " Moments about the sensor.", METHODS),
         table_iii(
             base,

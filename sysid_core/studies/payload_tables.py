@@ -179,8 +179,9 @@ def _speed_names() -> tuple[str, ...]:
     return tuple(f"{s:g} rad/s" for s in TABLE_SPEEDS)
 
 
-def goals_table(goals: Sequence[Goal]) -> StudyTable:
+def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
     """All goals, with what came out."""
+    note = f"{seeds} seed(s) per object; the goals are set for four (`--full`)."
     rows = tuple(
         (
             goal.name,
@@ -190,7 +191,7 @@ def goals_table(goals: Sequence[Goal]) -> StudyTable:
         )
         for goal in goals
     )
-    return StudyTable("Goals", ("goal", "limit", "value", "verdict"), rows)
+    return StudyTable("Goals", ("goal", "limit", "value", "verdict"), rows, note)
 
 
 def noise_table(results: Sequence[Result], methods: Sequence[str]) -> StudyTable:

@@ -86,6 +86,16 @@ def test_holding_still_never_knows_the_inertia(rng):
     assert online.state not in (PayloadState.INERTIA_KNOWN, PayloadState.COLLECTING)
 
 
+def test_a_wrench_of_the_wrong_sign_stays_collecting_and_says_why(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(-pi, rng, noise=True)
+    online = OnlinePayload(shape)
+    assert "No samples" in online.advice
+    feed(online, data, range(60))
+    assert online.state is PayloadState.COLLECTING
+    assert "upside down" in online.advice
+
+
 def test_unusable_samples_are_refused_and_not_used(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng)
