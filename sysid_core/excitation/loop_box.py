@@ -132,6 +132,18 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
     )
 
 
+def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
+    """The box with every coordinate as wide as it can be while the others stay in the centre."""
+    steps = np.linspace(0.0, 1.6, 65)[1:]
+    half = np.array(box.half)
+    for i in range(chain.n_actuated):
+        arm = steps[:, None] * box.directions[:, i]
+        good = _usable(chain, box.center + arm) & _usable(chain, box.center - arm)
+        reach = int(np.argmin(np.append(good, False)))
+        half[i] = max(half[i], steps[reach - 1] if reach else 0.0)
+    return dataclasses.replace(box, half=half)
+
+
 def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
     """Groups of actuated joints that move the same passive ones through the loops."""
     assert chain.home is not None  # set by ClosedChain itself

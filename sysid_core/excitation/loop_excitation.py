@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,8 +10,8 @@ import numpy as np
 import scipy.linalg
 
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation.loop_box import motion_box
-from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.loop_box import motion_box, reach_alone
+from sysid_core.excitation.trajectory import Segment, Trajectory
 from sysid_core.robot import (
     Array,
     ClosedChain,
@@ -99,8 +100,9 @@ def sine_trajectory(
     duration: float = 10.0,
     rate_hz: float = 1000.0,
     fill: float = 0.85,
+    alone: bool = False,
 ) -> Trajectory:
-    """Sines of all coordinates at once, each as large as the box allows, faded in and out.
+    """Sines of all coordinates at once or one after another, as large as the box allows.
 
     Every joint has its own amplitude, hence its own frequency for the same peak velocity, as in
     the tracking test of Zhang et al. 2024 (section IV-D).
@@ -109,21 +111,40 @@ def sine_trajectory(
         chain: The mechanism.
         box: Where it moves.
         peak_velocity: Of every coordinate [rad/s].
-        duration: [s].
+        duration: [s]; of each segment where `alone`.
         rate_hz: Of the samples.
         fill: Share of the box.
+        alone: One coordinate after the other, each in a segment of its own and as wide as it can
+            be alone: wider is slower, and a joint at its torque limit drags no other along.
     """
+    if alone:
+        box = reach_alone(chain, box)
     amplitude = fill * box.half
     share = np.max(np.abs(box.directions), axis=0)
     omega = peak_velocity / (amplitude * share)
     t = np.arange(0.0, duration, 1.0 / rate_hz)
-    s = np.sin(np.outer(t, omega)) * fill
-    v = np.cos(np.outer(t, omega)) * fill * omega
-    a = -s * omega**2
-    q_a, v_a, a_a = _faded(box, t, s, v, a)
-    return _as_trajectory(
-        chain, t, q_a, v_a, a_a, (f"Sines with a peak velocity of {peak_velocity:g} rad/s.",)
-    )
+    note = f"Sines with a peak velocity of {peak_velocity:g} rad/s."
+    if not alone:
+        s, v, a = _sines(t, omega, fill)
+        q_a, v_a, a_a = _faded(box, t, s, v, a)
+        return _as_trajectory(chain, t, q_a, v_a, a_a, (note,))
+    pieces, segments = [], []
+    for i, name in enumerate(box.names):
+        only = (np.arange(len(omega)) == i).astype(float)
+        s, v, a = (x * only for x in _sines(t, omega, fill))
+        pieces.append(_faded(box, t, s, v, a))
+        joints = tuple(np.array(chain.actuated)[box.directions[:, i] != 0.0].tolist())
+        segments.append(Segment(name, i * duration, i * duration + float(t[-1]), joints))
+    q_a, v_a, a_a = (np.concatenate([piece[k] for piece in pieces]) for k in range(3))
+    time = np.concatenate([t + i * duration for i in range(len(pieces))])
+    whole = _as_trajectory(chain, time, q_a, v_a, a_a, (note, "One coordinate after another."))
+    return dataclasses.replace(whole, segments=tuple(segments))
+
+
+def _sines(t: Array, omega: Array, fill: float) -> tuple[Array, Array, Array]:
+    phase = np.outer(t, omega)
+    s = fill * np.sin(phase)
+    return s, fill * omega * np.cos(phase), -(omega**2) * s
 
 
 def _search(

@@ -24,6 +24,7 @@ from sysid_core.studies.constrained_robot import (
     Progress,
     mean_errors,
     study_robot,
+    tracking_test,
     values_of,
 )
 from sysid_core.validation import (
@@ -74,6 +75,10 @@ class ConstrainedStudy:
             joint: float(np.mean([seed.saturated[speed][joint] for seed in self.seeds]))
             for joint in self.chain.actuated
         }
+
+    def alone(self, speed: float) -> bool:
+        """Whether the tracking test moved one coordinate after another."""
+        return bool(tracking_test(self.chain, speed, self.config.tracking_duration).segments)
 
     def goals(self) -> dict[str, tuple[bool, str]]:
         """What the study must reach, each with its figure; the worst robot counts."""
@@ -148,6 +153,7 @@ class ConstrainedStudy:
                     "mean": self.tracking_table(speed),
                     "largest": self.tracking_table(speed, largest=True),
                     "saturated": self.saturated_table(speed),
+                    "one_after_another": self.alone(speed),
                 }
                 for speed in self.config.speeds
             },

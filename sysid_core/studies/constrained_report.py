@@ -66,7 +66,8 @@ def constrained_report(study: ConstrainedStudy) -> Report:
     _table(report, study, study.integration_table(), PAPER_INTEGRATION_L2)
     report.heading("Tables III and IV: tracking with inverse dynamics, error [deg]")
     for speed in config.speeds:
-        report.heading(f"Peak velocity {speed:g} rad/s", 3)
+        how = "one coordinate after another" if study.alone(speed) else "all joints together"
+        report.heading(f"Peak velocity {speed:g} rad/s, {how}", 3)
         _tracking(report, study, speed)
     report.heading("Each robot")
     report.bullets(f"Robot {seed.seed}: {seed.judgement.text}" for seed in study.seeds)

@@ -6,14 +6,15 @@ r"""Tracking a trajectory with feedforward from a model, on a plant.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
-from sysid_core.excitation import Trajectory
+from sysid_core.excitation import Segment, Trajectory
 from sysid_core.robot import (
     Array,
     ClosedChain,
@@ -149,7 +150,7 @@ class TrackingRun:
         v: Velocities of all joints, shape (K, n).
         effort: Commanded at each sample, held until the next, shape (K, n_a) [N m].
         error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
-        saturated: Share of samples at a torque limit, shape (n_a,).
+        at_limit: Whether an effort was at its limit, shape (K, n_a).
     """
 
     actuated: tuple[str, ...]
@@ -159,20 +160,39 @@ class TrackingRun:
     v: Array
     effort: Array
     error: Array
-    saturated: Array
+    at_limit: NDArray[np.bool_]
 
     @property
     def actuated_columns(self) -> Array:
         """Where the actuated joints stand among all."""
         return np.array([self.joint_names.index(name) for name in self.actuated])
 
-    def error_degrees(self) -> dict[str, tuple[float, float]]:
-        """(mean, largest) absolute tracking error of each actuated joint [deg]."""
+    def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
+        """(mean, largest) absolute tracking error of each actuated joint [deg].
+
+        Args:
+            segments: Where given, a joint's error counts in those that move it.
+        """
         e = np.degrees(np.abs(self.error))
+        out = {}
+        for j, name in enumerate(self.actuated):
+            column = e[self._moved(name, segments), j]
+            out[name] = (float(column.mean()), float(column.max()))
+        return out
+
+    def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
+        """Share of samples at the torque limit of each actuated joint; as `error_degrees`."""
         return {
-            name: (float(e[:, j].mean()), float(e[:, j].max()))
+            name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
             for j, name in enumerate(self.actuated)
         }
+
+    def _moved(self, joint: str, segments: Sequence[Segment]) -> NDArray[np.bool_]:
+        rows = np.zeros(len(self.time), dtype=bool)
+        for segment in segments:
+            if joint in segment.joints:
+                rows |= (self.time >= segment.start) & (self.time <= segment.end)
+        return rows if np.any(rows) else ~rows
 
 
 def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
@@ -199,5 +219,5 @@ def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
         v=v,
         effort=effort,
         error=trajectory.q - q[:, columns],
-        saturated=np.mean(wanted != effort, axis=0),
+        at_limit=wanted != effort,
     )

@@ -106,3 +106,15 @@ def test_sines_reach_their_peak_velocity(leg, speed):
     peaks = np.abs(t.v).max(axis=0)
     np.testing.assert_allclose(peaks[:4], speed, rtol=0.02)
     assert np.all(peaks[4:] <= 2.0 * speed)
+
+
+def test_coordinates_can_move_one_after_another(leg):
+    t = sine_trajectory(leg, leg.box, 5.0, duration=2.0, alone=True)
+    assert [s.label for s in t.segments] == list(leg.box.names)
+    assert t.segments[4].joints == ("toe_a", "toe_b")
+    center = leg.box.center
+    for segment in t.segments:
+        rows = (t.time >= segment.start) & (t.time <= segment.end)
+        for j, joint in enumerate(leg.actuated):
+            assert (np.ptp(t.q[rows, j]) > 0.1) == (joint in segment.joints)
+        np.testing.assert_allclose(t.q[rows][0], center, atol=1e-12)

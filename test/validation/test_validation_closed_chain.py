@@ -74,7 +74,7 @@ def test_projection_removes_mujocos_constraint_forces_whatever_their_softness(le
 
 def test_true_parameters_track_a_hundredth_of_a_degree(run):
     assert max(mean for mean, _ in run.error_degrees().values()) < 0.02
-    assert not np.any(run.saturated)
+    assert not np.any(run.at_limit)
 
 
 def test_forward_integration_follows_mujoco(leg, run):

@@ -36,7 +36,7 @@ def right_leg(folder) -> dict:
     for loop in raw["loops"]:
         for end in ("a", "b"):
             loop[end]["xyz"][1] *= -1
-    for joint, entry in raw["joints"].items():
+    for entry in raw["joints"].values():
         entry.pop("lower", None)
     return raw
 
