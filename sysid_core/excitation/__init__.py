@@ -8,7 +8,13 @@ from sysid_core.excitation.execution_states import Command, ExecutorSettings, Ex
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.loop_box import AssemblyMap, assembly_map, coupled_drives, motion_box
+from sysid_core.excitation.loop_box import (
+    AssemblyMap,
+    assembly_map,
+    coupled_drives,
+    motion_box,
+    reach_alone,
+)
 from sysid_core.excitation.loop_excitation import (
     LoopExcitation,
     plan_loop_excitation,
@@ -101,6 +107,7 @@ __all__ = [
     "plan_sequential",
     "plan_sines",
     "plan_transfer",
+    "reach_alone",
     "sine_trajectory",
     "straight_move",
     "wrist_columns",
