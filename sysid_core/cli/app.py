@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 from rich.console import Console
 
 from sysid_core.errors import SysIdError
+
+# Matrices here are small: more threads than one only wait for each other. Commands import numpy
+# after this; who wants more threads sets the variables.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
 
 app = typer.Typer(
     name="sysid",

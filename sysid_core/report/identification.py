@@ -48,12 +48,20 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
     """RMS and R² of every joint, and the relative error, run by run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
+        band = prediction.joints_in_band()
         rows = [
-            [n, motion[n]["rms"], motion[n]["r2"], whole[n]["rms"], whole[n]["r2"]]
+            [n, motion[n]["rms"], motion[n]["r2"], band[n]["r2"], whole[n]["rms"], whole[n]["r2"]]
             for n in prediction.joint_names
         ]
         report.table(
-            ["joint", f"RMS [{prediction.unit}]", "R²", "RMS, whole run", "R², whole run"],
+            [
+                "joint",
+                f"RMS [{prediction.unit}]",
+                "R²",
+                f"R² below {prediction.band_hz:.3g} Hz",
+                "RMS, whole run",
+                "R², whole run",
+            ],
             rows,
             f"{prediction.source}: relative error"
             f" {100 * prediction.relative_error():.2f} % in motion,"

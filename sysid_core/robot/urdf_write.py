@@ -68,12 +68,8 @@ def identified_urdf(
             remedy="Identify with `--method lmi` or `--method entropic`.",
             bodies=bad,
         )
-    tree = ET.ElementTree(
-        ET.fromstring(
-            model.urdf_xml, parser=ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
-        )
-    )
-    root = tree.getroot()
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.fromstring(model.urdf_xml, parser=parser)
     links = {link.get("name"): link for link in root.findall("link")}
     joints = {joint.get("name"): joint for joint in root.findall("joint")}
     body_of = _links_of_bodies(model)
@@ -93,7 +89,7 @@ def identified_urdf(
             if element is None:
                 element = ET.SubElement(joints[joint_name], "dynamics")
             element.set(key, repr(float(value)))
-    ET.indent(tree)
+    ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 

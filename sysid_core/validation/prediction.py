@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation import Identification, residual_statistics
 from sysid_core.robot import Array
-from sysid_core.signals import Recording
+from sysid_core.signals import Recording, ZeroPhaseFilter
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +24,7 @@ class Prediction:
         measured: As recorded, unfiltered, shape (K, n).
         predicted: Shape (K, n).
         velocity: For the standstill masks, shape (K, n) [rad/s].
+        band_hz: Cut-off of the fit: what lies above is ripple and noise that no model here predicts.
         motion: Samples between start and end of the motion, without the ends that impacts and
             filters spoil, shape (K,).
     """
@@ -36,6 +37,7 @@ class Prediction:
     predicted: Array
     velocity: Array
     motion: NDArray[np.bool_]
+    band_hz: float = float("inf")
 
     def relative_error(self, *, whole: bool = False) -> float:
         r"""`||measured - predicted|| / ||measured||` over all joints, in motion or over all."""
@@ -49,6 +51,18 @@ class Prediction:
         """RMS and R^2 of every joint."""
         rows = self._rows(whole)
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
+
+    def joints_in_band(self) -> dict[str, dict[str, float]]:
+        """RMS and R^2 in motion of what lies below `band_hz`, measured and predicted alike."""
+        rows = self._rows(False)
+        rate = (len(self.time) - 1) / float(self.time[-1] - self.time[0])
+        low_pass = ZeroPhaseFilter(self.band_hz)
+        measured, predicted = (
+            low_pass.apply(x[np.isfinite(self.predicted).all(axis=1)], rate)
+            for x in (self.measured, self.predicted)
+        )
+        inside = rows[np.isfinite(self.predicted).all(axis=1)]
+        return residual_statistics(self.joint_names, measured[inside], predicted[inside])
 
     def columns(self, joint: str, *, whole: bool = False) -> tuple[Array, Array]:
         """Measured and predicted efforts of one joint, each of shape (samples,)."""
@@ -68,6 +82,8 @@ class Prediction:
             "unit": self.unit,
             "relative_error": self.relative_error(),
             "joints": self.joints(),
+            "band_hz": self.band_hz,
+            "joints_in_band": self.joints_in_band(),
             "whole_run": {
                 "relative_error": self.relative_error(whole=True),
                 "joints": self.joints(whole=True),
@@ -88,7 +104,9 @@ def predict_recording(identification: Identification, recording: Recording) -> P
     predicted = identification.predict(recording)
     v = stream.v
     if v is None:
-        v = np.gradient(stream.q, stream.time, axis=0)
+        rate = (len(stream) - 1) / stream.time[-1]
+        smooth = ZeroPhaseFilter(identification.processing.motion_cutoff_hz).apply(stream.q, rate)
+        v = np.gradient(smooth, stream.time, axis=0)
     moving = np.flatnonzero(np.any(np.abs(v) > identification.processing.moving, axis=1))
     time = stream.time
     motion = np.zeros(len(time), dtype=bool)
@@ -105,4 +123,5 @@ def predict_recording(identification: Identification, recording: Recording) -> P
         predicted=predicted,
         velocity=v,
         motion=motion,
+        band_hz=identification.processing.torque_cutoff_hz,
     )

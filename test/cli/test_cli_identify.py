@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.errors import EstimationError, SignalError
+from sysid_core.estimation import Estimate
+from sysid_core.robot import RobotModel
+
+URDF = """<robot name="two"><link name="base"/>
+<link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link>
+<link name="b"><inertial><mass value="1"/><origin xyz="0.12 0.01 0"/>
+<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.007"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
+<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0.25 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> Path:
+    """A URDF, a column map and two runs of the robot, with friction and noise."""
+    folder = tmp_path_factory.mktemp("arm")
+    (folder / "robot.urdf").write_text(URDF)
+    model = RobotModel.from_urdf(URDF)
+    for seed, name in enumerate(("train", "test")):
+        rng = np.random.default_rng(seed)
+        t = np.arange(0.0, 12.0, 0.01)
+        w = 2 * np.pi * 0.15 * np.arange(1, 5)
+        A = rng.normal(size=(4, 2)) * 0.4
+        phase = t[:, None] * w
+        q, v = np.sin(phase) @ A, (np.cos(phase) * w) @ A
+        a = -(np.sin(phase) * w**2) @ A
+        tau = model.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v + 0.1 * a
+        tau += 0.02 * rng.normal(size=tau.shape)
+        np.savetxt(folder / f"{name}.csv", np.column_stack([t, q, v, tau / 4.0]), delimiter=",")
+    columns = {
+        "schema": "robot_sysid/columns/1",
+        "joints": ["j1", "j2"],
+        "time": {"column": 0},
+        "position": {"columns": [1, 2]},
+        "velocity": {"columns": [3, 4]},
+        "effort": {"columns": [5, 6], "kind": "motor_current"},
+        "drives": {"gain": [4.0, 4.0]},
+    }
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
+    return folder
+
+
+def run(files: Path, *arguments: str, train: str = "train.csv", columns: str = "columns.yaml"):
+    return CliRunner().invoke(
+        app,
+        [
+            "identify",
+            str(files / train),
+            *("--robot", str(files / "robot.urdf")),
+            *(("--columns", str(files / columns)) if columns else ()),
+            *arguments,
+        ],
+    )
+
+
+def test_files_and_numbers_are_written(files, tmp_path):
+    result = run(files, "--validate", str(files / "test.csv"), "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "result.json").read_text())
+    assert found["rank"] == found["structural_rank"] > 10
+    assert 1.0 < found["condition_number"] < 1e3
+    assert isinstance(found["physically_consistent"], bool)
+    for joint in ("j1", "j2"):
+        for kind in ("training", "validation"):
+            assert found["joints"][joint][kind]["r2"] > 0.99
+            assert found["joints"][joint][kind]["rms"] < 0.1
+    assert Estimate.load(tmp_path / "estimate.yaml").method == "ols"
+    page = (tmp_path / "report.html").read_text()
+    assert page.count("data:image/png") == 2 and "What each friction term buys" in page
+
+
+def test_json_on_standard_output_is_pure(files, tmp_path):
+    result = run(files, "--out", str(tmp_path), "--json", "-", "--method", "irls")
+    assert json.loads(result.stdout)["method"] == "irls"
+
+
+def test_a_physical_model_is_written_back_and_validated(files, tmp_path):
+    result = run(files, "--out", str(tmp_path), "--method", "lmi", "--friction", "auto")
+    assert result.exit_code == 0, result.output
+    found = json.loads((tmp_path / "result.json").read_text())
+    assert found["physically_consistent"] is True
+    assert abs(found["delay"]) < 0.002
+    RobotModel.from_urdf(tmp_path / "identified.urdf")
+    arguments = [
+        *("validate", str(tmp_path), str(files / "test.csv")),
+        *("--robot", str(files / "robot.urdf"), "--columns", str(files / "columns.yaml")),
+        *("--out", str(tmp_path / "v"), "--json", "-"),
+    ]
+    again = CliRunner().invoke(app, arguments)
+    assert again.exit_code == 0, again.output
+    assert json.loads(again.stdout)[0]["relative_error"] < 0.05
+    assert (tmp_path / "v" / "validation.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "error", "message"),
+    [
+        (("--method", "magic"), {}, EstimationError, "magic"),
+        (("--friction", "honey"), {}, EstimationError, "honey"),
+        (("--delay", "soon"), {}, EstimationError, "soon"),
+        (("--fix", "link9"), {}, EstimationError, "link9"),
+        ((), {"columns": ""}, SignalError, "column map"),
+        ((), {"train": "nothing.csv"}, SignalError, "no recording"),
+    ],
+)
+def test_misuse_names_the_thing(files, tmp_path, arguments, options, error, message):
+    result = run(files, "--out", str(tmp_path), *arguments, **options)
+    assert isinstance(result.exception, error)
+    assert message in str(result.exception)
+
+
+def test_another_robots_joints_are_refused(files, tmp_path):
+    raw = yaml.safe_load((files / "columns.yaml").read_text())
+    (tmp_path / "c.yaml").write_text(yaml.safe_dump({**raw, "joints": ["shoulder", "j2"]}))
+    (tmp_path / "robot.urdf").write_text(URDF)
+    (tmp_path / "train.csv").write_text((files / "train.csv").read_text())
+    result = run(tmp_path, "--out", str(tmp_path), columns="c.yaml")
+    assert "j1" in str(result.exception)
