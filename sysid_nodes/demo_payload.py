@@ -20,7 +20,7 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_payload_motion
-from sysid_core.report import cell_text, comparison_rows, payload_errors
+from sysid_core.report import comparison_rows, payload_errors
 from sysid_core.robot import Array, RobotModel, load_shape
 from sysid_core.studies.payload_objects import modular_objects
 from sysid_nodes import graph
@@ -163,18 +163,15 @@ def _judge(
 ) -> int:
     """Print estimate against truth and say whether the demo reached what it must."""
     table = Table(title=f"The {OBJECT.lower()} in the sensor frame: estimate against truth")
-    for column in ("quantity", "unit", "estimate", "± 2 sd", "truth", "error", "verdict"):
-        table.add_column(column, justify="left" if column in ("quantity", "verdict") else "right")
+    for column in ("quantity", "estimate", "± 2 sd", "truth", "error", "verdict"):
+        left = column in ("quantity", "verdict")
+        table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for name, unit, value, sd, true, error, verdict in comparison_rows(live, truth):
-        table.add_row(
-            str(name),
-            str(unit),
-            *(cell_text(x) for x in (value, 2 * sd, true, error)),
-            str(verdict),
-        )
+        numbers = (f"{x:.3g}" for x in (value, 2 * sd, true, error))
+        table.add_row(f"{name} [{unit}]", *numbers, str(verdict))
     console.print(table)
     errors = payload_errors(live, truth, size)
-    offline_pi = np.array([p["value"] for p in offline["estimate"]["parameters"]])
+    offline_pi = np.array(offline["methods"]["map-running"])  # the estimator that ran live
     difference = float(np.max(np.abs(offline_pi - live.values) / np.abs(truth).clip(1e-3)))
     checks = (
         (f"mass within {MASS_LIMIT} %", errors["mass"] <= MASS_LIMIT, f"{errors['mass']:.3f} %"),
