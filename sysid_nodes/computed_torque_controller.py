@@ -1,6 +1,6 @@
 """The computed-torque controller: set points in, efforts out, better parameters on request.
 
-`u = G^T W theta + K_p e + K_d ė`. It begins with the URDF's (and the loops file's) parameters.
+`u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.
 Identified ones are taken at rest only, and only after `~/use_identified` was called, unless
 `use_at_rest` says that nobody needs to be asked.
 """
@@ -21,7 +21,7 @@ from trajectory_msgs.msg import JointTrajectory
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import identified_chain
 from sysid_core.robot import ClosedChain, RobotModel, load_closed_chain
-from sysid_core.validation import ControllerTiming, Gains, TorqueController, typical_inertia
+from sysid_core.validation import ControllerTiming, TorqueController
 from sysid_nodes import conversions
 from sysid_nodes.managed_node import LATCHED, ManagedNode, run_node
 from sysid_nodes.parameters import parameter
@@ -38,7 +38,7 @@ class ComputedTorqueControllerConfig:
     )
     bandwidth: float = parameter(10.0, "Of the tracking error [rad/s].", minimum=0.5, maximum=200.0)
     drive_inertia: float = parameter(
-        0.0, "Of every drive, for the gains of open chains [kg m^2].", minimum=0.0
+        0.0, "Of every drive besides the loops file's, for the gains [kg m^2].", minimum=0.0
     )
     setpoint_timeout_s: float = parameter(
         0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
@@ -75,14 +75,14 @@ class ComputedTorqueControllerNode(ManagedNode):
         """Gains and feedforward from the nominal parameters."""
         c: ComputedTorqueControllerConfig = self.config
         chain = load_closed_chain(c.loops, model.urdf_xml) if c.loops else ClosedChain(model)
-        inertia = typical_inertia(chain) + c.drive_inertia
         self._nominal = chain
         self.controller = TorqueController(
             chain,
-            Gains(K_p=inertia * c.bandwidth**2, K_d=2.0 * inertia * c.bandwidth),
+            c.bandwidth,
             ControllerTiming(
                 setpoint_timeout=c.setpoint_timeout_s, state_timeout=c.state_timeout_s
             ),
+            drive_inertia=c.drive_inertia,
         )
         self._tell("nominal")
 

@@ -26,7 +26,7 @@ from sysid_nodes.demo_parts import (
     show_comparison,
 )
 from sysid_nodes.processes import running
-from sysid_nodes.simulated_robot import differing_pi
+from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
 SEED, LINK_ERROR = 3, 0.1

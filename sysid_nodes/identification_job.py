@@ -28,7 +28,7 @@ class IdentificationJob:
         command += ["--robot", str(urdf), "--out", str(folder)]
         for option, value in (
             ("--validate", request.validation),
-            ("--method", request.method),
+            ("--method", "lmi" if request.method == "constrained" else request.method),
             ("--plan", request.trajectory_file),
             ("--loops", request.loops_file),
         ):

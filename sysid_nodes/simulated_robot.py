@@ -13,7 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot
+from sysid_core.validation import ClosedChainPlant, SensorNoise, SimulatedRobot
 from sysid_nodes.conversions import (
     message_from_wrench,
     ns_from_stamp,
@@ -22,6 +22,7 @@ from sysid_nodes.conversions import (
 )
 from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node
 from sysid_nodes.parameters import ParameterError, parameter
+from sysid_nodes.simulated_plants import build_plant
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,9 @@ class SimulatedRobotConfig:
     """Parameters of `simulated_robot`."""
 
     robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
+    loops: str = parameter(
+        "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
+    )
     sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
     payload: tuple[float, ...] = parameter(
         (), "What the sensor carries, pi in the sensor frame; list of numbers, 10 or none [SI]."
@@ -41,6 +45,12 @@ class SimulatedRobotConfig:
         "Relative sd by which true link masses differ from the URDF [-].",
         minimum=0.0,
         maximum=0.5,
+    )
+    drive_error: float = parameter(
+        0.3,
+        "Largest relative error of a closed chain's friction and drive inertia [-].",
+        minimum=0.0,
+        maximum=1.0,
     )
     coulomb: float = parameter(0.5, "True Coulomb friction of every joint [N m].", minimum=0.0)
     viscous: float = parameter(
@@ -65,11 +75,6 @@ class SimulatedRobotConfig:
     seed: int = parameter(0, "Of noise and link errors.", minimum=0)
 
 
-def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Inertial parameters of a robot whose links aren't as its URDF says, shape (n_bodies, 10)."""
-    return model.pi * (1 + share * rng.uniform(-1, 1, (model.n_bodies, 1)))
-
-
 class SimulatedRobotNode(ManagedNode):
     """Publishes joint_states, wrench and robot_description; takes trajectories and streams."""
 
@@ -91,16 +96,8 @@ class SimulatedRobotNode(ManagedNode):
                     remedy=f"Give {size}, or none.",
                 )
         rng = np.random.default_rng(c.seed)
-        true_model = model.with_pi(differing_pi(model, c.link_error, rng))
-        plant = MujocoPlant(
-            true_model,
-            sensor_frame=c.sensor_frame or None,
-            payload=c.payload or None,
-            friction=np.full(n, c.coulomb),
-            damping=np.full(n, c.viscous),
-            armature=np.full(n, c.armature),
-            timestep=c.timestep,
-        )
+        plant = build_plant(c, model, rng)
+        self._sizes = {n, len(plant.actuated)} if isinstance(plant, ClosedChainPlant) else {n}
         noise = SensorNoise(
             c.position_noise,
             c.velocity_noise,
@@ -166,10 +163,10 @@ class SimulatedRobotNode(ManagedNode):
     def _numbers(self, message: Float64MultiArray) -> np.ndarray:
         assert self.model is not None
         values = np.asarray(message.data, dtype=float)
-        if values.shape != (self.model.nv,) or not np.all(np.isfinite(values)):
+        if values.size not in self._sizes or not np.all(np.isfinite(values)):
             raise SignalError(
                 f"A command has {values.size} numbers or NaN.",
-                remedy=f"Send {self.model.nv} finite numbers.",
+                remedy=f"Send {' or '.join(map(str, sorted(self._sizes)))} finite numbers.",
             )
         return values
 

@@ -96,6 +96,7 @@ class ClosedChainPlant:
         self.actuated = chain.actuated
         self._columns = chain.actuated_columns
         self._inertia = actuated_inertia(chain)
+        self._held: tuple[bytes, Array] = (b"", np.zeros(0))  # a wish and its feedforward
         self._offset = np.array([chain.drive(name).beta for name in chain.actuated])
 
     @property
@@ -179,16 +180,17 @@ class ClosedChainPlant:
             Shape (n,), zero for passive joints.
         """
         wish = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
-        start = self.q[None]
-        motion = constrained_motion(
-            self.chain, *wish, q=assemble(self.chain, wish[0], start), ordered=False
-        )
+        key = np.concatenate(wish, axis=None).tobytes()
+        if key != self._held[0]:  # closing the loops is slow, and holding asks for the same again
+            motion = constrained_motion(
+                self.chain, *wish, q=assemble(self.chain, wish[0], self.q[None]), ordered=False
+            )
+            self._held = (key, constrained_torques(self.chain, motion)[0])
         inertia = self._inertia
         e, e_dot = (x - y[self._columns] for x, y in zip(wish[:2], (self.q, self.v), strict=True))
         out = np.zeros(self.chain.n)
         out[self._columns] = (
-            constrained_torques(self.chain, motion)[0]
-            + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]
+            self._held[1] + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]
         )
         return out
 

@@ -12,6 +12,7 @@ from sysid_core.errors import SignalError
 from sysid_core.excitation import Trajectory
 from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
+from sysid_core.validation.closed_chain_plant import ClosedChainPlant
 from sysid_core.validation.plant import MujocoPlant, PlantSample
 
 
@@ -64,7 +65,7 @@ class SimulatedRobot:
 
     def __init__(
         self,
-        plant: MujocoPlant,
+        plant: MujocoPlant | ClosedChainPlant,
         q0: ArrayLike,
         noise: SensorNoise,
         rng: np.random.Generator,

@@ -1,6 +1,8 @@
 r"""Computed torque for streamed set points, with a damped stop and parameters that can be exchanged.
 
-`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
+`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34), where
+the gains follow the nominal inertia of the posture: `K_p = w^2 M(q_d)`, `K_d = 2 w M(q_d)`, so that
+every joint's error dies out critically damped, a stretched arm's as a bent one's.
 """
 
 from __future__ import annotations
@@ -19,7 +21,6 @@ from sysid_core.robot import (
     constrained_motion,
     constrained_torques,
 )
-from sysid_core.validation.tracking import Gains
 
 
 class ControllerState(str, Enum):
@@ -57,16 +58,24 @@ class TorqueController:
     """Efforts of the actuated joints from streamed set points and measured states.
 
     Args:
-        chain: The model that is believed at first; an open chain is one without loops.
-        gains: Of the feedback.
+        chain: The nominal model, for the gains and at first for the feedforward; an open chain is
+            one without loops.
+        bandwidth: Of the tracking error, w [rad/s].
         timing: Watchdogs and fading.
+        drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
     """
 
     def __init__(
-        self, chain: ClosedChain, gains: Gains, timing: ControllerTiming | None = None
+        self,
+        chain: ClosedChain,
+        bandwidth: float,
+        timing: ControllerTiming | None = None,
+        *,
+        drive_inertia: float = 0.0,
     ) -> None:
-        self.chain = chain
-        self.gains = gains
+        self.nominal = self.chain = chain
+        self.bandwidth = bandwidth
+        self.drive_inertia = drive_inertia
         self.timing = timing or ControllerTiming()
         self.limits = chain.torque_limits
         self.state = ControllerState.IDLE
@@ -151,26 +160,37 @@ class TorqueController:
             still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))
             self.state = ControllerState.HOLDING if still else ControllerState.STOPPING
         _, q, v = self._measured
-        u = self._feedforward(t, *wish)
-        u = u + self.gains.K_p * (q_d - q) + self.gains.K_d * (v_d - v)
+        w = self.bandwidth
+        u = self._torques(t, *wish, w * w * (q_d - q) + 2.0 * w * (v_d - v))
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)
 
-    def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
-        q_a = q_d[None]
-        posture = assemble(self.chain, q_a, self._posture)
-        self._posture = posture
-        motion = constrained_motion(self.chain, q_a, v_d[None], a_d[None], q=posture, ordered=False)
-        u = constrained_torques(self.chain, motion)[0]
+    def _torques(self, t: float, q_d: Array, v_d: Array, a_d: Array, correction: Array) -> Array:
+        """Feedforward along the wish, and what corrects the acceleration by so much."""
+        zero = np.zeros_like(v_d)
+        q_a = np.tile(q_d, (3, 1))
+        self._posture = assemble(self.chain, q_a[:1], self._posture)
+        motion = constrained_motion(
+            self.chain,
+            q_a,
+            np.stack([v_d, zero, zero]),
+            np.stack([a_d, zero, correction]),
+            q=np.tile(self._posture, (3, 1)),
+            ordered=False,
+        )
+        rest = constrained_torques(self.nominal, motion.rows(slice(1, 3)))
+        feedback = rest[1] - rest[0] + self.drive_inertia * correction
+        wish = motion.rows(slice(0, 1))
+        u = constrained_torques(self.chain, wish)[0]
         if self._former is not None:
             since, former = self._former
             share = (t - since) / self.timing.fade
             if share >= 1.0:
                 self._former = None
             else:
-                u = share * u + (1.0 - share) * constrained_torques(former, motion)[0]
-        return np.asarray(u)
+                u = share * u + (1.0 - share) * constrained_torques(former, wish)[0]
+        return np.asarray(u + feedback)
 
     def _numbers(self, values: ArrayLike, what: str) -> Array:
         out = np.asarray(values, dtype=float)
