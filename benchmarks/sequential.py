@@ -81,7 +81,9 @@ def ur5_in_mujoco(seed: int) -> None:
 
 def plan_of(name: str, locked_measured: bool) -> str:
     model = load_robot(name)
-    model = model.with_locked([j for j in model.joint_names if "finger" in j])
+    fingers = [j for j in model.joint_names if "finger_joint" in j]
+    if fingers:
+        model = model.with_locked(fingers)
     start = time.perf_counter()
     try:
         plan = plan_sequential(
