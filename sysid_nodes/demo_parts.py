@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from robot_sysid.action import Identify
@@ -158,7 +159,7 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
         )
     ]
     caption = "RMS of the torque's prediction on a motion that wasn't fitted [N m]"
-    table = Table(title=caption)
+    table = Table(title=escape(caption))
     for column in columns:
         table.add_column(column, justify="left" if column == "joint" else "right")
     for row in rows:

@@ -1,0 +1,154 @@
+"""The arm demo: a Panda's parameters, all of them, and a controller that then knows them."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+
+from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.report import Report
+from sysid_core.robot import RobotModel, write_urdf
+from sysid_nodes import graph
+from sysid_nodes.client import live_client
+from sysid_nodes.demo_parts import (
+    PATIENCE,
+    compare,
+    identify,
+    judge,
+    record,
+    show_comparison,
+)
+from sysid_nodes.demo_tracking import TrackingRecorder, show_tracking, use_identified
+from sysid_nodes.processes import running
+from sysid_nodes.simulated_plants import differing_pi
+
+ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
+SEED, LINK_ERROR = 5, 0.15
+BANDWIDTH = 10.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
+FRICTION = {"F_c": 0.5, "F_v": 0.5, "I_a": 0.05}  # true, of every joint
+# What the exit status demands: errors on a motion of another seed than the fitted one.
+TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 2.0, 2.0
+
+
+def arm_without_fingers() -> str:
+    """The Panda's URDF with its fingers fixed."""
+    root = ET.fromstring(RobotModel.from_urdf(ROBOT).urdf_xml)
+    for joint in root.findall("joint"):
+        if joint.get("name") in FINGERS:
+            joint.set("type", "fixed")
+            for mimic in joint.findall("mimic"):
+                joint.remove(mimic)
+    return ET.tostring(root, encoding="unicode")
+
+
+def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
+    """Run it.
+
+    Returns:
+        0 when torques are predicted nearly as well as by the truth and the controller tracks
+        better with what was identified, else 1.
+    """
+    console = Console()
+    console.rule("[bold]robot_sysid demo: all parameters of an arm")
+    urdf = write_urdf(out / "panda_arm.urdf", arm_without_fingers())
+    model = RobotModel.from_urdf(urdf)
+    limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
+    files = (out / "trajectory.npz", out / "validation.npz")
+    plans = []
+    with console.status("Planning and checking the motions") as status:
+        for file, candidates, starts, period, seed in (
+            (files[0], 20, 1, 10.0 if fast else 20.0, SEED),
+            (files[1], 10, 0, 8.0, SEED + 1),
+        ):
+            plan = plan_arm_motion(
+                model,
+                limits,
+                period=period,
+                n_candidates=candidates,
+                n_starts=starts,
+                n_iterations=30,
+                seed=seed,
+                progress=lambda share, text: status.update(f"Planning: {text} {100 * share:.0f} %"),
+            )
+            plans.append(export_trajectory(model, plan.trajectory, limits, file))
+            console.print(
+                f"Planned {plan.trajectory.duration:.0f} s: {plan.quality}. Every check passed."
+            )
+    specs = graph.demo(
+        namespace=namespace,
+        robot={
+            "robot": str(urdf),
+            "sensor_frame": "",
+            "start": plans[0].q[0].tolist(),
+            "link_error": LINK_ERROR,
+            "coulomb": FRICTION["F_c"],
+            "viscous": FRICTION["F_v"],
+            "armature": FRICTION["I_a"],
+            "seed": SEED,
+            "command_timeout_s": 0.15,
+        },
+        executor={
+            "tcp_speed": TCP_SPEED,
+            "command_mode": "setpoint_stream",
+            "tracking_error": 1.0,  # the nominal parameters hold and track badly
+            "start_tolerance": 0.4,
+            **PATIENCE,
+        },
+        logger={"effort_kind": "actuator_torque"},
+        controller={"drive_inertia": FRICTION["I_a"], "bandwidth": BANDWIDTH},
+    )
+    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
+        with console.status("Waiting for the nodes"):
+            for spec in specs:
+                client.wait_for_active(spec.name, 60.0)
+        record(client, console, files[0], out / "bag")
+        recorder = TrackingRecorder(client, model.joint_names)
+        record(client, console, files[1], out / "bag_nominal")
+        before = recorder.result()
+        identify(
+            client,
+            console,
+            out / "identification",
+            recording=out / "bag",
+            validation=out / "bag_nominal",
+            method="lmi",
+        )
+        use_identified(client, console)
+        recorder.restart()
+        record(client, console, files[1], out / "bag_identified")
+        after = recorder.result()
+    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
+    comparison = compare(out / "identification", out / "bag_nominal", model, true_pi, FRICTION)
+    report = Report(
+        "All parameters of an arm, live",
+        f"simulated {model.name}; details: identification/report.html",
+    )
+    report.paragraph(
+        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
+        " every link physically consistent. The controller began with the URDF's parameters and"
+        " took the identified ones at rest, when it was told to."
+    )
+    ratio = show_tracking(console, report, before, after)
+    show_comparison(console, report, comparison)
+    checks = (
+        (
+            f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",
+            comparison.against_truth <= TRUTH_RATIO,
+            f"{comparison.against_truth:.2f}",
+        ),
+        (
+            f"torques {NOMINAL_RATIO:.0f} times better than the URDF's",
+            comparison.against_nominal >= NOMINAL_RATIO,
+            f"{comparison.against_nominal:.1f}",
+        ),
+        ("physically consistent", comparison.identified.physically_consistent, ""),
+        (
+            f"tracking error {TRACKING_RATIO:.0f} times smaller",
+            ratio >= TRACKING_RATIO,
+            f"{ratio:.1f}",
+        ),
+    )
+    return judge(console, report, out, checks)

@@ -1,0 +1,142 @@
+"""How well a motion is tracked: what the executor wished against what the robot did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from rclpy.qos import QoSProfile
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_core.report import Report, cell_text, new_figure
+from sysid_core.robot import Array
+from sysid_nodes import conversions
+from sysid_nodes.client import LiveClient
+
+_QOS = QoSProfile(depth=2000)
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """Tracking errors of one run.
+
+    Attributes:
+        joints: Names.
+        time: Shape (K,) [s].
+        error: Desired minus measured positions, shape (K, n) [rad].
+    """
+
+    joints: tuple[str, ...]
+    time: Array
+    error: Array
+
+    @property
+    def rms(self) -> Array:
+        """Per joint, shape (n,) [rad]."""
+        return np.asarray(np.sqrt(np.mean(self.error**2, axis=0)))
+
+    @property
+    def total(self) -> float:
+        """RMS over all joints [rad]."""
+        return float(np.sqrt(np.mean(self.error**2)))
+
+
+class TrackingRecorder:
+    """Listens to `setpoint` and `joint_states` while a client spins.
+
+    Args:
+        client: Whose node listens.
+        joints: The ones that are compared.
+    """
+
+    def __init__(self, client: LiveClient, joints: Sequence[str]) -> None:
+        self.joints = tuple(joints)
+        self._wishes: list[tuple[int, Array]] = []
+        self._states: list[tuple[int, Array]] = []
+        node = client.node
+        node.create_subscription(JointTrajectory, "setpoint", self._on_wish, _QOS)
+        node.create_subscription(JointState, "joint_states", self._on_state, _QOS)
+
+    def _on_wish(self, message: JointTrajectory) -> None:
+        q = conversions.trajectory_arrays(message, self.joints)[1]
+        self._wishes.append((conversions.ns_from_stamp(message.header.stamp), q[-1]))
+
+    def _on_state(self, message: JointState) -> None:
+        q = conversions.joint_arrays_from_message(message, self.joints)[0]
+        self._states.append((conversions.ns_from_stamp(message.header.stamp), q))
+
+    def restart(self) -> None:
+        """Forget what has been heard."""
+        self._wishes.clear()
+        self._states.clear()
+
+    def result(self) -> Tracking:
+        """The run since the start or restart; states are interpolated at the set points' stamps."""
+        begin = self._wishes[0][0]
+        t, t_d = (
+            np.array([stamp - begin for stamp, _ in x]) * 1e-9 for x in (self._states, self._wishes)
+        )
+        q, q_d = (np.array([q for _, q in x]) for x in (self._states, self._wishes))
+        inside = (t_d >= t[0]) & (t_d <= t[-1])
+        actual = np.column_stack([np.interp(t_d[inside], t, column) for column in q.T])
+        return Tracking(self.joints, t_d[inside], q_d[inside] - actual)
+
+
+def use_identified(client: LiveClient, console: Console) -> None:
+    """Say yes in a person's place: the controller takes what was identified, at rest only."""
+    answer: Any = client.call(
+        Trigger, "computed_torque_controller/use_identified", Trigger.Request()
+    )
+    console.print(f"computed_torque_controller: {answer.message}")
+
+
+def tracking_figure(before: Tracking, after: Tracking) -> Figure:
+    """Errors of both runs over time, joint by joint."""
+    figure, axes = new_figure(len(before.joints), 1, height=1.5, width=11.0)
+    for j, (name, axis) in enumerate(zip(before.joints, axes, strict=True)):
+        for run, label, colour in (
+            (before, "nominal parameters", "#D55E00"),
+            (after, "identified", "#009E73"),
+        ):
+            axis.plot(run.time, np.degrees(run.error[:, j]), label=label, color=colour, lw=0.8)
+        axis.set_title(name, fontsize=9, loc="left")
+        axis.set_ylabel("error [deg]", fontsize=8)
+    axes[-1].set_xlabel("time [s]", fontsize=8)
+    axes[0].legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
+    return figure
+
+
+def show_tracking(console: Console, report: Report, before: Tracking, after: Tracking) -> float:
+    """Table in the terminal, table and figure in the report; returns before over after."""
+    rows: list[list[object]] = [
+        [name, a, b, a / b]
+        for name, a, b in zip(
+            before.joints, np.degrees(before.rms), np.degrees(after.rms), strict=True
+        )
+    ]
+    ratio = before.total / after.total
+    rows.append(["all", np.degrees(before.total), np.degrees(after.total), ratio])
+    columns = ("joint", "nominal", "identified", "ratio")
+    caption = "RMS of the tracking error [deg], the same motion twice"
+    table = Table(title=escape(caption))
+    for column in columns:
+        table.add_column(column, justify="left" if column == "joint" else "right")
+    for row in rows:
+        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
+    console.print(table)
+    report.heading("Tracking by computed_torque_controller")
+    report.table(list(columns), rows, caption)
+    report.figure(
+        tracking_figure(before, after),
+        "Desired minus measured positions: first with the nominal parameters, then with the"
+        " identified ones.",
+    )
+    return ratio
