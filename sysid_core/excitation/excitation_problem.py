@@ -107,7 +107,7 @@ class ExcitationProblem:
         Y, Y_b = self._regressors(q, v, a)
         poses = self._poses(q)
         penalty = self._pose_excess(poses, v) + self._joint_excess(q, v, a, Y)
-        contact = np.array([self._contact_excess(sample) for sample in q])
+        contact, contact_slope = self._contact_excess(q)
         scale = np.sqrt(np.mean(np.sum(Y_b**2, axis=1), axis=0))  # (b,)
         scale = np.where(scale > 0, scale, 1.0)
         unit = Y_b / scale
@@ -127,10 +127,8 @@ class ExcitationProblem:
                 excess = self._pose_excess(places, moved[1])
                 excess = excess + self._joint_excess(moved[0], moved[1], moved[2], Y_moved)
                 gain = np.einsum("krb,krb->k", pull, Y_b_moved - Y_b)
-                if kind == 0:
-                    for k in np.flatnonzero(contact):
-                        excess[k] += self._contact_excess(moved[0][k]) - contact[k]
                 gradient[kind, :, j] = (self.penalty * (excess - penalty) - gain) / STEP
+        gradient[0] += self.penalty * contact_slope
         slopes = sum(matrix.T @ part for matrix, part in zip(self._matrices, gradient, strict=True))
         total = np.concatenate([gradient[0].sum(axis=0), np.asarray(slopes).ravel()])
         return self.penalty * float(penalty.sum() + contact.sum()) - log_det, total
@@ -182,10 +180,15 @@ class ExcitationProblem:
             out = out + np.sum(np.clip(depth / DISTANCE_SCALE, 0.0, None) ** 2, axis=1)
         return np.asarray(out)
 
-    def _contact_excess(self, q: Array) -> float:
-        """Squared excess of bodies that come too near each other in one posture (n,)."""
+    def _contact_excess(self, q: Array) -> tuple[Array, Array]:
+        """Squared excess of bodies that come too near each other (K,), and its gradient (K, n)."""
+        excess, gradient = np.zeros(len(q)), np.zeros_like(q)
         geometry = self.checker.geometry
         if geometry is None or not self.checker.limits.self_collision:
-            return 0.0
-        depth = np.clip(CONTACT_MARGIN - geometry.distances(q), 0.0, None)
-        return float(np.sum((depth / DISTANCE_SCALE) ** 2))
+            return excess, gradient
+        for k in range(len(q)):
+            distances, slopes = geometry.hulls.at(q[k], CONTACT_MARGIN)
+            depth = np.clip(CONTACT_MARGIN - distances, 0.0, None) / DISTANCE_SCALE
+            excess[k] = np.sum(depth**2)
+            gradient[k] = -2.0 / DISTANCE_SCALE * depth @ slopes
+        return excess, gradient

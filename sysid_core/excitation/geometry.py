@@ -7,6 +7,7 @@ import sysconfig
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import coal
@@ -15,6 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
+from sysid_core.excitation.hull_distances import HullDistances
 from sysid_core.robot import Array, RobotModel
 
 CLEARANCE = 0.01  # [m], closer than this counts as contact
@@ -139,7 +141,6 @@ class RobotGeometry:
                 " workspace are checked for its link frames only."
             )
         self._data = pin_model.createData()
-        self._hulls: pin.GeometryModel | None = None
         self._choose_pairs()
 
     def _add_held_box(self, held: HeldBox) -> None:
@@ -206,41 +207,11 @@ class RobotGeometry:
         touching = self._contacts(q_pin)
         return [names for names, hit in zip(self._names, touching, strict=True) if hit]
 
-    def distances(self, q: ArrayLike) -> Array:
-        """About how far the pairs are apart, negative when they overlap, shape (n_pairs,) [m].
-
-        From their convex hulls, corrected by how deep these may overlap before the shapes touch
-        (a forearm bent around its wrist). Smooth, for planners; `contacts` decides.
-        """
-        if self._hulls is None:
-            self._build_hulls()
-        q_pin = self.model.configuration(np.asarray(q, dtype=float))
-        return self._hull_distances(q_pin) - self._hull_offset
-
-    def _hull_distances(self, q_pin: Array) -> Array:
-        pin.computeDistances(self.model.pin_model, self._data, self._hulls, self._hull_data, q_pin)
-        return np.array([result.min_distance for result in self._hull_data.distanceResults])
-
-    def _build_hulls(self) -> None:
-        self._hulls = pin.GeometryModel()
-        for shape in self._geometry.geometryObjects:
-            geometry = shape.geometry
-            if isinstance(geometry, coal.BVHModelBase):
-                geometry.buildConvexHull(True, "Qt")
-                geometry = geometry.convex
-            self._hulls.addGeometryObject(
-                pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, geometry)
-            )
-        pairs = [(int(p.first), int(p.second)) for p in self._geometry.collisionPairs]
-        for i, j in pairs:
-            self._hulls.addCollisionPair(pin.CollisionPair(i, j))
-        self._hull_data = pin.GeometryData(self._hulls)
-        # Hulls of bent links overlap where the links don't touch: learn how far that goes.
-        offset = np.full(len(pairs), -np.inf)
-        for q_pin in self._random_postures(N_HULL_POSTURES) if pairs else []:
-            distance = self._hull_distances(q_pin)
-            offset = np.where(self._contacts(q_pin) > 0, np.maximum(offset, distance), offset)
-        self._hull_offset = np.where(np.isfinite(offset), np.minimum(offset - CLEARANCE, 0.0), 0.0)
+    @cached_property
+    def hulls(self) -> HullDistances:
+        """Smooth distances of the same pairs, for planners."""
+        postures = self._random_postures(N_HULL_POSTURES)
+        return HullDistances(self.model, self._geometry, self._contacts, postures, CLEARANCE)
 
     def _random_postures(self, n: int) -> list[Array]:
         """Postures within the limits, always the same; none for a floating base."""

@@ -229,6 +229,31 @@ def test_extent_is_the_bounding_box_of_the_moving_boxes(arm):
     np.testing.assert_allclose(high, [1.5, 0.03, 1.03], atol=1e-9)
 
 
+@pytest.mark.parametrize("robot", ["xarm7", "ur5"])
+def test_bodies_whose_hulls_are_apart_do_not_touch(robot, rng):
+    """Two different algorithms, triangle meshes and convex hulls, agree."""
+    model = RobotModel.from_urdf(robot)
+    geometry = RobotGeometry(model, MotionLimits.from_model(model).tcp_frame)
+    n_touching = 0
+    for q in rng.uniform(-2.0, 2.0, size=(100, model.nv)):
+        touching = geometry.contacts(q)
+        n_touching += bool(touching)
+        assert not touching or geometry.hulls.at(q, below=0.0)[0].min() < 0.05
+    assert n_touching > 5
+
+
+def test_gradient_of_a_distance_is_that_of_finite_differences(arm):
+    hulls = RobotGeometry(arm, "c").hulls
+    for q in ([0.3, 1.2, 1.9], [0.0, 1.5, 1.5], [0.0, -1.9, -2.0]):
+        distance, gradient = hulls.at(q, below=10.0)
+        numeric = [
+            (hulls.at(np.add(q, step), 0.0)[0] - hulls.at(np.subtract(q, step), 0.0)[0]) / 2e-5
+            for step in 1e-5 * np.eye(3)
+        ]
+        assert distance.shape == (1,)  # a and c: neighbours aren't pairs
+        np.testing.assert_allclose(gradient[0], np.ravel(numeric), atol=1e-4)
+
+
 @pytest.mark.parametrize("robot", ["xarm7", "ur5", "panda", "kinova"])
 def test_meshes_of_real_arms_are_found_and_the_limits_are_theirs(robot):
     model = RobotModel.from_urdf(robot)
