@@ -28,9 +28,11 @@ if ! is_fresh "$venv/.robot_sysid" "$pip_stamp"; then
     { say "No virtual environment could be made. On Debian or Ubuntu: sudo apt install python3-venv"; exit 1; }
   say "Installing Python packages (1-2 minutes the first time)"
   pip=("$venv/bin/python" -m pip install --quiet --disable-pip-version-check)
-  "${pip[@]}" --constraint constraints.txt --editable '.[examples,dev]'
+  # A sourced ROS brings its own numpy, which its message bindings are built against: keep that one.
+  if [ -n "${ROS_DISTRO:-}" ]; then pins=(); else pins=(--constraint constraints.txt); fi
+  "${pip[@]}" "${pins[@]}" --editable '.[examples,dev]'
   if [ -z "${ROS_DISTRO:-}" ]; then
-    "${pip[@]}" --requirement requirements-ros.txt --constraint constraints.txt
+    "${pip[@]}" "${pins[@]}" --requirement requirements-ros.txt
     # The wheels carry the include paths of the machine that built them.
     include="$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("include"))')"
     numpy_include="$("$venv/bin/python" -c 'import numpy; print(numpy.get_include())')"
