@@ -18,11 +18,11 @@ from sysid_core.estimation import (
     PhysicalArm,
     Processing,
     Regression,
+    arm_structural_rows,
     friction_scale,
     identify_equations,
     inertial_scale,
 )
-from sysid_core.estimation.arm_regression import structural_rows
 from sysid_core.robot import (
     INERTIAL_UNITS,
     USUAL_TERMS,
@@ -76,7 +76,7 @@ def arrays_to_regression(
         non_negative=np.concatenate(
             [np.zeros(10 * model.n_bodies, dtype=bool), np.array(friction.non_negative)]
         ),
-        structure=structural_rows(model, friction),
+        structure=arm_structural_rows(model, friction),
     )
 
 

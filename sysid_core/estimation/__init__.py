@@ -1,6 +1,6 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
-from sysid_core.estimation.arm_regression import ArmEquations, Processing
+from sysid_core.estimation.arm_regression import ArmEquations, Processing, arm_structural_rows
 from sysid_core.estimation.carried_load import payload_torque_regressor, torque_streams
 from sysid_core.estimation.constrained import (
     chain_with_parameters,
@@ -148,6 +148,7 @@ __all__ = [
     "Verdict",
     "Weighting",
     "WhiteMotion",
+    "arm_structural_rows",
     "chain_with_parameters",
     "choose_prior_weight",
     "choose_terms",

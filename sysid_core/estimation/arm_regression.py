@@ -199,14 +199,14 @@ class ArmEquations:
             processing,
             parts,
             Y,
-            structural_rows(model, friction),
+            arm_structural_rows(model, friction),
             model.pi.ravel(),
             inertial_scale(model),
         )
 
     def with_friction(self, friction: FrictionModel) -> ArmEquations:
         """The same data with other friction terms."""
-        return replace(self, friction=friction, structure=structural_rows(self.model, friction))
+        return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
         """The same data with efforts shifted as if they lagged by `delay` [s]."""
@@ -299,7 +299,7 @@ class ArmEquations:
         )
 
 
-def structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
+def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
     """Triangular factor of rigid-body and friction regressor at random states, shape (p, p)."""
     rng = np.random.default_rng(seed)
     n_samples = 12 * model.n_bodies + 30

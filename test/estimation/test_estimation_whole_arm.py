@@ -414,3 +414,21 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
         PhysicalArm(prior_weight=0.0)
     with pytest.raises(EstimationError, match="unknown bodies"):
         identify_equations(equations, PhysicalArm(mass_bounds={"hand": (0.0, 1.0)}))
+
+
+@pytest.mark.parametrize("name", ["ur5", "panda", "xarm7"])
+def test_the_rank_target_is_the_structural_one(name):
+    from sysid_core.estimation import arm_structural_rows
+    from sysid_core.identifiability import numerical_rank, structural_identifiability
+    from sysid_core.robot import Drives, FrictionModel, RobotModel
+
+    model = RobotModel.from_urdf(name)
+    friction = FrictionModel(Drives.direct(model.joint_names))
+    rows = arm_structural_rows(model, friction)
+    exact = structural_identifiability(model).base
+    inertial = rows[:, : 10 * model.n_bodies]
+    assert numerical_rank(inertial).rank == exact.rank
+    # The exact regrouping spans the same rows.
+    assert inertial == pytest.approx(
+        exact.base_regressor(inertial) @ exact.regrouping, abs=1e-8 * np.abs(inertial).max()
+    )
