@@ -130,3 +130,33 @@ def test_another_robots_joints_are_refused(files, tmp_path):
     (tmp_path / "train.csv").write_text((files / "train.csv").read_text())
     result = run(tmp_path, "--out", str(tmp_path), columns="c.yaml")
     assert "j1" in str(result.exception)
+
+
+def test_a_bag_gives_the_same_estimate_as_its_table(files, tmp_path):
+    from sysid_core.signals import BagWriter, build_typestore
+
+    store = build_typestore()
+    types, joint_state = store.types, "sensor_msgs/msg/JointState"
+    table = np.loadtxt(files / "train.csv", delimiter=",")
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add_topic("/joint_states", joint_state)
+        for row in table:
+            t_ns = 10**18 + round(row[0] * 1e9)
+            stamp = types["builtin_interfaces/msg/Time"](*divmod(t_ns, 10**9))
+            message = types[joint_state](
+                header=types["std_msgs/msg/Header"](stamp=stamp, frame_id=""),
+                name=["j2", "j1"],  # another order than the robot's
+                position=row[[2, 1]],
+                velocity=row[[4, 3]],
+                effort=row[[6, 5]],
+            )
+            writer.write("/joint_states", bytes(store.serialize_cdr(message, joint_state)), t_ns)
+    arguments = ("--robot", str(files / "robot.urdf"), "--columns", str(files / "columns.yaml"))
+    for source, out in ((tmp_path / "bag", "a"), (files / "train.csv", "b")):
+        command = ["identify", str(source), *arguments, "--out", str(tmp_path / out)]
+        assert CliRunner().invoke(app, command).exit_code == 0
+    a, b = (Estimate.load(tmp_path / out / "estimate.yaml") for out in ("a", "b"))
+    assert a.values == pytest.approx(b.values, rel=1e-6)
+    torque_only = ["identify", str(tmp_path / "bag"), *arguments[:2], "--out", str(tmp_path / "c")]
+    undeclared = CliRunner().invoke(app, torque_only)
+    assert "declared" in str(undeclared.exception)
