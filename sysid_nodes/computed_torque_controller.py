@@ -44,7 +44,7 @@ class ComputedTorqueControllerConfig:
         0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
     )
     state_timeout_s: float = parameter(
-        0.2,
+        0.1,
         "With older joint_states nothing is commanded: the robot's own watchdog stops it [s].",
         minimum=0.01,
         maximum=2.0,

@@ -88,7 +88,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "viscous": FRICTION["F_v"],
             "armature": FRICTION["I_a"],
             "seed": SEED,
-            "command_timeout_s": 0.15,
+            "command_timeout_s": 0.1,
         },
         executor={
             "tcp_speed": TCP_SPEED,

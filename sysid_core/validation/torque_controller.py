@@ -85,6 +85,9 @@ class TorqueController:
         self._moved_at = -np.inf
         self._posture: Array | None = None
         self._former: tuple[float, ClosedChain] | None = None
+        self._known = b""  # the wish that these belong to
+        self._torques = self._former_torques = np.zeros(chain.n_actuated)
+        self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
 
     def set_point(self, t: float, q_d: ArrayLike, v_d: ArrayLike, a_d: ArrayLike) -> None:
         """Take the wish of an instant, each of shape (n_a,).
@@ -126,6 +129,7 @@ class TorqueController:
             )
         self._former = (t, self.chain)
         self.chain = chain
+        self._known = b""
 
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
         """Position, velocity and acceleration wished now, each (n_a,); None before the first.
@@ -160,37 +164,47 @@ class TorqueController:
             still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))
             self.state = ControllerState.HOLDING if still else ControllerState.STOPPING
         _, q, v = self._measured
+        if self.state is ControllerState.TRACKING:  # set points are dense: no need for more
+            wish = self._set_point[1:]
+        u = self._feedforward(t, *wish)
         w = self.bandwidth
-        u = self._torques(t, *wish, w * w * (q_d - q) + 2.0 * w * (v_d - v))
+        u = u + self._inertia @ (w * w * (q_d - q) + 2.0 * w * (v_d - v))
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)
 
-    def _torques(self, t: float, q_d: Array, v_d: Array, a_d: Array, correction: Array) -> Array:
-        """Feedforward along the wish, and what corrects the acceleration by so much."""
-        zero = np.zeros_like(v_d)
-        q_a = np.tile(q_d, (3, 1))
-        self._posture = assemble(self.chain, q_a[:1], self._posture)
+    def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
+        """Along the wish; closing loops is slow, so a wish that has been seen isn't redone."""
+        key = np.concatenate([q_d, v_d, a_d]).tobytes()
+        if key != self._known:
+            self._learn(q_d, v_d, a_d)
+            self._known = key
+        if self._former is None:
+            return self._torques
+        share = (t - self._former[0]) / self.timing.fade
+        if share >= 1.0:
+            self._former = None
+            return self._torques
+        return np.asarray(share * self._torques + (1.0 - share) * self._former_torques)
+
+    def _learn(self, q_d: Array, v_d: Array, a_d: Array) -> None:
+        """Torques along the wish, and the nominal inertia of its posture."""
+        n = self.chain.n_actuated
+        self._posture = assemble(self.chain, q_d[None], self._posture)
         motion = constrained_motion(
             self.chain,
-            q_a,
-            np.stack([v_d, zero, zero]),
-            np.stack([a_d, zero, correction]),
-            q=np.tile(self._posture, (3, 1)),
+            np.tile(q_d, (n + 2, 1)),
+            np.vstack([v_d, np.zeros((n + 1, n))]),
+            np.vstack([a_d, np.zeros(n), np.eye(n)]),
+            q=np.tile(self._posture, (n + 2, 1)),
             ordered=False,
         )
-        rest = constrained_torques(self.nominal, motion.rows(slice(1, 3)))
-        feedback = rest[1] - rest[0] + self.drive_inertia * correction
         wish = motion.rows(slice(0, 1))
-        u = constrained_torques(self.chain, wish)[0]
+        self._torques = constrained_torques(self.chain, wish)[0]
         if self._former is not None:
-            since, former = self._former
-            share = (t - since) / self.timing.fade
-            if share >= 1.0:
-                self._former = None
-            else:
-                u = share * u + (1.0 - share) * constrained_torques(former, wish)[0]
-        return np.asarray(u + feedback)
+            self._former_torques = constrained_torques(self._former[1], wish)[0]
+        still = constrained_torques(self.nominal, motion.rows(slice(1, n + 2)))
+        self._inertia = (still[1:] - still[0]).T + self.drive_inertia * np.eye(n)
 
     def _numbers(self, values: ArrayLike, what: str) -> Array:
         out = np.asarray(values, dtype=float)
