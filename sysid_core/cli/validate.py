@@ -67,16 +67,26 @@ def validate(
     if json_path:
         Path(json_path).write_text(text + "\n", encoding="utf-8")
     table = Table(title=f"{model.name}: raw efforts against prediction")
-    for column in ("run", "error", "error, whole run", *model.joint_names):
-        table.add_column(column, justify="left" if column == "run" else "right")
+    for column in ("run", "joint", "RMS", "R²", "RMS whole run"):
+        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
     for p in predictions:
+        still = not p.motion.any()  # R² of a constant says nothing
+        whole = p.joints(whole=True)
+        for name, stats in p.joints().items():
+            label = Path(p.source).stem + (" (at rest)" if still else "")
+            table.add_row(
+                label if name == p.joint_names[0] else "",
+                name,
+                f"{stats['rms']:.3g} {p.unit}",
+                "–" if still else f"{stats['r2']:.4f}",
+                f"{whole[name]['rms']:.3g} {p.unit}",
+            )
         table.add_row(
-            Path(p.source).stem,
+            "",
+            "all",
             f"{100 * p.relative_error():.2f} %",
+            "",
             f"{100 * p.relative_error(whole=True):.2f} %",
-            *(
-                f"{stats['rms']:.3g} {p.unit}\nR² {stats['r2']:.3f}"
-                for stats in p.joints().values()
-            ),
+            end_section=True,
         )
     console.print(table)
