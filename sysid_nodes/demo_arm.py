@@ -27,7 +27,7 @@ from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
 SEED, LINK_ERROR = 5, 0.15
-BANDWIDTH = 10.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
+BANDWIDTH = 8.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
 FRICTION = {"F_c": 0.5, "F_v": 0.5, "I_a": 0.05}  # true, of every joint
 # What the exit status demands: errors on a motion of another seed than the fitted one.
 TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 2.0, 2.0
@@ -107,7 +107,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         record(client, console, files[0], out / "bag")
         recorder = TrackingRecorder(client, model.joint_names)
         record(client, console, files[1], out / "bag_nominal")
-        before = recorder.result()
+        before = recorder.result(plans[1].duration)
         identify(
             client,
             console,
@@ -117,9 +117,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             method="lmi",
         )
         use_identified(client, console)
-        recorder.restart()
         record(client, console, files[1], out / "bag_identified")
-        after = recorder.result()
+        after = recorder.result(plans[1].duration)
     true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
     comparison = compare(out / "identification", out / "bag_nominal", model, true_pi, FRICTION)
     report = Report(

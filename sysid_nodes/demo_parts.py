@@ -185,7 +185,7 @@ def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) 
     result = {
         "schema": "robot_sysid/demo/1",
         "passed": all(ok for _, ok, _ in checks),
-        "checks": [{"check": text, "passed": ok, "value": value} for text, ok, value in checks],
+        "checks": [{"check": text, "passed": bool(ok), "value": value} for text, ok, value in checks],
     }
     (out / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

@@ -12,6 +12,7 @@ from rclpy.qos import QoSProfile
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from robot_sysid.msg import Mark
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
@@ -61,9 +62,11 @@ class TrackingRecorder:
         self.joints = tuple(joints)
         self._wishes: list[tuple[int, Array]] = []
         self._states: list[tuple[int, Array]] = []
+        self._begin = 0
         node = client.node
         node.create_subscription(JointTrajectory, "setpoint", self._on_wish, _QOS)
         node.create_subscription(JointState, "joint_states", self._on_state, _QOS)
+        node.create_subscription(Mark, "marks", self._on_mark, _QOS)
 
     def _on_wish(self, message: JointTrajectory) -> None:
         q = conversions.trajectory_arrays(message, self.joints)[1]
@@ -73,19 +76,22 @@ class TrackingRecorder:
         q = conversions.joint_arrays_from_message(message, self.joints)[0]
         self._states.append((conversions.ns_from_stamp(message.header.stamp), q))
 
-    def restart(self) -> None:
-        """Forget what has been heard."""
-        self._wishes.clear()
-        self._states.clear()
+    def _on_mark(self, message: Mark) -> None:
+        if message.label == "motion:start":  # the way to the start lies behind
+            self._begin = conversions.ns_from_stamp(message.stamp)
 
-    def result(self) -> Tracking:
-        """The run since the start or restart; states are interpolated at the set points' stamps."""
-        begin = self._wishes[0][0]
+    def result(self, duration: float) -> Tracking:
+        """The last motion; states are interpolated at the set points' stamps.
+
+        Args:
+            duration: Of the motion, from its mark on [s].
+        """
         t, t_d = (
-            np.array([stamp - begin for stamp, _ in x]) * 1e-9 for x in (self._states, self._wishes)
+            np.array([stamp - self._begin for stamp, _ in x]) * 1e-9
+            for x in (self._states, self._wishes)
         )
         q, q_d = (np.array([q for _, q in x]) for x in (self._states, self._wishes))
-        inside = (t_d >= t[0]) & (t_d <= t[-1])
+        inside = (t_d >= 0.0) & (t_d <= min(duration, t[-1]))
         actual = np.column_stack([np.interp(t_d[inside], t, column) for column in q.T])
         return Tracking(self.joints, t_d[inside], q_d[inside] - actual)
 

@@ -163,7 +163,8 @@ class TorqueController:
         else:
             still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))
             self.state = ControllerState.HOLDING if still else ControllerState.STOPPING
-        _, q, v = self._measured
+        since, q, v = self._measured
+        q = q + v * max(t - since, 0.0)  # it has moved on since
         if self.state is ControllerState.TRACKING:  # set points are dense: no need for more
             wish = self._set_point[1:]
         u = self._feedforward(t, *wish)

@@ -1,0 +1,182 @@
+"""The leg demo: a mechanism with closed loops, and a controller that learns what it drives."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sysid_core.estimation import Estimate
+from sysid_core.excitation import (
+    LoopExcitation,
+    MotionLimits,
+    Trajectory,
+    export_trajectory,
+    plan_loop_excitation,
+)
+from sysid_core.report import Report, cell_text
+from sysid_core.robot import ClosedChain, constrained_motion, load_closed_chain, write_urdf
+from sysid_nodes import graph
+from sysid_nodes.client import live_client
+from sysid_nodes.demo_parts import PATIENCE, identify, judge, record
+from sysid_nodes.demo_tracking import TrackingRecorder, show_tracking, use_identified
+from sysid_nodes.processes import running
+from sysid_nodes.simulated_plants import differing_chain
+
+LOOPS, SEED = "own-leg", 2
+LINK_ERROR, DRIVE_ERROR = 0.1, 0.5
+BANDWIDTH = 6.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
+ACCELERATION, TCP_SPEED = 60.0, 5.0
+# What the exit status demands.
+NOMINAL_RATIO, TRACKING_RATIO, DRIVE_LIMIT = 3.0, 2.0, 5.0  # [-], [-], [% of the largest]
+
+
+def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
+    """The motion with the passive joints that follow, so that it can be checked and monitored."""
+    motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
+    return dataclasses.replace(
+        trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
+    )
+
+
+def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
+    """Run it.
+
+    Returns:
+        0 when friction and drives are found, torques are predicted and the controller tracks
+        better with what was identified, else 1.
+    """
+    console = Console()
+    console.rule("[bold]robot_sysid demo: a leg with closed loops")
+    chain = load_closed_chain(LOOPS)
+    urdf = write_urdf(out / "robot.urdf", chain.model.urdf_xml)
+    chain = load_closed_chain(LOOPS, urdf)
+    limits = MotionLimits.from_model(chain.model, acceleration=ACCELERATION, tcp_speed=TCP_SPEED)
+    files = (out / "trajectory.npz", out / "validation.npz")
+    with console.status("Planning and checking the motions") as status:
+        plans = plan_loop_excitation(
+            chain,
+            np.random.default_rng(SEED),
+            2,
+            LoopExcitation(
+                duration=10.0 if fast else 20.0,
+                fill=0.7,
+                velocity=2.0,
+                population=12,
+                generations=4,
+                inertials=True,
+                rate_hz=100.0,
+            ),
+            progress=lambda share: status.update(f"Planning: {100 * share:.0f} %"),
+        )
+        motions = [
+            export_trajectory(chain.model, of_all_joints(chain, plan), limits, file)
+            for plan, file in zip(plans, files, strict=True)
+        ]
+    console.print(
+        f"Planned two motions of {motions[0].duration:.0f} s for {chain.n_actuated} driven joints;"
+        f" {len(chain.passive)} more follow through {len(chain.loops)} loops. Every check passed."
+    )
+    specs = graph.demo(
+        namespace=namespace,
+        robot={
+            "robot": str(urdf),
+            "loops": LOOPS,
+            "sensor_frame": "",
+            "start": motions[0].q[0].tolist(),
+            "link_error": LINK_ERROR,
+            "drive_error": DRIVE_ERROR,
+            "seed": SEED,
+            "rate_hz": 100.0,
+            "command_timeout_s": 0.1,
+        },
+        executor={
+            "acceleration": ACCELERATION,
+            "tcp_speed": TCP_SPEED,
+            "command_mode": "setpoint_stream",
+            "rate_hz": 50.0,
+            "tracking_error": 1.0,  # the nominal parameters hold and track badly
+            "start_tolerance": 0.4,
+            **PATIENCE,
+        },
+        logger={"effort_kind": "actuator_torque"},
+        controller={"loops": LOOPS, "bandwidth": BANDWIDTH, "rate_hz": 100.0},
+    )
+    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
+        with console.status("Waiting for the nodes"):
+            for spec in specs:
+                client.wait_for_active(spec.name, 60.0)
+        record(client, console, files[0], out / "bag")
+        recorder = TrackingRecorder(client, chain.actuated)
+        record(client, console, files[1], out / "bag_nominal")
+        before = recorder.result(motions[1].duration)
+        identify(
+            client,
+            console,
+            out / "identification",
+            recording=out / "bag",
+            validation=out / "bag_nominal",
+            method="constrained",
+            loops_file=LOOPS,
+        )
+        use_identified(client, console)
+        record(client, console, files[1], out / "bag_identified")
+        after = recorder.result(motions[1].duration)
+    report = Report(
+        "A leg with closed loops, live",
+        f"simulated {chain.name}; details: identification/report.html",
+    )
+    report.paragraph(
+        "computed_torque_controller drove the leg with the nominal parameters; a motion was"
+        " recorded and identified through the estimator's action; at rest, when it was told to, the"
+        " controller took what was identified, and tracked the other motion again."
+    )
+    ratio = show_tracking(console, report, before, after)
+    estimate = Estimate.load(out / "identification" / "estimate.yaml")
+    truth = differing_chain(chain, LINK_ERROR, DRIVE_ERROR, np.random.default_rng(SEED))
+    worst = _show_drives(console, report, estimate, truth)
+    torques = json.loads((out / "identification" / "result.json").read_text(encoding="utf-8"))
+    (unseen,) = (v for k, v in torques["torque_rms"].items() if k != "fitted")
+    better = min(rms["nominal"] / rms["identified"] for rms in unseen.values())
+    checks = (
+        (f"tracking error {TRACKING_RATIO:.0f} times smaller", ratio >= TRACKING_RATIO, f"{ratio:.1f}"),
+        (
+            f"every joint's torque {NOMINAL_RATIO:.0f} times better predicted than nominally",
+            better >= NOMINAL_RATIO,
+            f"{better:.1f}",
+        ),
+        (
+            f"friction and drive inertia within {DRIVE_LIMIT:.0f} % of the largest of their kind",
+            worst <= DRIVE_LIMIT,
+            f"{worst:.1f} %",
+        ),
+        ("physically consistent", estimate.physically_consistent is True, ""),
+    )  # fmt: skip
+    return judge(console, report, out, checks)
+
+
+def _show_drives(console: Console, report: Report, estimate: Estimate, truth: ClosedChain) -> float:
+    """Estimated against true friction and drive inertia; the worst error, % of the largest."""
+    values = dict(zip(estimate.names, estimate.values, strict=True))
+    rows: list[list[object]] = []
+    worst = 0.0
+    for symbol in ("F_c", "F_v", "I_a"):
+        true = [float(getattr(truth.drive(joint), symbol)) for joint in truth.actuated]
+        for joint, x in zip(truth.actuated, true, strict=True):
+            error = 100.0 * abs(values[f"{joint}.{symbol}"] - x) / max(true)
+            worst = max(worst, error)
+            rows.append([f"{joint}.{symbol}", values[f"{joint}.{symbol}"], x, error])
+    columns = ["parameter", "estimate", "truth", "error, % of the largest"]
+    table = Table(title="Friction and drive inertia")
+    for column in columns:
+        table.add_column(column, justify="left" if column == "parameter" else "right")
+    for row in rows:
+        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
+    console.print(table)
+    report.heading("Friction and drive inertia")
+    report.table(columns, rows)
+    return worst

@@ -1,0 +1,169 @@
+"""The computed-torque controller among the real nodes, and what the demos are made of."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Start
+from robot_sysid.msg import InertialEstimate
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.robot import RobotModel, inertial_parameter_names, load_closed_chain
+from sysid_nodes import demo, graph
+from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.conversions import message_from_estimate
+from sysid_nodes.demo_tracking import TrackingRecorder
+from sysid_nodes.managed_node import LATCHED
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("ros")]
+PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5}
+
+
+@pytest.fixture(scope="module")
+def motion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RobotModel, Any]:
+    """A motion of all joints of a UR5, some seconds long."""
+    model = RobotModel.from_urdf("ur5")
+    limits = MotionLimits.from_model(model, tcp_speed=1.0)
+    plan = plan_arm_motion(model, limits, period=4.0, n_candidates=4, n_starts=0, still=0.5, seed=1)
+    path = tmp_path_factory.mktemp("plan") / "motion.npz"
+    return path, model, export_trajectory(model, plan.trajectory, limits, path)
+
+
+def controlled_ur5(trajectory: Any) -> tuple[graph.NodeSpec, ...]:
+    """A UR5 whose efforts come from `computed_torque_controller`."""
+    specs = graph.demo(
+        robot={
+            "robot": "ur5",
+            "sensor_frame": "",
+            "start": trajectory.q[0].tolist(),
+            "link_error": 0.0,
+            "command_timeout_s": 0.3,
+        },
+        executor={
+            "tcp_speed": 1.0,
+            "command_mode": "setpoint_stream",
+            "tracking_error": 0.6,
+            "start_tolerance": 0.3,
+            **PATIENCE,
+        },
+        controller={"drive_inertia": 0.05, "bandwidth": 10.0},
+    )
+    return tuple(s for s in specs if s.name not in ("data_logger", "estimator"))
+
+
+def estimate_of(model: RobotModel, share: float) -> Estimate:
+    """A consistent estimate of all inertial parameters: the URDF's, times a share."""
+    names = inertial_parameter_names(model)
+    p = len(names)
+    return Estimate(
+        method="lmi",
+        names=names,
+        values=share * model.pi.ravel(),
+        units=("",) * p,
+        covariance=np.eye(p) * 1e-6,
+        verdicts=(Verdict.IDENTIFIABLE,) * p,
+        consistent={"robot": True},
+        condition_number=1.0,
+        rank=p,
+        structural_rank=p,
+        n_samples=100,
+        robot=model.name,
+        urdf_hash=model.urdf_hash,
+        source="test",
+    )
+
+
+def yes(client: LiveClient) -> Any:
+    return client.call(Trigger, "computed_torque_controller/use_identified", Trigger.Request())
+
+
+def test_set_points_are_tracked_and_parameters_change_on_request_only(
+    start_nodes: Start, motion: tuple[Path, RobotModel, Any]
+) -> None:
+    file, model, trajectory = motion
+    client, nodes = start_nodes(controlled_ur5(trajectory))
+    for name in nodes.processes:
+        client.wait_for_active(name)
+    client.follow(String, "computed_torque_controller/parameters_in_use")
+    recorder = TrackingRecorder(client, model.joint_names)
+    result = client.execute(str(file), lambda _: None, timeout_s=120.0)
+    assert result.final_state == "done"
+    assert (
+        recorder.result(trajectory.duration).total < 0.15
+    )  # friction of 0.5 N m is unknown to the controller
+    with pytest.raises(LiveError, match="no identified parameters"):
+        yes(client)
+    offer = client.node.create_publisher(InertialEstimate, "estimator/parameters", LATCHED)
+    offer.publish(
+        message_from_estimate(
+            estimate_of(model, 1.1), stamp_ns=1, frame="base", reference_point="", model="robot"
+        )
+    )
+    topic = "computed_torque_controller/parameters_in_use"
+    assert client.wait_for(topic).data == "nominal"
+
+    def accepted() -> bool:
+        try:
+            return bool(yes(client).success)
+        except LiveError:
+            return False
+
+    client.wait_until(accepted, 20.0, "the offer to arrive")
+    client.wait_until(lambda: client.latest[topic].data == "identified", 10.0, "the change")
+
+
+def test_a_lost_executor_ends_in_a_damped_stop(
+    start_nodes: Start, motion: tuple[Path, RobotModel, Any]
+) -> None:
+    file, _, trajectory = motion
+    client, nodes = start_nodes(controlled_ur5(trajectory))
+    for name in nodes.processes:
+        client.wait_for_active(name)
+    speeds: list[float] = []
+    client.node.create_subscription(
+        JointState, "joint_states", lambda m: speeds.append(max(map(abs, m.velocity))), 200
+    )
+
+    def kill(feedback: Any) -> None:
+        executor = nodes.processes["trajectory_executor"]
+        if feedback.state == "executing" and speeds and speeds[-1] > 0.2 and not executor.poll():
+            executor.send_signal(signal.SIGKILL)
+
+    with pytest.raises(LiveError):
+        client.execute(str(file), kill, timeout_s=20.0)
+    assert max(speeds) > 0.2
+    client.wait_until(lambda: max(speeds[-100:]) < 0.05, 10.0, "the robot to stand still")
+
+
+def test_a_simulated_leg_closes_its_loops_and_holds(start_nodes: Start) -> None:
+    chain = load_closed_chain("own-leg")
+    specs = graph.demo(
+        robot={
+            "robot": str(Path(importlib.import_module("sysid_core.robot").__file__).parent)
+            + "/reference_robots/own_leg.urdf",
+            "loops": "own-leg",
+            "sensor_frame": "",
+        }
+    )[:1]
+    client, _ = start_nodes(specs)
+    states: list[JointState] = []
+    client.node.create_subscription(JointState, "joint_states", states.append, 200)
+    client.wait_until(lambda: len(states) > 200, 60.0, "joint states of the leg")
+    assert tuple(states[0].name) == chain.model.joint_names
+    assert np.max(np.abs(states[-1].position)) < 2e-3  # it closes exactly at zero
+    passive = [chain.model.joint_names.index(name) for name in chain.passive]
+    assert np.std([np.array(s.effort)[passive] for s in states]) < 0.1  # noise alone
+
+
+def test_every_scenario_can_be_played() -> None:
+    for name in demo.SCENARIOS:
+        assert callable(importlib.import_module(f"sysid_nodes.demo_{name}").play)
