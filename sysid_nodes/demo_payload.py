@@ -19,8 +19,8 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import MotionLimits, export_trajectory, plan_payload_motion
-from sysid_core.report import comparison_rows, payload_errors
+from sysid_core.excitation import HeldBox, MotionLimits, export_trajectory, plan_payload_motion
+from sysid_core.report import comparison_rows, error_summary
 from sysid_core.robot import Array, RobotModel, load_shape
 from sysid_core.studies.payload_objects import modular_objects
 from sysid_nodes import graph
@@ -58,7 +58,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     shutil.rmtree(bag, ignore_errors=True)
     console.rule("[bold]robot_sysid demo: what does the robot hold?")
     with console.status("Planning and checking the motion"):
-        limits = MotionLimits.from_model(model, tcp_frame=SENSOR_FRAME)
+        box = HeldBox(tuple(shape.size), tuple((shape.lower + shape.upper) / 2))
+        limits = MotionLimits.from_model(model, tcp_frame=SENSOR_FRAME, held=box)
         plan = plan_payload_motion(model, limits, duration=8.0 if fast else 15.0)
         export_trajectory(model, plan.trajectory, limits, trajectory_file)
     trajectory = plan.trajectory
@@ -170,7 +171,7 @@ def _judge(
         numbers = (f"{x:.3g}" for x in (value, 2 * sd, true, error))
         table.add_row(f"{name} [{unit}]", *numbers, str(verdict))
     console.print(table)
-    errors = payload_errors(live, truth, size)
+    errors = error_summary(live, truth, size)
     offline_pi = np.array(offline["methods"]["map-running"])  # the estimator that ran live
     difference = float(np.max(np.abs(offline_pi - live.values) / np.abs(truth).clip(1e-3)))
     checks = (

@@ -58,7 +58,7 @@ def payload(
         replay_payload,
         smoothed_payload_data,
     )
-    from sysid_core.report import Report, comparison_rows, payload_errors, payload_report
+    from sysid_core.report import Report, comparison_rows, error_summary, payload_report
     from sysid_core.robot import RobotModel, load_shape
     from sysid_core.signals import SensorCalibration, read_bag, wrench_faults
 
@@ -111,7 +111,7 @@ def payload(
         "estimate": estimate.to_dict(),
         "state": session.online.state.value,
         "advice": session.online.advice,
-        "errors_percent": None if true_pi is None else payload_errors(estimate, true_pi, body.size),
+        "errors_percent": None if true_pi is None else error_summary(estimate, true_pi, body.size),
         "methods": {name: other.values.tolist() for name, other in results.items()},
     }
     text = json.dumps(result, indent=1)

@@ -17,7 +17,7 @@ from sysid_core.report.identification import (
 from sysid_core.report.loaded_arm import extra_torque_figure, loaded_arm_report
 from sysid_core.report.loops import assembly_figure, loops_report
 from sysid_core.report.motion import effort_figure, motion_figure, motion_report
-from sysid_core.report.payload import comparison_rows, payload_errors, payload_report
+from sysid_core.report.payload import comparison_rows, error_summary, payload_report
 from sysid_core.report.sequential import (
     STEP_COLUMNS,
     add_sequential_parts,
@@ -40,6 +40,7 @@ __all__ = [
     "constrained_identification_report",
     "effort_figure",
     "error_growth_figure",
+    "error_summary",
     "extra_torque_figure",
     "identifiability_report",
     "identifiability_summary",
@@ -50,7 +51,6 @@ __all__ = [
     "motion_figure",
     "motion_report",
     "new_figure",
-    "payload_errors",
     "payload_report",
     "prediction_figure",
     "prediction_table",

@@ -20,6 +20,7 @@ from sysid_core.report.figures import COLOURS, new_figure, time_series
 from sysid_core.report.html import Report
 from sysid_core.robot import Array, Shape, inertia_matrix_from_pi, mass_com_inertia_from_pi
 from sysid_core.signals import JointStream, Recording
+from sysid_core.validation import payload_errors
 
 AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
@@ -52,8 +53,8 @@ _UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
 _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
 
 
-def payload_errors(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
-    r"""Errors in per cent, in the paper's measures (Nadeau et al. 2022, eq. 10-12).
+def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict[str, float]:
+    """Errors in per cent (see `payload_errors`), and the largest of the centre of mass.
 
     Args:
         estimate: Of a payload.
@@ -61,21 +62,12 @@ def payload_errors(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dic
         size: Lengths of the bounding box, shape (3,) [m].
 
     Returns:
-        `mass` and `inertia` (mean over six entries, about the centre of mass), `com` (mean over
-        the axes) and `com_worst` (largest over the axes) of the object's extent.
+        `mass`, `com` (mean over the axes), `com_worst` (largest over the axes) and `inertia`.
     """
-    a = np.asarray(size, dtype=float)
-    payload = summarise_payload(estimate)
-    m, c, inertia = mass_com_inertia_from_pi(np.asarray(truth, dtype=float))
-    com = np.abs(payload.com - c) / a
-    scale = m / 12 * np.where(np.eye(3) > 0, a @ a - np.diag(a**2), np.outer(a, a))
-    entries = (np.abs(payload.inertia - inertia) / np.where(scale > 0, scale, 1.0))[_ROWS, _COLS]
-    return {
-        "mass": 100 * abs(payload.mass - float(m)) / float(m),
-        "com": 100 * float(com.mean()),
-        "com_worst": 100 * float(com.max()),
-        "inertia": 100 * float(entries.mean()),
-    }
+    truth, size = np.asarray(truth, dtype=float), np.asarray(size, dtype=float)
+    mass, com, inertia = payload_errors(estimate.values, truth, size)
+    worst = np.abs(summarise_payload(estimate).com - truth[1:4] / truth[0]) / size
+    return {"mass": mass, "com": com, "com_worst": 100 * float(worst.max()), "inertia": inertia}
 
 
 def wrench_figure(data: PayloadData, pi: ArrayLike) -> Figure:
@@ -241,7 +233,7 @@ def payload_report(
         rows = []
         for other in (estimate, *others):
             p = summarise_payload(other) if other.values[0] > 0 else None
-            errors = payload_errors(other, truth, shape.size) if p and truth is not None else {}
+            errors = error_summary(other, truth, shape.size) if p and truth is not None else {}
             rows.append(
                 [
                     other.method,

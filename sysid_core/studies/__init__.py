@@ -17,7 +17,6 @@ from sysid_core.studies.constrained_robot import (
 from sysid_core.studies.identifiability import IdentifiabilityStudy, identifiability_study
 from sysid_core.studies.payload_arm import record_arm, solve_arm, table_iv
 from sysid_core.studies.payload_checks import stop_and_go, stop_and_go_table, timing_table
-from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import (
     StudyObject,
     modular_objects,
@@ -45,6 +44,7 @@ from sysid_core.studies.stanford import (
     StanfordStudy,
     stanford_study,
 )
+from sysid_core.validation import payload_errors
 
 __all__ = [
     "PAPER_INTEGRATION_L2",

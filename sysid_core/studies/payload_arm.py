@@ -27,10 +27,10 @@ from sysid_core.estimation import (
 from sysid_core.excitation.payload_motion import AMPLITUDE, frequencies_for_speed, wrist_columns
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream, filter_joints
-from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
 from sysid_core.studies.payload_scene import GOAL_FAULTS, NOISE_LEVELS, SensorFaults
 from sysid_core.studies.payload_tables import PAPER_TABLE_IV, StudyTable, short
+from sysid_core.validation import payload_errors
 from sysid_core.validation.plant import MujocoPlant
 
 POSTURE = (0.0, -0.4, 0.0, 1.2, 0.3, 0.9, 0.2)  # [rad]

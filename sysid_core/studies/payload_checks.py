@@ -18,11 +18,11 @@ from sysid_core.estimation import (
     SplineMotion,
 )
 from sysid_core.robot import STANDARD_GRAVITY, wrench_regressor
-from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
 from sysid_core.studies.payload_runs import Case, simulate
 from sysid_core.studies.payload_scene import NOISE_LEVELS, NoiseLevel, robot, swing
 from sysid_core.studies.payload_tables import Goal, StudyTable
+from sysid_core.validation import payload_errors
 
 
 def stop_and_go(

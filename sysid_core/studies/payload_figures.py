@@ -13,10 +13,10 @@ from sysid_core.estimation import PayloadInformation, PointMassDiscretization
 from sysid_core.report import COLOURS, new_figure
 from sysid_core.robot import Shape, wrench_regressor
 from sysid_core.studies.payload_arm import ArmRun, solve_arm
-from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
 from sysid_core.studies.payload_runs import Case, Result, simulate
 from sysid_core.studies.payload_tables import StudyTable
+from sysid_core.validation import payload_errors
 
 ISO_SPEED = 2.0 * 0.25 / 0.27  # [rad/s] where the TCP reaches ISO 10218's 0.25 m/s
 # Cells per box (web, bars): from 6 to 560 in all; 56 and 126 are the paper's.

@@ -26,7 +26,6 @@ from sysid_core.estimation import (
     summarise_payload,
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
-from sysid_core.studies.payload_errors import payload_errors
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
 from sysid_core.studies.payload_scene import (
     GOAL_FAULTS,
@@ -36,6 +35,7 @@ from sysid_core.studies.payload_scene import (
     encoder_experiment,
     sensor_poses,
 )
+from sysid_core.validation import payload_errors
 
 RIVALS = ("OLS", "RTLS", "GEO", "LMI", "PMD", "PMD c1=5", "PMD squared", "PMD reduced")
 BASELINE, RUNNING, BEST = "homogeneous", "MAP running", "MAP"

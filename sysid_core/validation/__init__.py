@@ -7,6 +7,7 @@ from sysid_core.validation.closed_chain_plant import (
 )
 from sysid_core.validation.measurement import JointSensorNoise, recording_of
 from sysid_core.validation.metrics import MOVING, TorqueError, torque_errors, total
+from sysid_core.validation.payload_errors import payload_errors
 from sysid_core.validation.plant import MujocoPlant, PlantSample, build_mujoco_spec
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.simulated_robot import (
@@ -49,6 +50,7 @@ __all__ = [
     "build_closed_chain_spec",
     "build_mujoco_spec",
     "judge",
+    "payload_errors",
     "predict_recording",
     "predict_segments",
     "record_motion",

@@ -1,4 +1,4 @@
-"""Error metrics of the payload study (Nadeau, Giamou and Kelly 2022, eqs. 10 to 12)."""
+"""Error metrics of a payload estimate (Nadeau, Giamou and Kelly 2022, eqs. 10 to 12)."""
 
 from __future__ import annotations
 
