@@ -146,6 +146,23 @@ def compare(
     )
 
 
+def show_rows(
+    console: Console,
+    report: Report,
+    caption: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+) -> None:
+    """One table, in the terminal and in the report; the first column holds names."""
+    table = Table(title=escape(caption))
+    for k, column in enumerate(columns):
+        table.add_column(column, justify="right" if k else "left")
+    for row in rows:
+        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
+    console.print(table)
+    report.table(list(columns), [list(row) for row in rows], caption)
+
+
 def show_comparison(console: Console, report: Report, comparison: Comparison) -> None:
     """Table in the terminal, table and figure in the report."""
     columns = ("joint", "identified", "R²", "URDF", "truth")
@@ -158,15 +175,9 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
             strict=True,
         )
     ]
-    caption = "RMS of the torque's prediction on a motion that wasn't fitted [N m]"
-    table = Table(title=escape(caption))
-    for column in columns:
-        table.add_column(column, justify="left" if column == "joint" else "right")
-    for row in rows:
-        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
-    console.print(table)
+    caption = "Predicted torques on a motion that wasn't fitted, RMS [N m]"
     report.heading("A motion that wasn't fitted")
-    report.table(list(columns), rows, f"{caption}, against raw, noisy torques")
+    show_rows(console, report, f"{caption}, against raw, noisy torques", columns, rows)
     report.figure(
         prediction_figure(comparison.predictions["identified"]),
         "Torques of the validation motion, measured and predicted by the identified robot.",
@@ -185,7 +196,9 @@ def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) 
     result = {
         "schema": "robot_sysid/demo/1",
         "passed": all(ok for _, ok, _ in checks),
-        "checks": [{"check": text, "passed": bool(ok), "value": value} for text, ok, value in checks],
+        "checks": [
+            {"check": text, "passed": bool(ok), "value": value} for text, ok, value in checks
+        ],
     }
     (out / "result.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

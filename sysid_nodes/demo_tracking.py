@@ -10,17 +10,16 @@ import numpy as np
 from matplotlib.figure import Figure
 from rclpy.qos import QoSProfile
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from robot_sysid.msg import Mark
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_core.report import Report, cell_text, new_figure
+from sysid_core.report import Report, new_figure
 from sysid_core.robot import Array
 from sysid_nodes import conversions
 from sysid_nodes.client import LiveClient
+from sysid_nodes.demo_parts import show_rows
 
 _QOS = QoSProfile(depth=2000)
 
@@ -132,14 +131,8 @@ def show_tracking(console: Console, report: Report, before: Tracking, after: Tra
     rows.append(["all", np.degrees(before.total), np.degrees(after.total), ratio])
     columns = ("joint", "nominal", "identified", "ratio")
     caption = "RMS of the tracking error [deg], the same motion twice"
-    table = Table(title=escape(caption))
-    for column in columns:
-        table.add_column(column, justify="left" if column == "joint" else "right")
-    for row in rows:
-        table.add_row(str(row[0]), *(cell_text(x) for x in row[1:]))
-    console.print(table)
     report.heading("Tracking by computed_torque_controller")
-    report.table(list(columns), rows, caption)
+    show_rows(console, report, caption, columns, rows)
     report.figure(
         tracking_figure(before, after),
         "Desired minus measured positions: first with the nominal parameters, then with the"
