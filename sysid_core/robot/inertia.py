@@ -116,30 +116,6 @@ def mass_com_inertia_from_pi(pi: ArrayLike) -> tuple[Array, Array, Array]:
     return mass, p_BC, I_C
 
 
-def mass_com_inertia_with_sd(pi: ArrayLike, covariance: ArrayLike) -> tuple[Array, Array]:
-    r"""`[m, cx, cy, cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz]`, inertia about the centre of mass, and sds.
-
-    To first order, `cov(f(pi)) = J cov(pi) J^T` with J by central differences.
-
-    Args:
-        pi: Shape (10,), mass not zero.
-        covariance: Of pi, shape (10, 10).
-
-    Returns:
-        Values and standard deviations, each shape (10,).
-    """
-    pi = np.asarray(pi, dtype=float)
-
-    def physical(x: Array) -> Array:
-        mass, p_BC, I_C = mass_com_inertia_from_pi(x)
-        return np.concatenate([mass[..., None], p_BC, I_C[..., _I_ROWS, _I_COLS]], axis=-1)
-
-    step = 1e-6 * np.maximum(np.abs(pi), 1e-3 * np.abs(pi[0]))
-    J = ((physical(pi + np.diag(step)) - physical(pi - np.diag(step))) / (2 * step[:, None])).T
-    variance = np.einsum("ij,jk,ik->i", J, np.asarray(covariance, dtype=float), J)
-    return physical(pi), np.sqrt(np.clip(variance, 0.0, None))
-
-
 def consistency_margin(pi: ArrayLike) -> Array:
     r"""Smallest eigenvalue of the pseudo-inertia, scaled by the body's own size; shape (...).
 
