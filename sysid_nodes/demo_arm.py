@@ -145,7 +145,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         ),
         ("physically consistent", comparison.identified.physically_consistent, ""),
         (
-            f"tracking error {TRACKING_RATIO:.0f} times smaller",
+            f"typical tracking error {TRACKING_RATIO:.0f} times smaller",
             ratio >= TRACKING_RATIO,
             f"{ratio:.1f}",
         ),

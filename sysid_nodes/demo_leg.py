@@ -141,7 +141,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     torque_ratio = show_torques(console, report, out / "bag_nominal", estimate, chain, truth)
     checks = (
         (
-            f"tracking error {TRACKING_RATIO:.0f} times smaller",
+            f"typical tracking error {TRACKING_RATIO:.0f} times smaller",
             ratio >= TRACKING_RATIO,
             f"{ratio:.1f}",
         ),

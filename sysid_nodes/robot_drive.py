@@ -61,18 +61,25 @@ class RobotDrive:
         else:
             self._publisher = node.create_publisher(JointTrajectory, "setpoint", 10)
 
+    @property
+    def ready(self) -> bool:
+        """Whether somebody is there to move the robot."""
+        if self._client is not None:
+            return bool(self._client.server_is_ready())
+        return bool(self._publisher.get_subscription_count() > 0)
+
     def require_ready(self) -> None:
         """Somebody must be there to move the robot.
 
         Raises:
             SysIdError: Nobody listens.
         """
-        if self._client is not None:
-            ready, what = self._client.server_is_ready(), "the controller's action"
-        else:
-            ready = self._publisher.get_subscription_count() > 0
-            what = f"a subscriber on {self._publisher.topic_name}"
-        if not ready:
+        if not self.ready:
+            what = (
+                "the controller's action"
+                if self._client is not None
+                else f"a subscriber on {self._publisher.topic_name}"
+            )
             raise SysIdError(
                 f"There isn't {what}: the robot would not move.",
                 remedy="Activate the robot's controller, or remap the topic to it.",

@@ -209,7 +209,9 @@ class TrajectoryExecutorNode(ManagedNode):
 
     async def _on_execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
         result = ExecuteTrajectory.Result(final_state="aborted")
-        await self.wait_until(lambda: self.model is not None and self._measured is not None, 5.0)
+        await self.wait_until(
+            lambda: self.model is not None and self._measured is not None and self._drive.ready, 5.0
+        )
         try:
             core = self._prepare(goal.request)
             if goal.request.check_only:
