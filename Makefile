@@ -15,10 +15,10 @@ demo: setup  ## live payload identification on a simulated xArm 7, with a report
 	@$(ENV) && exec sysid up demo --out results/demo $(ARGS)
 
 test: setup  ## the whole test suite
-	@$(ENV) && exec python -m pytest -q -n 2 --dist loadgroup $(ARGS)
+	@$(ENV) && exec python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 test-fast: setup  ## without the slow studies and the ROS nodes
-	@$(ENV) && exec python -m pytest -q -n 2 -m 'not slow and not ros' $(ARGS)
+	@$(ENV) && exec python -m pytest -q -n 2 --dist loadfile -m 'not slow and not ros' $(ARGS)
 
 lint: setup  ## ruff and mypy
 	@$(ENV) && ruff check . && ruff format --check . && mypy

@@ -15,7 +15,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from sysid_core.signals import read_bag
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("ros")]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def children_of(session_marker: str) -> list[int]:

@@ -33,7 +33,7 @@ from payload_bench import Bench
 ROOT = Path(__file__).resolve().parents[2]
 LAYOUTS = ROOT / "test/nodes/vendor_layouts"
 BUILT = ROOT / ".ros/vendor_layouts"
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("payload_bridge")]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 # Object in the frame of the last link; the flange is another frame of it, a gripper hangs there.
 OBJECT = pi_from_mass_com_inertia(0.8, [0.02, 0.15, -0.01], np.diag([4e-3, 3e-3, 2e-3]))

@@ -24,7 +24,7 @@ from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.demo_tracking import TrackingRecorder
 from sysid_nodes.managed_node import LATCHED
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("ros")]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5}
 
 

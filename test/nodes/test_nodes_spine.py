@@ -32,7 +32,7 @@ from sysid_nodes.conversions import (
     trajectory_arrays,
 )
 
-pytestmark = [pytest.mark.ros, pytest.mark.slow, pytest.mark.xdist_group("ros")]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 SHAPE = "box 0.2 0.2 0.16"
 
 
