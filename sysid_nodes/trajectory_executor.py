@@ -6,7 +6,6 @@ Nothing moves on launch, and nothing before every check of the core has passed.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -24,94 +23,19 @@ from sysid_core.errors import SysIdError
 from sysid_core.excitation import (
     Command,
     Executor,
-    ExecutorSettings,
     ExecutorState,
     Measured,
-    MonitorLimits,
-    MotionLimits,
     Trajectory,
     check_motion,
 )
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
+from sysid_nodes.executor_config import TrajectoryExecutorConfig
 from sysid_nodes.managed_node import DATA, ManagedNode, run_node
-from sysid_nodes.parameters import parameter
-from sysid_nodes.robot_drive import MODES, RobotDrive
+from sysid_nodes.robot_drive import RobotDrive
 
 _LEAD_S = 0.1  # between sending a whole trajectory and its start
 _PATIENCE_NS = 3_000_000_000  # for the first state after the check
-
-
-@dataclass(frozen=True)
-class TrajectoryExecutorConfig:
-    """Parameters of `trajectory_executor`."""
-
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    command_mode: str = parameter("joint_trajectory", "How the robot is driven.", choices=MODES)
-    action_name: str = parameter(
-        "joint_trajectory_controller/follow_joint_trajectory",
-        "Action of the robot's controller, for command_mode follow_joint_trajectory.",
-    )
-    rate_hz: float = parameter(
-        100.0, "Of monitoring and streamed commands [Hz].", minimum=20.0, maximum=1000.0
-    )
-    tcp_frame: str = parameter("", "Link whose speed is limited; empty: the last.")
-    tcp_speed: float = parameter(0.25, "Limit of the TCP's speed [m/s].", minimum=0.01, maximum=5.0)
-    acceleration: float = parameter(
-        5.0, "Limit of every joint's acceleration [rad/s^2].", minimum=0.1, maximum=100.0
-    )
-    velocity_share: float = parameter(
-        1.0, "Share of the URDF's velocity limits.", minimum=0.01, maximum=1.0
-    )
-    effort_share: float = parameter(
-        1.0, "Share of the URDF's effort limits.", minimum=0.01, maximum=1.0
-    )
-    ground_height: float = parameter(
-        -1000.0, "Nothing moves below it [m]; -1000 for no ground.", minimum=-1000.0, maximum=1000.0
-    )
-    workspace: tuple[float, ...] = parameter(
-        (), "Box that holds the robot: x y z of two corners; list of numbers, 6 or none [m]."
-    )
-    self_collision: bool = parameter(True, "Whether contact of the robot with itself is checked.")
-    effort_kind: str = parameter(
-        "unknown",
-        "What `effort` of joint_states means; torques are monitored, anything else isn't.",
-        choices=tuple(kind.value for kind in EffortKind),
-    )
-    tracking_error: float = parameter(
-        0.1, "Abort beyond it [rad or m].", minimum=0.001, maximum=1.0
-    )
-    start_tolerance: float = parameter(
-        0.02,
-        "Begin the motion within this distance from its start [rad or m]; controllers that hold"
-        " badly need more.",
-        minimum=0.001,
-        maximum=0.5,
-    )
-    max_force: float = parameter(200.0, "Abort beyond this measured force [N].", minimum=1.0)
-    max_torque: float = parameter(30.0, "Abort beyond this measured torque [N m].", minimum=0.1)
-    stale_s: float = parameter(
-        0.2, "Abort when joint_states are older [s].", minimum=0.01, maximum=2.0
-    )
-    max_step_s: float = parameter(
-        0.25,
-        "Abort when the clock (or this process) stalls for longer [s].",
-        minimum=0.05,
-        maximum=2.0,
-    )
-    slow_start_s: float = parameter(
-        1.0, "Time in which the speed rises to full [s].", minimum=0.05, maximum=20.0
-    )
-    stop_lead_s: float = parameter(
-        0.05,
-        "Time that a stop needs to reach a whole-trajectory controller [s].",
-        minimum=0.0,
-        maximum=1.0,
-    )
-    enable_topic: str = parameter(
-        "",
-        "Bool topic that must be true while moving, such as UR's robot_program_running; empty: none.",
-    )
 
 
 class TrajectoryExecutorNode(ManagedNode):
@@ -255,35 +179,11 @@ class TrajectoryExecutorNode(ManagedNode):
         self._drive.require_ready()
         trajectory = Trajectory.load(request.trajectory_file)
         trajectory.belongs_to(self.model)
-        corners = tuple(c.workspace)
-        limits = MotionLimits.from_model(
-            self.model,
-            acceleration=c.acceleration,
-            velocity_share=c.velocity_share,
-            effort_share=c.effort_share,
-            tcp_frame=c.tcp_frame or None,
-            tcp_speed=c.tcp_speed,
-            ground_height=c.ground_height if c.ground_height > -1000.0 else None,
-            workspace=(corners[:3], corners[3:]) if len(corners) == 6 else None,  # type: ignore[arg-type]
-            self_collision=c.self_collision,
-        )
+        limits = c.motion_limits(self.model)
         if request.check_only:
             check_motion(self.model, trajectory, limits).raise_if_unsafe()
-        monitor = MonitorLimits.from_limits(
-            limits,
-            tracking_error=c.tracking_error,
-            force=c.max_force,
-            torque=c.max_torque,
-            stale_after=c.stale_s,
-            max_step=c.max_step_s,
-        )
-        settings = ExecutorSettings(
-            speed_scale=request.speed_scale or 1.0,
-            slow_start=c.slow_start_s,
-            start_tolerance=c.start_tolerance,
-            stop_lead=c.stop_lead_s if self._drive.takes_whole else 0.0,
-        )
-        return Executor(self.model, trajectory, limits, monitor, settings)
+        settings = c.settings(request.speed_scale or 1.0, self._drive.takes_whole)
+        return Executor(self.model, trajectory, limits, c.monitor_limits(limits), settings)
 
     # ---- the clockwork
 
