@@ -44,7 +44,7 @@ def identify(
         typer.Option(
             help="'usual', 'geared', 'auto' (chosen on held-out parts of RECORDING), or terms with"
             " commas: coulomb, viscous, inertia, offset,"
-            " asymmetry, stribeck, play, load, saturation, ripple."
+            " asymmetry, stribeck, play, load, saturation, ripple, runout."
         ),
     ] = "usual",
     fix: Annotated[

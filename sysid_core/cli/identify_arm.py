@@ -145,11 +145,9 @@ def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
     from sysid_core.estimation import choose_terms
     from sysid_core.robot import FrictionTerm
 
-    candidates = [
-        term
-        for term in FrictionTerm
-        if term is not FrictionTerm.RIPPLE or equations.friction.drives.ripples
-    ]
+    drives = equations.friction.drives
+    known = {FrictionTerm.RIPPLE: drives.ripples, FrictionTerm.RUNOUT: drives.turns}
+    candidates = [term for term in FrictionTerm if known.get(term, True)]
     return equations.with_friction(
         choose_terms(equations, candidates, prior_weight=SELECTION_PRIOR)[0]
     )

@@ -17,7 +17,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 
-_NO_DRIFT = (FrictionTerm.INERTIA, FrictionTerm.RIPPLE)
+_NO_DRIFT = (FrictionTerm.INERTIA, FrictionTerm.RIPPLE, FrictionTerm.RUNOUT)
 
 
 def arm_prior(

@@ -44,6 +44,7 @@ def save_identification(identification: Identification, path: str | Path) -> Non
             "gain": drives.gains.tolist(),
             "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
             "ripple": dict(drives.ripples),
+            "turns": dict(drives.turns),
         },
         "processing": dataclasses.asdict(identification.processing),
     }
@@ -79,7 +80,13 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
             remedy="Give the URDF that was used then.",
         )
     f, d = raw["friction"], raw["drives"]
-    drives = Drives(tuple(d["joints"]), np.array(d["gain"]), d["couplings"], d["ripple"])
+    drives = Drives(
+        tuple(d["joints"]),
+        np.array(d["gain"]),
+        d["couplings"],
+        d["ripple"],
+        d.get("turns", {}),  # absent in files from before the term 'runout'
+    )
     friction = FrictionModel(
         drives,
         tuple(FrictionTerm(t) for t in f["terms"]),

@@ -24,12 +24,15 @@ class Drives:
             {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
         ripples: Axis to torque waves per turn of it (strain wave gears: two per motor turn;
             cogging: pole pairs per motor turn). Only the friction term RIPPLE needs them.
+        turns: Axis to turns of its motor's shaft per turn of it. Only the friction term RUNOUT
+            needs them.
     """
 
     joint_names: tuple[str, ...]
     gains: Array
     couplings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ripples: Mapping[str, float] = field(default_factory=dict)
+    turns: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
@@ -51,12 +54,13 @@ class Drives:
                     f"The coupled drive '{axis}' names {unknown or 'no joints'}.",
                     remedy=f"Joints: {', '.join(self.joint_names)}.",
                 )
-        strangers = [axis for axis in self.ripples if axis not in self.axis_names]
-        if strangers:
-            raise ModelError(
-                f"Ripples are given for unknown axes {strangers}.",
-                remedy=f"Axes: {', '.join(self.axis_names)}.",
-            )
+        for what, given in (("Ripples", self.ripples), ("Turns", self.turns)):
+            strangers = [axis for axis in given if axis not in self.axis_names]
+            if strangers:
+                raise ModelError(
+                    f"{what} are given for unknown axes {strangers}.",
+                    remedy=f"Axes: {', '.join(self.axis_names)}.",
+                )
 
     @classmethod
     def direct(cls, joint_names: Sequence[str]) -> Drives:

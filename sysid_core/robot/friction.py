@@ -34,6 +34,8 @@ class FrictionTerm(str, Enum):
         "saturation"  # F_k tau_rb |tau_rb|: a motor gives less torque per ampere at high load
     )
     RIPPLE = "ripple"  # F_rc cos(w q) + F_rs sin(w q), w waves per turn: gears, cogging
+    RUNOUT = "runout"  # s(v) (F_oc cos(N q) + F_os sin(N q)), N turns of the motor per turn: its
+    # shaft and seals run out of true, and rub harder once per turn whichever way it goes
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -57,6 +59,7 @@ _SYMBOLS = {
     FrictionTerm.LOAD: ("F_l",),
     FrictionTerm.SATURATION: ("F_k",),
     FrictionTerm.RIPPLE: ("F_rc", "F_rs"),
+    FrictionTerm.RUNOUT: ("F_oc", "F_os"),
 }
 _UNITS = {
     FrictionTerm.VISCOUS: "N m s/rad",
@@ -129,6 +132,11 @@ class FrictionModel:
                 "The friction term 'ripple' needs the number of waves per turn of the joints.",
                 remedy="Give `drives: {ripple: {JOINT: WAVES}}` in the column map, or leave it out.",
             )
+        if FrictionTerm.RUNOUT in self.all_terms and not self.drives.turns:
+            raise ModelError(
+                "The friction term 'runout' needs the motors' turns per turn of the joints.",
+                remedy="Give `drives: {turns: {JOINT: TURNS}}` in the column map, or leave it out.",
+            )
 
     @property
     def all_terms(self) -> tuple[FrictionTerm, ...]:
@@ -148,6 +156,8 @@ class FrictionModel:
         terms = self._asked(axis)
         if self.drives.axis_names[axis] not in self.drives.ripples:
             terms = tuple(t for t in terms if t is not FrictionTerm.RIPPLE)
+        if self.drives.axis_names[axis] not in self.drives.turns:
+            terms = tuple(t for t in terms if t is not FrictionTerm.RUNOUT)
         if axis < len(self.drives.joint_names):
             return terms
         return tuple(t for t in terms if t not in _JOINT_TERMS)
@@ -239,6 +249,9 @@ class FrictionModel:
         if term is FrictionTerm.RIPPLE:
             angle = self.drives.ripples[self.drives.axis_names[i]] * q
             return (np.cos(angle), np.sin(angle))
+        if term is FrictionTerm.RUNOUT:
+            angle = self.drives.turns[self.drives.axis_names[i]] * q
+            return (sign * np.cos(angle), sign * np.sin(angle))
         assert load is not None  # checked in `regressor`
         if term is FrictionTerm.SATURATION:
             return (load[:, i] * np.abs(load[:, i]),)

@@ -330,7 +330,7 @@ def _drives(
 ) -> tuple[Drives, Array | None, Array]:
     section = raw.get("drives") or {}
     n = len(joints)
-    unknown = sorted(set(section) - {"gain", "couplings", "ripple"})
+    unknown = sorted(set(section) - {"gain", "couplings", "ripple", "turns"})
     if unknown:
         raise SignalError(f"'{source}': unknown keys {unknown} in 'drives'.")
     if kind is EffortKind.MOTOR_CURRENT and "gain" not in section:
@@ -348,6 +348,7 @@ def _drives(
             np.array(section.get("gain", [1.0] * n), dtype=float),
             section.get("couplings") or {},
             {str(axis): float(w) for axis, w in (section.get("ripple") or {}).items()},
+            {str(axis): float(w) for axis, w in (section.get("turns") or {}).items()},
         )
         if transmission:
             reduction = np.array(transmission["reduction"], dtype=float)

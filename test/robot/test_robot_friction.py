@@ -63,8 +63,26 @@ def test_axes_may_have_terms_of_their_own():
     assert model.regressor(q, q, q)[0, 1, 2:] == pytest.approx([np.cos(2.0), np.sin(2.0)])
 
 
+def test_runout_resists_motion_in_both_directions_and_returns_with_every_turn_of_the_motor():
+    drives = Drives(JOINTS, [1.0, 1.0], turns={"j2": 50.0})
+    model = FrictionModel(drives, (FrictionTerm.COULOMB, FrictionTerm.RUNOUT))
+    assert model.names == ("j1.F_c", "j2.F_c", "j2.F_oc", "j2.F_os")
+    q = np.random.default_rng(2).uniform(-1.0, 1.0, (20, 2))
+    v, x = np.ones_like(q), np.array([1.0, 1.0, 0.4, -0.3])
+    forward = model.regressor(q, v, v) @ x
+    assert model.regressor(q, -v, v) @ x == pytest.approx(-forward)
+    assert model.regressor(q + 2.0 * np.pi / 50.0, v, v) @ x == pytest.approx(forward)
+    # Coulomb friction of 1 N m that varies by the amplitude 0.5 N m.
+    assert np.all(forward[:, 1] >= 0.5) and np.all(forward[:, 1] <= 1.5)
+    assert np.ptp(forward[:, 1]) > 0.7
+
+
 def test_wrong_drives_and_terms_are_refused():
     drives = Drives.direct(JOINTS)
+    with pytest.raises(ModelError, match="turns per turn"):
+        FrictionModel(drives, (FrictionTerm.RUNOUT,))
+    with pytest.raises(ModelError, match="Turns are given for unknown axes"):
+        Drives(JOINTS, [1.0, 1.0], turns={"j9": 50.0})
     with pytest.raises(ModelError, match="waves per turn"):
         FrictionModel(drives, (FrictionTerm.RIPPLE,))
     with pytest.raises(ModelError, match="twice"):
