@@ -37,6 +37,10 @@ class HeldBox:
     size: tuple[float, float, float]
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
+    def __post_init__(self) -> None:
+        for key in ("size", "centre"):  # arrays are welcome, plain numbers are kept
+            object.__setattr__(self, key, tuple(float(x) for x in getattr(self, key)))
+
 
 def mesh_directories() -> list[str]:
     """Folders in which `package://name/…` is looked for: ROS workspaces and installed data."""

@@ -44,16 +44,27 @@ def test_ctrl_c_leaves_no_process_and_a_readable_bag(
     tmp_path: Path, seconds_into_recording: float
 ) -> None:
     marker = f"SYSID_TEST_MARKER_{tmp_path.name}"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "sysid_core.cli", "up", "demo", "--fast", "--out", str(tmp_path)],
-        env={**os.environ, marker: "1"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with (tmp_path / "demo.log").open("wb") as log:
+        process = subprocess.Popen(
+            [
+                sys.executable,
+                "-m",
+                "sysid_core.cli",
+                "up",
+                "demo",
+                "--fast",
+                "--out",
+                str(tmp_path),
+            ],
+            env={**os.environ, marker: "1"},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     bag = tmp_path / "bag"
     try:
-        assert wait_for(lambda: any(bag.glob("*.mcap")), 120.0), "no recording was started"
+        started = wait_for(lambda: any(bag.glob("*.mcap")) or process.poll() is not None, 120.0)
+        assert started and process.poll() is None, (tmp_path / "demo.log").read_text()[-2000:]
         time.sleep(seconds_into_recording)  # the instant of the interruption is the test's input
         process.send_signal(signal.SIGINT)
         assert process.wait(30.0) == 130
