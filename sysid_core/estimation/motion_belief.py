@@ -3,7 +3,14 @@ r"""What is believed of the motion while a payload is estimated.
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
 `T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
 residual) enter as `X^T Sigma^-1 X` with `Sigma = R + T Lambda T^T`, and afterwards the residual
-says where the motion really was (Gauss-Newton on motion and payload together).
+says where the motion really was.
+
+Where to linearise depends on the motion's error. Smoothed joints are a mean given the encoders:
+the true motion scatters about them independently of them (Berkson's errors). The regressor stays
+there; moved by the wrench, it would share the wrench's noise, which then looks like excitation.
+An accelerometer's readings scatter about the true motion instead (classical errors): taken as they
+are they attenuate the inertia, so there the regressor moves with the wrench (Gauss-Newton on motion
+and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 45, 1950.
 """
 
 from __future__ import annotations
@@ -24,7 +31,7 @@ class MotionBelief(Protocol):
     """Motion at K wrench samples, with what is known of its error."""
 
     def motion(self) -> Array:
-        """Present best motion (a, omega, alpha), shape (K, 9)."""
+        """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
 
     def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
         """`X^T Sigma^-1 X`; the last column of X is the residual.
@@ -39,7 +46,10 @@ class MotionBelief(Protocol):
         """
 
     def correct(self, y: Array) -> None:
-        """Move to the motion that goes with the solution `X[..., :-1] @ y` of `information`."""
+        """Take in the wrenches, with the solution `X[..., :-1] @ y` of `information`."""
+
+    def corrected(self) -> Array:
+        """Best motion (a, omega, alpha), wrenches taken in by `correct`, shape (K, 9)."""
 
 
 class ExactMotion:
@@ -65,6 +75,10 @@ class ExactMotion:
 
     def correct(self, y: Array) -> None:
         """Nothing to correct."""
+
+    def corrected(self) -> Array:
+        """As given."""
+        return self._x
 
 
 class WhiteMotion:
@@ -104,6 +118,10 @@ class WhiteMotion:
         left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
 
+    def corrected(self) -> Array:
+        """The same as `motion`."""
+        return self._x
+
 
 class SplineMotion:
     """Motion of a robot's frame from smoothed joints, errors correlated in time as they are.
@@ -120,7 +138,7 @@ class SplineMotion:
     ) -> None:
         self._model, self._frame, self._splines = model, frame, splines
         self._time = np.asarray(time, dtype=float)
-        self._c = splines.coefficients
+        self._c = self._corrected = splines.coefficients
         basis = splines.basis
         self._span = basis.span_of(self._time)
         self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
@@ -128,18 +146,17 @@ class SplineMotion:
         self._last: tuple[Array, Array, Array] | None = None
 
     def frame_motion(self) -> FrameMotion:
-        """The present best motion."""
-        return self._model.frame_motion(self._frame, *self._joints())
+        """The joints' splines through the kinematics."""
+        return self._model.frame_motion(self._frame, *self._joints(self._c))
 
     def motion(self) -> Array:
-        """The joints' splines, corrected by the wrenches, through the kinematics."""
-        motion = self.frame_motion()
-        return np.hstack([motion.a, motion.omega, motion.alpha])
+        """The joints' splines, not corrected by the wrenches."""
+        return _stack(self.frame_motion())
 
     def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
         """Splines, encoders and wrenches in one banded system, the splines eliminated."""
         n, width = self._n, (DEGREE + 1) * self._n
-        S = frame_motion_sensitivity(self._model, self._frame, *self._joints())
+        S = frame_motion_sensitivity(self._model, self._frame, *self._joints(self._c))
         G = np.einsum("kif,kfjd->kijd", T, S) / noise_sd[:, None, None]  # (K, 6, n, 3)
         J = np.einsum("kijd,kdb->kibj", G, self._values).reshape(len(T), 6, width)
         W = X / noise_sd[:, None]
@@ -157,16 +174,21 @@ class SplineMotion:
         return flat.T @ flat - rhs.T @ solved
 
     def correct(self, y: Array) -> None:
-        """Move the splines' coefficients."""
+        """Correct the splines' coefficients."""
         if self._last is None:
             raise EstimationError("`information` comes before `correct`.")
         solved = self._last[0]
         step = solved[:, -1] - solved[:, :-1] @ y
-        self._c = self._c + step.reshape(-1, self._n)
+        self._corrected = self._c + step.reshape(-1, self._n)
 
-    def _joints(self) -> tuple[Array, Array, Array]:
+    def corrected(self) -> Array:
+        """The joints' splines, corrected by the wrenches."""
+        joints = self._joints(self._corrected)
+        return _stack(self._model.frame_motion(self._frame, *joints))
+
+    def _joints(self, coefficients: Array) -> tuple[Array, Array, Array]:
         index = self._span[:, None] + np.arange(DEGREE + 1)
-        local = self._c[index]  # (K, 6, n)
+        local = coefficients[index]  # (K, 6, n)
         q, v, a = np.einsum("kdb,kbj->dkj", self._values, local)
         return q, v, a
 
@@ -192,6 +214,11 @@ class SplineMotion:
         out = np.zeros((basis.size * n, columns))
         out[:, -1] = rhs.ravel()
         return blocks.reshape(basis.spans, width, width), out
+
+
+def _stack(motion: FrameMotion) -> Array:
+    """(a, omega, alpha), shape (K, 9)."""
+    return np.hstack([motion.a, motion.omega, motion.alpha])
 
 
 def _band(blocks: Array, n: int) -> Array:

@@ -124,7 +124,7 @@ class PayloadMAP:
             pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
-        x = belief.motion()
+        x = belief.corrected()
         A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
         misfit = max(_misfit(data.wrench - A @ pi - U @ u, noise_sd), nuisance_misfit(u, precision))
         pi, covariance, spread = self.prior.posterior(R, r + R @ (pi - step))

@@ -230,6 +230,27 @@ def test_the_wrench_corrects_noisy_accelerations(rng):
     assert np.std(corrected) < 0.7 * np.std(noise[:, 6:])
 
 
+def test_the_wrench_corrects_the_joints_but_does_not_move_the_regressor(rng):
+    """Smoothed joints have Berkson's errors; a regressor moved by the wrench shares its noise."""
+    shape, pi = hammer_like(rng)
+    model, frame = RobotModel.from_urdf("ur10"), "tool0"
+    time = np.arange(150) * 0.01
+    q, v, a = sines(time, 6)
+    exact = model.frame_motion(frame, q, v, a)
+    clean = wrench_regressor(exact.a, exact.omega, exact.alpha) @ pi
+    wrench = clean + 0.1 * NOISE * rng.normal(size=clean.shape)
+    splines = JointSplines.fit(time, q + 3e-3 * rng.normal(size=q.shape))
+    belief = SplineMotion(model, frame, splines, time)
+    before, smooth = belief.motion(), belief.frame_motion()
+    data = PayloadData(time, wrench, smooth.a, smooth.omega, smooth.alpha, smooth.gravity)
+    first = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    assert np.array_equal(belief.motion(), before)
+    truth = np.hstack([exact.a, exact.omega, exact.alpha])
+    assert np.std(belief.corrected() - truth) < 0.7 * np.std(before - truth)
+    again = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
+    assert np.array_equal(first.values, again.values)
+
+
 def test_covariance_of_filtered_motion_matches_its_errors(rng):
     model, frame = RobotModel.from_urdf("ur10"), "tool0"
     time = np.arange(300) * 0.01
