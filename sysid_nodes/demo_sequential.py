@@ -117,7 +117,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             f"{ratio:.2f}",
         ),
         (
-            f"{NOMINAL_RATIO:.0f} times better than the URDF",
+            f"{NOMINAL_RATIO:.0f} times nearer to the truth than the URDF",
             better >= NOMINAL_RATIO,
             f"{better:.0f}",
         ),
