@@ -77,6 +77,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     model = RobotModel.from_urdf(recording.urdf_xml)
     session = PayloadSession(model, FRAME, OnlinePayload(load_shape(SHAPE)))
     replay_payload(recording, session)
+    assert session.online.n_samples == live.n_samples
     np.testing.assert_allclose(session.online.estimate().values, live.values, rtol=1e-6, atol=1e-9)
     assert set(nodes.stop().values()) == {0}
 
