@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from pathlib import Path
@@ -90,11 +89,3 @@ def run(config: Path | None, out: Path, *, namespace: str = "") -> int:
         except KeyboardInterrupt:
             console.print("Stopping the nodes.")
     return 0
-
-
-def default_parameters() -> dict[str, dict[str, Any]]:
-    """All parameters of all nodes with their defaults, for documentation and tests."""
-    return {
-        node: {field.name: field.default for field in dataclasses.fields(schema)}
-        for node, schema in SCHEMAS.items()
-    }

@@ -14,7 +14,6 @@ import numpy as np
 import yaml
 from geometry_msgs.msg import InertiaStamped
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
@@ -26,6 +25,7 @@ from sysid_core.studies.payload_objects import modular_objects
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError, live_client
 from sysid_nodes.conversions import estimate_from_message
+from sysid_nodes.demo_parts import execute
 from sysid_nodes.processes import running
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
@@ -117,24 +117,14 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
 
 def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float) -> None:
     """Send the goal and show progress, state and the sharpening estimate."""
-    columns = (
-        TextColumn("{task.description:34}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("checking", total=1.0)
 
-        def show(feedback: Any) -> None:
-            text = f"{feedback.state} {feedback.segment}"
-            latest = client.latest.get("estimator/payload_estimate")
-            if latest is not None:
-                text = f"{feedback.segment}: {latest.mass:.3f} ± {2 * latest.mass_sd:.3f} kg"
-            progress.update(task, description=text, completed=feedback.progress)
+    def describe(feedback: Any) -> str:
+        latest = client.latest.get("estimator/payload_estimate")
+        if latest is None:
+            return f"{feedback.state} {feedback.segment}"
+        return f"{feedback.segment}: {latest.mass:.3f} ± {2 * latest.mass_sd:.3f} kg"
 
-        result = client.execute(str(file), show, timeout_s=timeout_s)
-        progress.update(task, description="done", completed=1.0)
+    result = execute(client, console, file, timeout_s, describe)
     latest = client.wait_for("estimator/payload_estimate")
     console.print(
         f"Motion done in {result.duration:.0f} s, tracking error at most"
