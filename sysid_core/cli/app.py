@@ -20,6 +20,7 @@ app = typer.Typer(
     help="Find out what robots, and what they hold, really weigh and resist.",
     no_args_is_help=True,
     add_completion=True,
+    rich_markup_mode="markdown",  # leaves units such as [s] as they are
     pretty_exceptions_enable=False,
 )
 plan = typer.Typer(help="Plan motions that excite what is to be identified.", no_args_is_help=True)

@@ -96,3 +96,9 @@ def test_an_unsafe_plan_writes_nothing(tmp_path):
 def test_malformed_options_are_named(tmp_path, option, value, message):
     with pytest.raises(ExcitationError, match=message):
         run("payload", "xarm7", "--out", tmp_path, option, value)
+
+
+def test_help_shows_units_and_the_command_s_own_defaults():
+    text = run("arm", "--help")
+    assert "[m/s]" in text and "0.9" in text  # velocity share; elsewhere 1
+    assert "0.9" not in run("payload", "--help")

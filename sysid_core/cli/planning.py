@@ -1,0 +1,265 @@
+"""What the `sysid plan` commands share: robot, limits, progress, files and the last words."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sysid_core.cli.app import console, errors, plan
+from sysid_core.errors import ExcitationError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+
+    from sysid_core.excitation import MotionCheck, MotionLimits, Trajectory
+    from sysid_core.robot import RobotModel
+
+
+@dataclass(frozen=True)
+class Planning:
+    """What a planning command starts from.
+
+    Attributes:
+        model: The robot, with locked joints held.
+        limits: That the motion must keep to.
+        rate_hz: Of the samples.
+        seed: Same seed, same motion.
+        progress: Told the share that is done and what is being done.
+    """
+
+    model: RobotModel
+    limits: MotionLimits
+    rate_hz: float
+    seed: int
+    progress: Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a planning command found.
+
+    Attributes:
+        trajectory, check: The motion, and that it is safe.
+        schema: Of `result`.
+        result: What is peculiar to this kind of motion, as plain numbers and words.
+        title, facts, remarks, figures: Of the report.
+        tables: Further tables of the report: heading, columns, rows.
+        lines: Said at the end.
+    """
+
+    trajectory: Trajectory
+    check: MotionCheck
+    schema: str
+    result: Mapping[str, object]
+    title: str
+    facts: Mapping[str, object]
+    remarks: Sequence[str] = ()
+    figures: Sequence[tuple[Figure, str]] = ()
+    tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
+    lines: Sequence[RenderableType] = field(default_factory=tuple)
+
+
+def planning_command(
+    name: str, *, velocity_share: float = 1.0
+) -> Callable[[Callable[..., Planned]], Callable[..., Planned]]:
+    """Make `sysid plan NAME` of a function that plans.
+
+    Its first parameter is the `Planning`; the others are its own options, shown before those that
+    all planning commands have.
+
+    Args:
+        name: Of the command.
+        velocity_share: Default of that option.
+    """
+    defaults = {"out": Path(f"{name}_motion"), "velocity_share": velocity_share}
+
+    def decorate(command: Callable[..., Planned]) -> Callable[..., Planned]:
+        own = list(inspect.signature(command).parameters.values())[1:]
+        names = {parameter.name for parameter in own}
+        shared = [
+            parameter.replace(default=defaults.get(parameter.name, parameter.default))
+            for parameter in list(inspect.signature(_run, eval_str=True).parameters.values())[2:]
+        ]
+        hints = inspect.get_annotations(command, eval_str=True)
+        own = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+
+        def run(**options: Any) -> None:
+            mine = {key: options.pop(key) for key in names}
+            _run(command, mine, **options)
+
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [p.replace(kind=keyword) for p in (shared[0], shared[1], *own, *shared[2:])]
+        )
+        run.__doc__ = command.__doc__
+        plan.command(name)(run)
+        return command
+
+    return decorate
+
+
+def _run(
+    command: Callable[..., Planned],
+    own: Mapping[str, object],
+    robot: Annotated[
+        str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")],
+    rate_hz: Annotated[float, typer.Option(min=10.0, help="Rate of the samples.")] = 100.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same motion.")] = 0,
+    lock: Annotated[
+        list[str] | None,
+        typer.Option(metavar="JOINT", help="Joint to hold still; may be repeated."),
+    ] = None,
+    tcp_frame: Annotated[
+        str,
+        typer.Option(metavar="LINK", help="Link whose speed is limited; default: the last one."),
+    ] = "",
+    tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
+    acceleration: Annotated[
+        float,
+        typer.Option(min=0.001, help="Limit for every joint [rad/s² or m/s²]; URDFs have none."),
+    ] = 5.0,
+    jerk: Annotated[
+        float | None, typer.Option(min=0.001, help="Limit for every joint [rad/s³ or m/s³].")
+    ] = None,
+    velocity_share: Annotated[
+        float, typer.Option(min=0.001, max=1.0, help="Share of the URDF's velocity limits to use.")
+    ] = 1.0,
+    effort_share: Annotated[
+        float,
+        typer.Option(
+            min=0.001, max=1.0, help="Share of the URDF's effort limits for the bare robot."
+        ),
+    ] = 0.8,
+    position_margin: Annotated[
+        float, typer.Option(min=0.0, help="Kept from the URDF's position limits [rad or m].")
+    ] = 0.02,
+    ground: Annotated[
+        float | None,
+        typer.Option(help="Height of the ground in the base frame [m]; default: none."),
+    ] = None,
+    workspace: Annotated[
+        str,
+        typer.Option(
+            metavar="X0,Y0,Z0,X1,Y1,Z1",
+            help="Box in the base frame that holds the moving robot [m].",
+        ),
+    ] = "",
+    held: Annotated[
+        str,
+        typer.Option(
+            metavar="DX,DY,DZ[,X,Y,Z]",
+            help="Size of what the robot holds, and its centre in the TCP frame [m].",
+        ),
+    ] = "",
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Copy of plan.json; - prints it.")
+    ] = "",
+) -> None:
+    from rich.progress import Progress
+
+    from sysid_core.excitation import HeldBox, MotionChecker, MotionLimits, export_trajectory
+    from sysid_core.report import motion_report
+    from sysid_core.robot import load_robot
+
+    model = load_robot(robot)
+    if lock:
+        model = model.with_locked(lock)
+    box = numbers(held, (3, 6), "--held") + [0.0, 0.0, 0.0] if held else None
+    corners = numbers(workspace, (6,), "--workspace") if workspace else None
+    limits = MotionLimits.from_model(
+        model,
+        acceleration=acceleration,
+        jerk=jerk,
+        velocity_share=velocity_share,
+        effort_share=effort_share,
+        position_margin=position_margin,
+        tcp_frame=tcp_frame or None,
+        tcp_speed=tcp_speed,
+        workspace=(corners[:3], corners[3:]) if corners else None,
+        ground_height=ground,
+        held=HeldBox(tuple(box[:3]), tuple(box[3:6])) if box else None,
+    )
+    with Progress(console=errors, transient=True) as progress:
+        task = progress.add_task(f"planning for {model.name}", total=1.0)
+        found = command(
+            Planning(
+                model,
+                limits,
+                rate_hz,
+                seed,
+                lambda share, text: progress.update(task, completed=share, description=text),
+            ),
+            **own,
+        )
+        out.mkdir(parents=True, exist_ok=True)
+        trajectory = export_trajectory(model, found.trajectory, limits, out / "trajectory.npz")
+        report = motion_report(
+            MotionChecker(model, limits),
+            trajectory,
+            found.check,
+            title=f"{found.title}: {model.name}",
+            facts={
+                "duration": f"{trajectory.duration:.1f} s",
+                **found.facts,
+                "seed": seed,
+            },
+            remarks=found.remarks,
+            figures=found.figures,
+        )
+        for heading, columns, rows in found.tables:
+            report.heading(heading)
+            report.table(columns, rows)
+        report.save(out / "report.html")
+    result = {
+        "schema": found.schema,
+        "robot": trajectory.robot,
+        "urdf_hash": trajectory.urdf_hash,
+        "joint_names": list(trajectory.joint_names),
+        "duration": trajectory.duration,
+        "seed": seed,
+        **found.result,
+        "usage": {kind: float(share) for kind, share in found.check.usage.items()},
+        "notes": list(found.check.notes),
+        "limits": limits.as_dict(),
+    }
+    text = json.dumps(result, indent=2) + "\n"
+    (out / "plan.json").write_text(text, encoding="utf-8")
+    if json_path == "-":
+        sys.stdout.write(text)
+        return
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
+    for line in (
+        *found.lines,
+        f"{trajectory.duration:.1f} s, safe: {used} of the limits",
+        *(f"[yellow]note:[/] {note}" for note in found.check.notes),
+        f"trajectory, plan and report in {out}",
+    ):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
+    """Numbers with commas between them.
+
+    Raises:
+        ExcitationError: Another count, or not numbers.
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError as err:
+        raise ExcitationError(f"{option} '{text}' is not a list of numbers.") from err
+    if len(values) not in counts:
+        wanted = " or ".join(map(str, counts))
+        raise ExcitationError(f"{option} has {len(values)} numbers, expected {wanted}.")
+    return values
