@@ -27,7 +27,7 @@ from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
 SEED, LINK_ERROR = 5, 0.15
-BANDWIDTH = 8.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
+BANDWIDTH = 14.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
 FRICTION = {"F_c": 0.5, "F_v": 0.5, "I_a": 0.05}  # true, of every joint
 # What the exit status demands: errors on a motion of another seed than the fitted one.
 TRUTH_RATIO, NOMINAL_RATIO, TRACKING_RATIO = 1.5, 3.0, 2.0
