@@ -28,7 +28,7 @@ from sysid_nodes.simulated_plants import differing_chain
 
 LOOPS, SEED = "own-leg", 2
 LINK_ERROR, DRIVE_ERROR = 0.1, 0.5
-BANDWIDTH = 6.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
+BANDWIDTH = 10.0  # of the feedback [rad/s]: low, so that the model matters and delays don't
 ACCELERATION, TCP_SPEED = 60.0, 5.0
 # What the exit status demands. Set points at 50 Hz and delays between processes leave a tracking
 # error that no parameters remove.

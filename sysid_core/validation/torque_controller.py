@@ -23,6 +23,9 @@ from sysid_core.robot import (
 )
 
 
+_LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
+
+
 class ControllerState(str, Enum):
     """What a `TorqueController` is doing."""
 
@@ -81,6 +84,7 @@ class TorqueController:
         self.state = ControllerState.IDLE
         self.saturated = np.zeros(chain.n_actuated, dtype=bool)
         self._set_point: tuple[float, Array, Array, Array] | None = None
+        self._period = 0.0  # between the last two set points
         self._measured: tuple[float, Array, Array] | None = None
         self._moved_at = -np.inf
         self._posture: Array | None = None
@@ -96,6 +100,8 @@ class TorqueController:
             SignalError: Wrong number of values, or NaN.
         """
         wish = [self._numbers(x, "set point") for x in (q_d, v_d, a_d)]
+        if self._set_point is not None:
+            self._period = float(np.clip(t - self._set_point[0], 0.0, _LONGEST_PERIOD))
         self._set_point = (t, wish[0], wish[1], wish[2])
         if np.any(np.abs(wish[1]) > self.timing.still_speed):
             self._moved_at = t
@@ -134,13 +140,15 @@ class TorqueController:
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
         """Position, velocity and acceleration wished now, each (n_a,); None before the first.
 
-        Between set points the last velocity goes on; when the next one doesn't come, a damped stop
-        follows: the velocity dies out exponentially.
+        Between set points the last acceleration goes on; when the next one is late, the velocity
+        does; when it doesn't come, a damped stop follows: the velocity dies out exponentially.
         """
         if self._set_point is None:
             return None
         since, q_d, v_d, a_d = self._set_point
-        q_d = q_d + v_d * min(t - since, self.timing.setpoint_timeout)
+        dt = float(np.clip(t - since, 0.0, self._period))
+        q_d, v_d = q_d + v_d * dt + 0.5 * a_d * dt * dt, v_d + a_d * dt
+        q_d = q_d + v_d * (min(t - since, self.timing.setpoint_timeout) - dt)
         late = t - since - self.timing.setpoint_timeout
         if late <= 0:
             return q_d, v_d, a_d

@@ -112,6 +112,21 @@ def test_late_set_points_end_in_a_damped_stop(arm: ClosedChain) -> None:
     assert controller.state is ControllerState.STOPPING
 
 
+def test_between_set_points_the_wish_follows_its_acceleration(arm: ClosedChain) -> None:
+    controller = TorqueController(arm, 10.0)
+    v, a, h = 0.2 * Q, -2.0 * Q, 0.02
+    controller.set_point(0.0, Q, v, a)
+    controller.set_point(h, Q + v * h + a * h**2 / 2, v + a * h, a)
+    for t in (1.2 * h, 2.0 * h):
+        wish = controller.desired(t)
+        assert wish is not None
+        np.testing.assert_allclose(wish[0], Q + v * t + a * t**2 / 2, atol=1e-12)
+        np.testing.assert_allclose(wish[1], v + a * t, atol=1e-12)
+    late, later = controller.desired(3.0 * h), controller.desired(4.0 * h)
+    assert late is not None and later is not None
+    np.testing.assert_array_equal(late[1], later[1])  # the next one is late: no faster yet
+
+
 def test_without_fresh_states_nothing_is_commanded(arm: ClosedChain) -> None:
     controller = tracking(arm)
     assert controller.effort(0.1) is not None
