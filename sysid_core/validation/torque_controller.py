@@ -22,7 +22,6 @@ from sysid_core.robot import (
     constrained_torques,
 )
 
-
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 
 
