@@ -12,17 +12,8 @@ from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_moti
 from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
 from sysid_nodes import graph
-from sysid_nodes.client import live_client
-from sysid_nodes.demo_parts import (
-    PATIENCE,
-    compare,
-    identify,
-    judge,
-    record,
-    show_comparison,
-)
-from sysid_nodes.demo_tracking import TrackingRecorder, show_tracking, use_identified
-from sysid_nodes.processes import running
+from sysid_nodes.demo_parts import PATIENCE, compare, judge, live, show_comparison
+from sysid_nodes.demo_tracking import learn_and_track, show_tracking
 from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
@@ -100,25 +91,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         logger={"effort_kind": "actuator_torque"},
         controller={"drive_inertia": FRICTION["I_a"], "bandwidth": BANDWIDTH},
     )
-    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
-        with console.status("Waiting for the nodes"):
-            for spec in specs:
-                client.wait_for_active(spec.name, 60.0)
-        record(client, console, files[0], out / "bag")
-        recorder = TrackingRecorder(client, model.joint_names)
-        record(client, console, files[1], out / "bag_nominal")
-        before = recorder.result(plans[1].duration)
-        identify(
-            client,
-            console,
-            out / "identification",
-            recording=out / "bag",
-            validation=out / "bag_nominal",
-            method="lmi",
+    with live(specs, out, namespace, console) as client:
+        before, after = learn_and_track(
+            client, console, out, files, model.joint_names, method="lmi"
         )
-        use_identified(client, console)
-        record(client, console, files[1], out / "bag_identified")
-        after = recorder.result(plans[1].duration)
     true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
     comparison = compare(out / "identification", out / "bag_nominal", model, true_pi, FRICTION)
     report = Report(

@@ -19,11 +19,9 @@ from sysid_core.excitation import (
 from sysid_core.report import Report
 from sysid_core.robot import ClosedChain, constrained_motion, load_closed_chain, write_urdf
 from sysid_nodes import graph
-from sysid_nodes.client import live_client
 from sysid_nodes.demo_leg_truth import show_drives, show_torques
-from sysid_nodes.demo_parts import PATIENCE, identify, judge, record
-from sysid_nodes.demo_tracking import TrackingRecorder, show_tracking, use_identified
-from sysid_nodes.processes import running
+from sysid_nodes.demo_parts import PATIENCE, judge, live
+from sysid_nodes.demo_tracking import learn_and_track, show_tracking
 from sysid_nodes.simulated_plants import differing_chain
 
 LOOPS, SEED = "own-leg", 2
@@ -105,26 +103,16 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         logger={"effort_kind": "actuator_torque"},
         controller={"loops": LOOPS, "bandwidth": BANDWIDTH, "state_timeout_s": 0.25},
     )
-    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
-        with console.status("Waiting for the nodes"):
-            for spec in specs:
-                client.wait_for_active(spec.name, 60.0)
-        record(client, console, files[0], out / "bag")
-        recorder = TrackingRecorder(client, chain.actuated)
-        record(client, console, files[1], out / "bag_nominal")
-        before = recorder.result(motions[1].duration)
-        identify(
+    with live(specs, out, namespace, console) as client:
+        before, after = learn_and_track(
             client,
             console,
-            out / "identification",
-            recording=out / "bag",
-            validation=out / "bag_nominal",
+            out,
+            files,
+            chain.actuated,
             method="constrained",
             loops_file=LOOPS,
         )
-        use_identified(client, console)
-        record(client, console, files[1], out / "bag_identified")
-        after = recorder.result(motions[1].duration)
     report = Report(
         "A leg with closed loops, live",
         f"simulated {chain.name}; details: identification/report.html",

@@ -6,7 +6,8 @@ import dataclasses
 import json
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,24 @@ from sysid_core.report import Report, cell_text, prediction_figure
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import read_bag
 from sysid_core.validation import Prediction, predict_recording
-from sysid_nodes.client import LiveClient
+from sysid_nodes.client import LiveClient, live_client
+from sysid_nodes.processes import NodeSpec, running
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0}
 Check = tuple[str, bool, str]  # what must hold, whether it does, the number
+
+
+@contextmanager
+def live(
+    specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
+) -> Iterator[LiveClient]:
+    """The nodes, all active, as processes that end with the block; their logs go to `out/logs`."""
+    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
+        with console.status("Waiting for the nodes"):
+            for spec in specs:
+                client.wait_for_active(spec.name, 60.0)
+        yield client
 
 
 def execute(

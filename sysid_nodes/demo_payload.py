@@ -23,10 +23,9 @@ from sysid_core.report import comparison_rows, error_summary
 from sysid_core.robot import Array, RobotModel, load_shape
 from sysid_core.studies.payload_objects import modular_objects
 from sysid_nodes import graph
-from sysid_nodes.client import LiveClient, LiveError, live_client
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import estimate_from_message
-from sysid_nodes.demo_parts import execute
-from sysid_nodes.processes import running
+from sysid_nodes.demo_parts import PATIENCE, execute, live
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
 WRENCH_BIAS = (3.0, -2.0, 5.0, 0.15, -0.1, 0.05)  # [N, N m]
@@ -78,19 +77,15 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "start": start.tolist(),
             "wrench_bias": list(WRENCH_BIAS),
         },
-        # A busy laptop is no faulty robot: the simulated one may stall for a second.
-        executor={"tcp_frame": SENSOR_FRAME, "stale_s": 1.0, "max_step_s": 1.0},
+        executor={"tcp_frame": SENSOR_FRAME, **PATIENCE},
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
     )
     began = time.monotonic()
-    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
+    with live(specs, out, namespace, console) as client:
         client.follow(Identifiability, "estimator/identifiability")
         client.follow(PayloadEstimate, "estimator/payload_estimate")
-        with console.status("Waiting for the nodes"):
-            for spec in specs:
-                client.wait_for_active(spec.name)
-            answer = client.wait_for("estimator/identifiability")
+        answer = client.wait_for("estimator/identifiability")
         console.print(
             f"{len(specs)} nodes are up. Of {answer.n_parameters} inertial parameters of"
             f" {answer.robot}, {answer.n_base} combinations are identifiable; of a payload on a"
@@ -109,10 +104,10 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"Read back from the topic: {payload.inertia.m:.4f} kg in frame"
         f" '{payload.header.frame_id}' ({time.monotonic() - began:.0f} s since the start)."
     )
-    live = estimate_from_message(parameters)
-    live.save(out / "live_estimate.yaml")
+    online = estimate_from_message(parameters)
+    online.save(out / "live_estimate.yaml")
     offline = _replay(console, out, bag, truth)
-    return _judge(console, out, live, offline, truth, shape.size)
+    return _judge(console, out, online, offline, truth, shape.size)
 
 
 def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float) -> None:
@@ -150,20 +145,25 @@ def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, A
 
 
 def _judge(
-    console: Console, out: Path, live: Estimate, offline: dict[str, Any], truth: Array, size: Array
+    console: Console,
+    out: Path,
+    online: Estimate,
+    offline: dict[str, Any],
+    truth: Array,
+    size: Array,
 ) -> int:
     """Print estimate against truth and say whether the demo reached what it must."""
     table = Table(title=f"The {OBJECT.lower()} in the sensor frame: estimate against truth")
     for column in ("quantity", "estimate", "± 2 sd", "truth", "error", "verdict"):
         left = column in ("quantity", "verdict")
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
-    for name, unit, value, sd, true, error, verdict in comparison_rows(live, truth):
+    for name, unit, value, sd, true, error, verdict in comparison_rows(online, truth):
         numbers = (f"{x:.3g}" for x in (value, 2 * sd, true, error))
         table.add_row(f"{name} [{unit}]", *numbers, str(verdict))
     console.print(table)
-    errors = error_summary(live, truth, size)
+    errors = error_summary(online, truth, size)
     offline_pi = np.array(offline["methods"]["map-running"])  # the estimator that ran live
-    difference = float(np.max(np.abs(offline_pi - live.values) / np.abs(truth).clip(1e-3)))
+    difference = float(np.max(np.abs(offline_pi - online.values) / np.abs(truth).clip(1e-3)))
     checks = (
         (f"mass within {MASS_LIMIT} %", errors["mass"] <= MASS_LIMIT, f"{errors['mass']:.3f} %"),
         (
@@ -171,7 +171,7 @@ def _judge(
             errors["com_worst"] <= COM_LIMIT,
             f"{errors['com_worst']:.3f} %",
         ),
-        ("physically consistent", live.physically_consistent is True, ""),
+        ("physically consistent", online.physically_consistent is True, ""),
         ("live and offline agree to 1e-6", difference <= 1e-6, f"{difference:.1e}"),
     )
     for text, ok, value in checks:

@@ -16,16 +16,15 @@ from sysid_core.excitation import (
 from sysid_core.report import Report
 from sysid_core.robot import Drives, FrictionModel, RobotModel
 from sysid_nodes import graph
-from sysid_nodes.client import live_client
 from sysid_nodes.demo_parts import (
     PATIENCE,
     compare,
     identify,
     judge,
+    live,
     record,
     show_comparison,
 )
-from sysid_nodes.processes import running
 from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
@@ -83,10 +82,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         executor={"tcp_speed": TCP_SPEED, **PATIENCE},
         logger={"effort_kind": "actuator_torque"},
     )
-    with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
-        with console.status("Waiting for the nodes"):
-            for spec in specs:
-                client.wait_for_active(spec.name, 60.0)
+    with live(specs, out, namespace, console) as client:
         record(client, console, file, out / "bag")
         record(client, console, other, out / "bag_validation")
         identify(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,12 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_core.excitation import Trajectory
 from sysid_core.report import Report, new_figure
 from sysid_core.robot import Array
 from sysid_nodes import conversions
 from sysid_nodes.client import LiveClient
-from sysid_nodes.demo_parts import show_rows
+from sysid_nodes.demo_parts import identify, record, show_rows
 
 _QOS = QoSProfile(depth=2000)
 
@@ -98,6 +100,41 @@ class TrackingRecorder:
         inside = (t_d >= 0.0) & (t_d <= min(duration, t[-1]))
         actual = np.column_stack([np.interp(t_d[inside], t, column) for column in q.T])
         return Tracking(self.joints, t_d[inside], q_d[inside] - actual)
+
+
+def learn_and_track(
+    client: LiveClient,
+    console: Console,
+    out: Path,
+    motions: tuple[Path, Path],
+    joints: Sequence[str],
+    **goal: Path | str,
+) -> tuple[Tracking, Tracking]:
+    """Identify from one motion; track the other before and after the controller knows.
+
+    Args:
+        client, console: Of the demo.
+        out: Gets the bags `bag`, `bag_nominal`, `bag_identified` and the folder `identification`.
+        motions: The exciting one, and the one for tracking.
+        joints: Whose tracking counts.
+        goal: Fields of the action `estimator/identify`.
+    """
+    record(client, console, motions[0], out / "bag")
+    recorder = TrackingRecorder(client, joints)
+    duration = Trajectory.load(motions[1]).duration
+    record(client, console, motions[1], out / "bag_nominal")
+    before = recorder.result(duration)
+    identify(
+        client,
+        console,
+        out / "identification",
+        recording=out / "bag",
+        validation=out / "bag_nominal",
+        **goal,
+    )
+    use_identified(client, console)
+    record(client, console, motions[1], out / "bag_identified")
+    return before, recorder.result(duration)
 
 
 def use_identified(client: LiveClient, console: Console) -> None:
