@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import mujoco
 import numpy as np
@@ -19,7 +19,7 @@ from sysid_core.robot import (
     constrained_motion,
     constrained_torques,
 )
-from sysid_core.validation.plant import PlantSample, build_mujoco_spec
+from sysid_core.validation.plant import PlantSample, build_mujoco_spec, largest_within
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,10 @@ class ClosedChainPlant:
         self._columns = chain.actuated_columns
         self._inertia = actuated_inertia(chain)
         self._held: tuple[bytes, Array] = (b"", np.zeros(0))  # a wish and its feedforward
+        # Friction isn't compensated while braking: it helps.
+        self._slippery = chain.with_drives(
+            {name: replace(chain.drive(name), F_c=0.0) for name in self.joint_names}
+        )
         self._offset = np.array([chain.drive(name).beta for name in chain.actuated])
 
     @property
@@ -193,6 +197,24 @@ class ClosedChainPlant:
             self._held[1] + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]
         )
         return out
+
+    def braking_effort(self, rate: float) -> Array:
+        """Effort that brakes every joint at the same relative rate, as `MujocoPlant.braking_effort`.
+
+        Returns:
+            Of the actuated joints, within their limits, shape (n_a,).
+        """
+        q_a, v_a = (np.tile(x[self._columns], (2, 1)) for x in (self.q, self.v))
+        a_a = np.array([[0.0], [-rate]]) * v_a
+        posture = np.tile(self.q, (2, 1))
+        motion = constrained_motion(self._slippery, q_a, v_a, a_a, q=posture, ordered=False)
+        going_on, braking = constrained_torques(self._slippery, motion)
+        return largest_within(going_on, braking - going_on, self.chain.torque_limits)
+
+    def limited(self, effort: ArrayLike) -> Array:
+        """What the drives make of an effort, shape (n_a,): no more than their limits."""
+        limits = self.chain.torque_limits
+        return np.clip(self._actuated_part(effort)[0], -limits, limits)
 
     def _actuated_part(self, x: ArrayLike) -> Array:
         x = np.asarray(x, dtype=float)

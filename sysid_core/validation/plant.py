@@ -38,6 +38,17 @@ class PlantSample:
     wrench: Array
 
 
+def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
+    """`fixed + s * more` with the largest s of [0, 1] that the limits allow, shape (n,).
+
+    Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
+    """
+    room = limits - np.sign(more) * fixed
+    asked = np.abs(more)
+    share = np.divide(room, asked, out=np.full(len(more), np.inf), where=asked > 0.0)
+    return np.clip(fixed + np.clip(share.min(), 0.0, 1.0) * more, -limits, limits)
+
+
 def _pose(body: mujoco.MjsBody, placement: pin.SE3) -> None:
     body.pos = placement.translation
     x, y, z, w = pin.Quaternion(placement.rotation).coeffs()
@@ -178,6 +189,8 @@ class MujocoPlant:
             ) from err
         self.mj_data = mujoco.MjData(self.mj_model)
         self.joint_names = model.joint_names
+        # A URDF without an effort limit says zero.
+        self._limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)
         self._has_sensor = sensor_frame is not None
 
     @property
@@ -234,8 +247,29 @@ class MujocoPlant:
             + 2 * bandwidth * (np.asarray(v_d) - data.qvel)
             + bandwidth**2 * (np.asarray(q_d) - data.qpos)
         )
+        bias, M_a = self._inverse_dynamics(a)
+        return bias + M_a
+
+    def braking_effort(self, rate: float) -> Array:
+        """Effort that brakes every joint at the same relative rate, within the torque limits.
+
+        `v' = -s rate v` with the largest s of [0, 1] that the limits allow: motion only loses
+        energy, and no joint is driven out of its way to stop another. Friction helps.
+
+        Args:
+            rate: [1/s].
+        """
+        return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
+
+    def limited(self, effort: ArrayLike) -> Array:
+        """What the drives make of an effort, shape (n,): no more than their limits."""
+        return np.clip(effort, -self._limits, self._limits)
+
+    def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:
+        """Efforts against gravity, Coriolis forces and damping, and those for accelerations."""
+        data = self.mj_data
         mujoco.mj_fwdPosition(self.mj_model, data)
         mujoco.mj_fwdVelocity(self.mj_model, data)
         M_a = np.zeros(self.mj_model.nv)
         mujoco.mj_mulM(self.mj_model, data, M_a, a)
-        return M_a + data.qfrc_bias - data.qfrc_passive
+        return data.qfrc_bias - data.qfrc_passive, M_a

@@ -48,12 +48,17 @@ class Measurement:
     wrench: Array
 
 
+_BRAKING_RATE = 10.0  # [1/s] of the stop after the last effort
+_STANDING = 0.01  # [rad/s or m/s] below which the brake has stopped a robot
+
+
 class SimulatedRobot:
     """A MuJoCo plant behind an industrial controller.
 
     It holds its posture until commanded, plays joint trajectories as a
     joint_trajectory_controller does (quintic interpolation), follows streamed positions through a
-    critically damped reference, or applies streamed efforts.
+    critically damped reference, or applies streamed efforts. Its drives give no more than their
+    torque limits. When streamed efforts end, it brakes as hard as those allow and holds.
 
     Args:
         plant: The physics.
@@ -81,6 +86,7 @@ class SimulatedRobot:
         self._target: Array | None = None
         self._path: BPoly | None = None
         self._effort: tuple[float, Array] | None = None
+        self._braking = False
 
     def command_trajectory(
         self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, delay_s: float = 0.0
@@ -121,22 +127,26 @@ class SimulatedRobot:
                 np.vstack([a, a]),
             )
         self._path = BPoly.from_derivatives(t, np.stack([q, v, a], axis=1))
-        self._hold, self._target, self._effort = q[-1].copy(), None, None
+        self._hold, self._target = q[-1].copy(), None
+        self._effort, self._braking = None, False
 
     def command_position(self, q: ArrayLike) -> None:
         """Follow a streamed position."""
-        self._path, self._effort = None, None
         if self._target is None:
             self._reference = self._desired(self.plant.time)[:2]
         self._target = np.asarray(q, float).copy()
+        self._path, self._effort, self._braking = None, None, False
 
     def command_effort(self, effort: ArrayLike) -> None:
         """Apply a streamed effort until the next one, or until the timeout."""
         self._effort = (self.plant.time, np.asarray(effort, float).copy())
         self._path = self._target = None
+        self._braking = False
 
     def _desired(self, t: float) -> tuple[Array, Array, Array]:
         zero = np.zeros_like(self._hold)
+        if self._braking or self._effort is not None:  # it goes where it is driven
+            return self.plant.q, self.plant.v, zero
         if self._target is not None:
             return *self._reference, zero
         if self._path is not None and t < self._path.x[-1]:
@@ -148,16 +158,19 @@ class SimulatedRobot:
         t = self.plant.time
         if self._effort is not None:
             if t - self._effort[0] <= self._timeout:
-                return self.plant.step(self._effort[1])
-            self._effort = None  # the commander is gone: brake where the robot is
-            self._hold = self.plant.q
+                return self.plant.step(self.plant.limited(self._effort[1]))
+            self._effort, self._braking = None, True  # the commander is gone
+        if self._braking:
+            if np.max(np.abs(self.plant.v)) > _STANDING:
+                return self.plant.step(self.plant.braking_effort(_BRAKING_RATE))
+            self._hold, self._braking = self.plant.q, False
         if self._target is not None:  # critically damped second-order reference, 40 rad/s
             dt, w = float(self.plant.mj_model.opt.timestep), 40.0
             q, v = self._reference
             accel = w * w * (self._target - q) - 2 * w * v
             v = v + dt * accel
             self._reference = (q + dt * v, v)
-        return self.plant.step(self.plant.servo_effort(*self._desired(t)))
+        return self.plant.step(self.plant.limited(self.plant.servo_effort(*self._desired(t))))
 
     def advance(self, duration_s: float) -> Measurement:
         """Let time pass and measure at its end."""

@@ -7,8 +7,8 @@ import pytest
 
 from sysid_core.errors import SignalError
 from sysid_core.excitation import minimum_jerk
-from sysid_core.robot import RobotModel
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot
+from sysid_core.robot import RobotModel, load_closed_chain
+from sysid_core.validation import ClosedChainPlant, MujocoPlant, SensorNoise, SimulatedRobot
 
 QUIET = SensorNoise(0.0, 0.0, 0.0, 0.0, 0.0)
 Q0 = np.array([0.1, -0.5, 0.4, 0.2, 0.3, -0.1])
@@ -68,6 +68,53 @@ def test_a_lost_effort_stream_ends_in_a_held_posture(robot: SimulatedRobot) -> N
     robot.advance(1.0)
     still = robot.advance(0.5)
     np.testing.assert_allclose(still.v, 0.0, atol=1e-6)
+
+
+def lose_the_stream(
+    robot: SimulatedRobot, effort: np.ndarray, duration: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Speeds (norm) and efforts at 1 kHz after the last effort, over two seconds."""
+    while robot.plant.time < duration:
+        robot.command_effort(effort)
+        robot.advance(0.01)
+    robot.advance(0.1)  # the timeout
+    samples = [robot.advance(1e-3) for _ in range(2000)]
+    return np.array([np.linalg.norm(s.v) for s in samples]), np.array([s.effort for s in samples])
+
+
+def test_a_fast_arm_brakes_within_its_torque_limits_and_holds(robot: SimulatedRobot) -> None:
+    limits = RobotModel.from_urdf("ur5").effort_limits
+    speed, effort = lose_the_stream(robot, np.array([60.0, -60.0, -20.0, 1.0, 1.0, 0.2]), 0.2)
+    assert speed[0] > 10.0  # far more than a servo could stop at once
+    assert np.all(np.abs(effort) <= limits + 1e-9)
+    assert np.max(np.abs(effort[:20]) / limits) > 0.99  # as hard as it may
+    stopped = int(np.argmax(speed < 0.01))
+    assert 100 < stopped < 1000 and np.all(speed[stopped:] < 0.02)
+    held = robot.plant.q
+    np.testing.assert_allclose(robot.advance(1.0).q, held, atol=1e-6)
+
+
+def test_a_leg_with_loops_brakes_within_its_torque_limits_and_holds() -> None:
+    leg = load_closed_chain("own-leg")
+    robot = SimulatedRobot(ClosedChainPlant(leg), np.zeros(leg.n), QUIET, np.random.default_rng(0))
+    speed, effort = lose_the_stream(robot, np.array([30.0, 20.0, 60.0, 60.0, 10.0, 10.0]), 0.03)
+    assert speed[0] > 3.0
+    assert np.all(np.abs(effort[:, leg.actuated_columns]) <= leg.torque_limits)
+    stopped = int(np.argmax(speed < 0.01))
+    assert 0 < stopped < 1000 and np.all(speed[stopped:] < 0.02)
+    assert np.all(np.diff(speed[:stopped]) < 1e-3)  # it never speeds up
+    assert robot.plant.loop_error() < 1e-5
+
+
+def test_a_trajectory_takes_over_from_efforts_where_the_robot_is(robot: SimulatedRobot) -> None:
+    for _ in range(20):
+        robot.command_effort(np.array([5.0, -50.0, -15.0, 0.0, 0.0, 0.0]))
+        robot.advance(0.01)
+    before = robot.advance(1e-3)
+    assert np.abs(before.q - Q0).max() > 0.05
+    robot.command_trajectory([0.0], before.q[None], np.zeros((1, 6)), np.zeros((1, 6)), delay_s=1.0)
+    after = robot.advance(1e-3)
+    np.testing.assert_allclose(after.v, before.v, atol=0.05)  # no jump back to an old posture
 
 
 @pytest.mark.parametrize(
