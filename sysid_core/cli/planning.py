@@ -174,8 +174,15 @@ def _run(
     model = load_robot(robot)
     if lock:
         model = model.with_locked(lock)
-    box = numbers(held, (3, 6), "--held") + [0.0, 0.0, 0.0] if held else None
-    corners = numbers(workspace, (6,), "--workspace") if workspace else None
+    box = corners = None
+    if held:
+        x, y, z, *centre = numbers(held, (3, 6), "--held")
+        box = (
+            HeldBox((x, y, z), (centre[0], centre[1], centre[2])) if centre else HeldBox((x, y, z))
+        )
+    if workspace:
+        w = numbers(workspace, (6,), "--workspace")
+        corners = ((w[0], w[1], w[2]), (w[3], w[4], w[5]))
     limits = MotionLimits.from_model(
         model,
         acceleration=acceleration,
@@ -185,9 +192,9 @@ def _run(
         position_margin=position_margin,
         tcp_frame=tcp_frame or None,
         tcp_speed=tcp_speed,
-        workspace=(corners[:3], corners[3:]) if corners else None,
+        workspace=corners,
         ground_height=ground,
-        held=HeldBox(tuple(box[:3]), tuple(box[3:6])) if box else None,
+        held=box,
     )
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(f"planning for {model.name}", total=1.0)
