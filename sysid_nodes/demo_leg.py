@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +11,12 @@ from sysid_core.estimation import Estimate
 from sysid_core.excitation import (
     LoopExcitation,
     MotionLimits,
-    Trajectory,
     export_trajectory,
+    of_all_joints,
     plan_loop_excitation,
 )
 from sysid_core.report import Report
-from sysid_core.robot import ClosedChain, constrained_motion, load_closed_chain, write_urdf
+from sysid_core.robot import load_closed_chain, write_urdf
 from sysid_nodes import graph
 from sysid_nodes.demo_leg_truth import show_drives, show_torques
 from sysid_nodes.demo_parts import PATIENCE, judge, live
@@ -31,14 +30,6 @@ ACCELERATION, TCP_SPEED = 60.0, 5.0
 # What the exit status demands. Set points at 50 Hz and delays between processes leave a tracking
 # error that no parameters remove.
 TRUTH_RATIO, TRACKING_RATIO, FRICTION_LIMIT = 1.5, 1.5, 5.0  # [-], [-], [% of the largest]
-
-
-def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
-    """The motion with the passive joints that follow, so that it can be checked and monitored."""
-    motion = constrained_motion(chain, trajectory.q, trajectory.v, trajectory.a)
-    return dataclasses.replace(
-        trajectory, joint_names=chain.model.joint_names, q=motion.q, v=motion.v, a=motion.a
-    )
 
 
 def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:

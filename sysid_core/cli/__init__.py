@@ -9,6 +9,7 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     payload,
     payload_torques,
     plan_arm,
+    plan_loops,
     plan_payload,
     plan_sequential,
     reproduce_constrained,

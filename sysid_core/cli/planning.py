@@ -28,6 +28,7 @@ class Planning:
     """What a planning command starts from.
 
     Attributes:
+        robot: As it was typed.
         model: The robot, with locked joints held.
         limits: That the motion must keep to.
         rate_hz: Of the samples.
@@ -35,6 +36,7 @@ class Planning:
         progress: Told the share that is done and what is being done.
     """
 
+    robot: str
     model: RobotModel
     limits: MotionLimits
     rate_hz: float
@@ -68,7 +70,11 @@ class Planned:
 
 
 def planning_command(
-    name: str, *, velocity_share: float = 1.0
+    name: str,
+    *,
+    velocity_share: float = 1.0,
+    robot: str = "URDF file, reference robot, or a robot of example-robot-data.",
+    load: Callable[[str, Mapping[str, Any]], RobotModel] | None = None,
 ) -> Callable[[Callable[..., Planned]], Callable[..., Planned]]:
     """Make `sysid plan NAME` of a function that plans.
 
@@ -78,6 +84,8 @@ def planning_command(
     Args:
         name: Of the command.
         velocity_share: Default of that option.
+        robot: What the command's argument is, for its help.
+        load: The robot from its name and the command's own options; default: `load_robot`.
     """
     defaults = {"out": Path(f"{name}_motion"), "velocity_share": velocity_share}
 
@@ -86,14 +94,15 @@ def planning_command(
         names = {parameter.name for parameter in own}
         shared = [
             parameter.replace(default=defaults.get(parameter.name, parameter.default))
-            for parameter in list(inspect.signature(_run, eval_str=True).parameters.values())[2:]
+            for parameter in list(inspect.signature(_run, eval_str=True).parameters.values())[3:]
         ]
         hints = inspect.get_annotations(command, eval_str=True)
         own = [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
+        shared[0] = shared[0].replace(annotation=Annotated[str, typer.Argument(help=robot)])
 
         def run(**options: Any) -> None:
             mine = {key: options.pop(key) for key in names}
-            _run(command, mine, **options)
+            _run(command, mine, load, **options)
 
         keyword = inspect.Parameter.KEYWORD_ONLY
         run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -108,10 +117,9 @@ def planning_command(
 
 def _run(
     command: Callable[..., Planned],
-    own: Mapping[str, object],
-    robot: Annotated[
-        str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
-    ],
+    own: Mapping[str, Any],
+    load: Any,
+    robot: str,
     out: Annotated[Path, typer.Option(help="Folder for trajectory, result and report.")],
     rate_hz: Annotated[float, typer.Option(min=10.0, help="Rate of the samples.")] = 100.0,
     seed: Annotated[int, typer.Option(help="Same seed, same motion.")] = 0,
@@ -171,7 +179,7 @@ def _run(
     from sysid_core.report import motion_report
     from sysid_core.robot import load_robot
 
-    model = load_robot(robot)
+    model = load(robot, own) if load else load_robot(robot)
     if lock:
         model = model.with_locked(lock)
     box = corners = None
@@ -200,6 +208,7 @@ def _run(
         task = progress.add_task(f"planning for {model.name}", total=1.0)
         found = command(
             Planning(
+                robot,
                 model,
                 limits,
                 rate_hz,

@@ -20,6 +20,7 @@ from sysid_core.excitation.loop_excitation import (
     plan_loop_excitation,
     sine_trajectory,
 )
+from sysid_core.excitation.loop_motion import of_all_joints, plan_loop_motion
 from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.excitation.motion_check import (
     MotionCheck,
@@ -99,10 +100,12 @@ __all__ = [
     "minimum_jerk",
     "motion_box",
     "move_duration",
+    "of_all_joints",
     "oscillation",
     "payload_information",
     "plan_arm_motion",
     "plan_loop_excitation",
+    "plan_loop_motion",
     "plan_payload_motion",
     "plan_sequential",
     "plan_sines",

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from sysid_core.cli.app import app
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import Trajectory
-from sysid_core.robot import RobotModel
+from sysid_core.robot import RobotModel, load_closed_chain
 
 QUICK_ARM = ["--period", "8", "--candidates", "4", "--starts", "1", "--iterations", "2"]
 WRIST_ONLY = [
@@ -102,3 +102,17 @@ def test_help_shows_units_and_the_command_s_own_defaults():
     text = run("arm", "--help")
     assert "[m/s]" in text and "0.9" in text  # velocity share; elsewhere 1
     assert "0.9" not in run("payload", "--help")
+
+
+def test_motions_of_a_closed_chain_are_planned_checked_and_written(tmp_path):
+    text = run(
+        "loops", "own-leg", "--out", tmp_path, "--motions", 1, "--duration", 4, "--candidates", 3,
+        "--generations", 1, "--tcp-speed", 5, "--acceleration", 60, "--json", "-",
+    )  # fmt: skip
+    plan = json.loads(text)
+    assert len(plan["actuated"]) == 6 and len(plan["passive"]) == 9
+    trajectory = Trajectory.load(tmp_path / "trajectory.npz")
+    trajectory.belongs_to(load_closed_chain("own-leg").model)
+    assert len(trajectory.joint_names) == 15
+    with pytest.raises(ExcitationError, match="not safe"):
+        run("loops", "own-leg", "--out", tmp_path, "--duration", 4, "--ground", 1)
