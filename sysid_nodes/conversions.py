@@ -143,8 +143,8 @@ def message_from_trajectory(
 
 def filtered_arrays(
     message: FilteredJointState, names: Sequence[str]
-) -> tuple[Array, Array, Array]:
-    """Filtered q, v and a in the order of `names`, each (n,).
+) -> tuple[Array, Array, Array, Array]:
+    """Filtered q, v and a in the order of `names`, each (n,), and their sds, (3, n).
 
     Raises:
         SignalError: A joint is missing.
@@ -160,6 +160,7 @@ def filtered_arrays(
         np.asarray(message.position)[k],
         np.asarray(message.velocity)[k],
         np.asarray(message.acceleration)[k],
+        np.array([message.position_sd, message.velocity_sd, message.acceleration_sd])[:, k],
     )
 
 

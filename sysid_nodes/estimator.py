@@ -115,8 +115,8 @@ class EstimatorNode(ManagedNode):
         if self.session is None or self.model is None:
             return
         try:
-            q, v, a = conversions.filtered_arrays(message, self.model.joint_names)
-            self.session.add_joints(conversions.ns_from_stamp(message.header.stamp), q, v, a)
+            state = conversions.filtered_arrays(message, self.model.joint_names)
+            self.session.add_joints(conversions.ns_from_stamp(message.header.stamp), *state)
         except SysIdError as err:
             self.diagnose(DiagnosticStatus.ERROR, str(err))
 

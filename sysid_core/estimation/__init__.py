@@ -42,7 +42,10 @@ from sysid_core.estimation.motion_belief import (
     MotionBelief,
     SplineMotion,
     WhiteMotion,
+)
+from sysid_core.estimation.motion_error import (
     filtered_motion_covariance,
+    regressor_derivatives,
     wrench_sensitivity,
 )
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
@@ -56,12 +59,12 @@ from sysid_core.estimation.payload_map import (
     SensorModel,
     white_noise_sd,
 )
+from sysid_core.estimation.payload_replay import replay_payload
 from sysid_core.estimation.payload_result import PAYLOAD_NAMES, PayloadSummary, summarise_payload
 from sysid_core.estimation.payload_session import (
     MOTION_SEGMENTS,
     PayloadMoment,
     PayloadSession,
-    replay_payload,
 )
 from sysid_core.estimation.payload_smoothing import smoothed_payload_data
 from sysid_core.estimation.physical import PhysicalLeastSquares
@@ -175,6 +178,7 @@ __all__ = [
     "moving_joints",
     "payload_torque_regressor",
     "pseudo_inertia_expression",
+    "regressor_derivatives",
     "replay_payload",
     "residual_statistics",
     "save_identification",

@@ -23,8 +23,7 @@ from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.joint_spline import DEGREE, JointSplines
-from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity, skew
-from sysid_core.signals import FilteredJointStream
+from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity
 
 
 class MotionBelief(Protocol):
@@ -230,50 +229,3 @@ def _band(blocks: Array, n: int) -> Array:
         for i in range(j, width):
             band[i - j, j : j + spans * n : n] += blocks[:, i, j]
     return band
-
-
-def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJointStream) -> Array:
-    """Covariance of (a, omega, alpha) of a frame from filtered joints, shape (K, 9, 9).
-
-    Args:
-        model: The robot, its joints in the stream's order.
-        frame: Of the sensor.
-        joints: With standard deviations.
-
-    Raises:
-        EstimationError: The stream has no velocities, accelerations or standard deviations.
-    """
-    states = (joints.q, joints.v, joints.a)
-    sds = (joints.q_sd, joints.v_sd, joints.a_sd)
-    if any(x is None for x in (*states, *sds)):
-        raise EstimationError(
-            "The joint stream has no standard deviations.", remedy="Filter it with `filter_joints`."
-        )
-    S = frame_motion_sensitivity(model, frame, *(np.asarray(x) for x in states))
-    S = S * np.stack([np.asarray(x) for x in sds], axis=-1)[:, None]
-    return np.einsum("kijd,kljd->kil", S, S)
-
-
-def wrench_sensitivity(x: Array, pi: Array) -> Array:
-    r"""Derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
-
-    Args:
-        x: (a, omega, alpha), shape (K, 9).
-        pi: Shape (10,).
-
-    Returns:
-        Shape (K, 6, 9).
-    """
-    omega = x[:, 3:6]
-    m, h = pi[0], pi[1:4]
-    inertia = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
-    H, W = skew(h), skew(omega)
-    T = np.zeros((len(x), 6, 9))
-    T[:, :3, :3] = m * np.eye(3)
-    # omega x (omega x h): derivative -[omega x h]x - [omega]x [h]x
-    T[:, :3, 3:6] = -skew(np.cross(omega, h)) - W @ H
-    T[:, :3, 6:] = -H
-    T[:, 3:, :3] = H
-    T[:, 3:, 3:6] = W @ inertia - skew(omega @ inertia)
-    T[:, 3:, 6:] = inertia
-    return T

@@ -15,6 +15,7 @@ from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.estimation.payload_result import PayloadSummary, summarise_payload
 from sysid_core.estimation.running_map import RunningMAP
 from sysid_core.robot import Array, Shape
+from sysid_core.signals import SensorCalibration
 
 
 class InformationEstimator(Protocol):
@@ -51,7 +52,8 @@ class OnlinePayload:
         shape: Of the object, in the sensor frame.
         estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
             `RunningMAP`, the default estimator in running form.
-        sensor: What the sensor's errors may be, for the default estimator.
+        sensor: What the sensor's errors may be, for the default estimator; None: an ordinary
+            sensor's, and after a tare what that leaves.
         mass_tolerance: Mass counts as known below this relative standard deviation.
         com_tolerance: COM counts as known below this part of the shape's largest length.
         inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
@@ -70,12 +72,19 @@ class OnlinePayload:
         self.shape = shape
         self.estimator = estimator
         self._running = RunningMAP(shape, sensor=sensor)
+        self._sensor_given = sensor is not None
         self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
         self.reset()
 
-    def reset(self) -> None:
-        """Forget all samples."""
-        self._running.reset()
+    def reset(self, calibration: SensorCalibration | None = None) -> None:
+        """Forget all samples.
+
+        Args:
+            calibration: Of the sensor, if it has been tared: what may be left of its errors is
+                believed from now on, unless `sensor` was given.
+        """
+        told = calibration is not None and not self._sensor_given
+        self._running.reset(SensorModel.tared(calibration) if told else None)
         scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
         self._own_information = PayloadInformation(scale)
         self._last_stamp: float | None = None

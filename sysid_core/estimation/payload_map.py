@@ -19,7 +19,8 @@ import numpy as np
 from sysid_core.estimation.density_prior import CONTRASTS, UnknownContrast
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.homogeneous import weigh
-from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief, wrench_sensitivity
+from sysid_core.estimation.motion_belief import ExactMotion, MotionBelief
+from sysid_core.estimation.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload import PayloadData, PayloadInformation
 from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_prior
 from sysid_core.robot import Array, Shape, wrench_regressor

@@ -8,29 +8,21 @@ run gave.
 
 from __future__ import annotations
 
-import bisect
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation.motion_error import motion_covariance
 from sysid_core.estimation.online import OnlinePayload
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_result import summarise_payload
+from sysid_core.estimation.payload_streams import RUN_START, PayloadStreams
 from sysid_core.robot import Array, FrameMotion, RobotModel
-from sysid_core.signals import (
-    JointStream,
-    Recording,
-    SensorCalibration,
-    WrenchStream,
-    compensate,
-    filter_joints,
-    tare_static,
-)
+from sysid_core.signals import SensorCalibration, WrenchStream, compensate, tare_static
 from sysid_core.signals.recording import Stamps
 
-RUN_START = "motion:start"  # a new run: what came before is forgotten
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
 
@@ -52,12 +44,6 @@ class PayloadMoment:
     com: Array
     com_sd: Array
     state: str
-
-
-def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
-    """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
-    stamp, label = mark
-    return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
 
 
 class PayloadSession:
@@ -99,19 +85,13 @@ class PayloadSession:
         # A late sensor shows the motion of a moment ago; an early one is left as it is.
         self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
         self._settle_ns = round(settle_s * 1e9)
-        self._max_gap_ns = round(max_gap_s * 1e9)
-        # What has come since the run began, in the order of the stamps.
-        self._joints: list[tuple[int, Array, Array, Array]] = []
-        self._wrenches: list[tuple[int, tuple[float, ...]]] = []
-        self._marks: list[tuple[int, str]] = []
-        self._late = False
+        self._streams = PayloadStreams(max_gap_s)
         self._restart()
 
     def _restart(self) -> None:
         """Begin the run again, with the streams as they are."""
-        self.online.reset()
-        self._next = {"joints": 0, "wrench": 0, "mark": 0}
-        self._last_wrench = -1
+        self._streams.rewind()
+        self.online.reset(self._given_calibration)
         self.calibration = self._given_calibration
         self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
@@ -127,24 +107,29 @@ class PayloadSession:
         """The segment that is being worked on, "" between segments."""
         return self._segment
 
-    def add_joints(self, stamp_ns: int, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
-        """A filtered joint state, in the order of the model's joints, each (n,)."""
-        if self._joints and stamp_ns <= self._joints[-1][0]:
-            return
-        q, v, a = (np.array(x, dtype=float) for x in (q, v, a))
-        self._joints.append((stamp_ns, q, v, a))
+    def add_joints(
+        self,
+        stamp_ns: int,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        sd: ArrayLike | None = None,
+    ) -> None:
+        """A filtered joint state, in the order of the model's joints, each (n,).
+
+        `sd`, shape (3, n), are the filter's standard deviations of the three, if it tells them.
+        """
+        state = np.array([q, v, a], dtype=float)
+        sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
+        self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
         """A raw reading of the sensor, shape (6,)."""
-        values = np.asarray(wrench, dtype=float)
-        if np.all(np.isfinite(values)):
-            self._late |= stamp_ns < self._last_wrench
-            bisect.insort(self._wrenches, (stamp_ns, tuple(values.tolist())))
+        self._streams.add_wrench(stamp_ns, wrench)
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
         """A labelled instant, such as `tare_1:start`."""
-        self._late |= stamp_ns <= self._last_wrench
-        bisect.insort(self._marks, (stamp_ns, label), key=_mark_order)
+        self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
         """Use what is complete up to a stamp (default: everything that has joints around it).
@@ -152,22 +137,13 @@ class PayloadSession:
         Live, `until_ns` stays some tenths of a second behind the clock, so that hardly anything
         comes too late.
         """
-        if self._late:
-            self._late = False
+        if self._streams.late:
             self._restart()
-        while self._next["wrench"] < len(self._wrenches):
-            stamp, wrench = self._wrenches[self._next["wrench"]]
-            if until_ns is not None and stamp > until_ns:
-                return
-            if not self._joints or stamp > self._joints[-1][0]:
-                return  # the motion at this instant isn't known yet
+        while (stamp := self._streams.coming_wrench(until_ns)) is not None:
             self._enter_marks(stamp)
-            self._next["wrench"] += 1
-            if stamp <= self._last_wrench:
-                continue  # a duplicate
-            self._last_wrench = stamp
+            wrench = self._streams.next_wrench()
             if self._segment:
-                self._use(stamp, np.array(wrench))
+                self._use(stamp, wrench)
 
     def finish(self) -> None:
         """Use all that is left; marks after the last wrench count too.
@@ -183,16 +159,13 @@ class PayloadSession:
     # ---- marks
 
     def _enter_marks(self, until_ns: int | None) -> None:
-        while self._next["mark"] < len(self._marks):
-            stamp, label = self._marks[self._next["mark"]]
-            if until_ns is not None and stamp > until_ns:
-                return
-            self._next["mark"] += 1
-            self._enter(stamp, label)
+        while (mark := self._streams.next_mark(until_ns)) is not None:
+            self._enter(*mark)
 
     def _enter(self, stamp_ns: int, label: str) -> None:
         if label == RUN_START:
-            self._forget_before(stamp_ns)
+            self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
+            self._restart()
             return
         segment, _, edge = label.rpartition(":")
         if edge == "start":
@@ -200,6 +173,7 @@ class PayloadSession:
             if segment in MOTION_SEGMENTS and self.calibration is None:
                 try:
                     self.calibration, self.problem = self._calibrate(), None
+                    self.online.reset(self.calibration)
                 except SysIdError as err:  # a late mark may still mend it
                     self.problem, self._segment = err, ""
         elif edge == "end" and segment == self._segment:
@@ -209,14 +183,6 @@ class PayloadSession:
                 self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
             self._tare = []
             self._segment = ""
-
-    def _forget_before(self, stamp_ns: int) -> None:
-        """A new run: drop what came before it."""
-        keep = stamp_ns - self._max_gap_ns - self._lag_ns
-        self._joints = [sample for sample in self._joints if sample[0] >= keep]
-        self._wrenches = self._wrenches[self._next["wrench"] :]
-        self._marks = self._marks[self._next["mark"] :]
-        self._restart()
 
     def _calibrate(self) -> SensorCalibration:
         if not self._postures:
@@ -242,11 +208,11 @@ class PayloadSession:
         is_tare = self._segment.startswith(TARE_PREFIX)
         if not is_tare and self._segment not in MOTION_SEGMENTS:
             return
-        state = self._state_at(stamp - self._lag_ns)
+        state = self._streams.joints_at(stamp - self._lag_ns)
         if state is None:
             self.n_without_motion += 1
             return
-        q, v, a = state
+        (q, v, a), sd = state[:3], state[3:]
         if is_tare:
             if stamp >= self._segment_start + self._settle_ns:
                 self._tare.append((wrench, q))
@@ -263,36 +229,16 @@ class PayloadSession:
             motion.alpha[0],
             motion.a[0],
             motion.gravity[0],
+            None if np.isnan(sd).any() else self._motion_covariance(q, v, a, sd),
         )
 
-    def _state_at(self, stamp: int) -> tuple[Array, Array, Array] | None:
-        """Linear interpolation between the joint states around a stamp."""
-        joints, k = self._joints, self._next["joints"]
-        while k + 1 < len(joints) and joints[k + 1][0] <= stamp:
-            k += 1
-        self._next["joints"] = k
-        t0, *x0 = joints[k]
-        if t0 == stamp:
-            return x0[0], x0[1], x0[2]
-        if t0 > stamp or k + 1 == len(joints):
-            return None
-        t1, *x1 = joints[k + 1]
-        if t1 - t0 > self._max_gap_ns:
-            return None
-        s = (stamp - t0) / (t1 - t0)
-        q, v, a = ((1 - s) * p + s * n for p, n in zip(x0, x1, strict=True))
-        return q, v, a
+    def _motion_covariance(self, q: Array, v: Array, a: Array, sd: Array) -> Array:
+        rows = (q[None], v[None], a[None], sd[:, None])
+        return motion_covariance(self.model, self.sensor_frame, *rows)[0]
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """The newest readings, for a look at the sensor's health."""
-        newest = self._wrenches[-1][0] if self._wrenches else 0
-        first = bisect.bisect_left(self._wrenches, (newest - round(seconds * 1e9),))
-        rows = self._wrenches[first:]
-        return WrenchStream(
-            self.sensor_frame,
-            np.array([stamp for stamp, _ in rows], dtype=np.int64),
-            np.array([wrench for _, wrench in rows]).reshape(-1, 6),
-        )
+        return self._streams.recent_wrenches(self.sensor_frame, seconds)
 
     # ---- results
 
@@ -341,43 +287,3 @@ class PayloadSession:
             alpha=np.vstack([m.alpha for m in motions]),
             gravity=np.vstack([m.gravity for m in motions]),
         )
-
-
-def replay_payload(
-    recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
-) -> JointStream:
-    """Run a recording through a session, as the live nodes do.
-
-    Args:
-        recording: Raw joint states, wrenches and marks.
-        session: Fresh.
-        history_period_s: Between remembered estimates [s].
-
-    Returns:
-        The filtered joint states.
-
-    Raises:
-        EstimationError: There is no wrench.
-    """
-    if recording.wrench is None:
-        raise EstimationError(
-            f"'{recording.source}' has no wrench.",
-            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
-        )
-    joints = recording.joints.ordered(session.model.joint_names)
-    filtered, _ = filter_joints(joints)
-    assert filtered.v is not None and filtered.a is not None
-    for mark in recording.marks:
-        session.add_mark(mark.stamp_ns, mark.label)
-    for k, stamp in enumerate(filtered.stamps_ns.tolist()):
-        session.add_joints(stamp, filtered.q[k], filtered.v[k], filtered.a[k])
-    for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
-        session.add_wrench(stamp, recording.wrench.wrench[k])
-    start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
-    for until in range(start, end, round(history_period_s * 1e9)):
-        session.advance(until)
-        if session.segment in MOTION_SEGMENTS:
-            session.remember()
-    session.finish()
-    session.remember()
-    return filtered

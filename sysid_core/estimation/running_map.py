@@ -1,9 +1,14 @@
-"""The default payload estimator for samples that arrive one by one.
+r"""The default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information
 form: the rows of each sample are whitened once, with the payload known by then, and added up. The
-wrench doesn't correct past motion here: with accelerations as noisy as the paper's figure 6 assumes,
-use `PayloadMAP`.
+wrench doesn't correct past motion here.
+
+Motion from a filter needs no more (`motion_belief`, Berkson's errors). Motion as an accelerometer
+reads it attenuates the inertia: errors e of the regressor add `B = E[A'(e)^T Sigma^-1 A'(e)]` to
+the sum `G = A^T Sigma^-1 A`, not to `g = A^T Sigma^-1 b`. What holds in the mean is then
+`g = (G - B) pi`, and g scatters about it with a covariance of about G; so the data say
+`|G^-1/2 ((G - B) pi - g)|` (errors in variables; Fuller, Measurement Error Models, 1987, sec. 3.1).
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.density_prior import CONTRASTS
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.motion_belief import wrench_sensitivity
+from sysid_core.estimation.motion_error import regressor_derivatives, wrench_sensitivity
 from sysid_core.estimation.payload import PayloadData, PayloadInformation
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
@@ -30,6 +35,7 @@ from sysid_core.robot import Array, Shape, wrench_regressor
 MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
 MOTION_CORRELATION = 0.05  # [s]
 _UNKNOWN_NOISE = (0.1, 0.005)  # until enough samples tell: Nadeau et al. 2022, moderate
+_TINY = 1e-18  # keeps a covariance with zeros positive
 _REFRESH = 10  # samples between updates of the payload that whitens
 
 
@@ -42,6 +48,8 @@ class RunningMAP:
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
         motion_correlation: How long these errors persist [s].
+        measured_motion: The motion is not filtered but as sensors read it, with errors that are
+            independent from sample to sample.
         contrasts: Of the density, that are possible (`UnknownContrast`).
     """
 
@@ -54,19 +62,24 @@ class RunningMAP:
         sensor: SensorModel | None = None,
         motion_sd: tuple[float, float, float] = MOTION_SD,
         motion_correlation: float = MOTION_CORRELATION,
+        measured_motion: bool = False,
         contrasts: tuple[float, ...] = CONTRASTS,
     ) -> None:
         self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts)
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
-        self._correlation = motion_correlation
+        self._correlation = 0.0 if measured_motion else motion_correlation
+        self._measured_motion = measured_motion
         self.reset()
 
-    def reset(self) -> None:
-        """Forget all samples."""
+    def reset(self, sensor: SensorModel | None = None) -> None:
+        """Forget all samples, and believe something else of the sensor from now on if given."""
+        if sensor is not None:
+            self._batch.sensor = sensor
         self._precision = self._batch.nuisance_precision()
         size = len(self._precision) + 11
         self._gram = np.zeros((size, size))
+        self._attenuation = np.zeros((10, 10))
         self._weighing = np.zeros(2)
         self._recent: list[Array] = []
         self._roughness = np.zeros(2)
@@ -104,7 +117,12 @@ class RunningMAP:
         T = wrench_sensitivity(np.hstack([a, omega, alpha])[None], pi)[0]
         motion = self._motion if motion_covariance is None else np.asarray(motion_covariance)
         Sigma = self._persistence(time) * (T @ motion @ T.T) + np.diag(self._noise_sd() ** 2)
-        self._gram += X.T @ np.linalg.solve(Sigma, X)
+        weight = np.linalg.inv(Sigma)
+        self._gram += X.T @ weight @ X
+        if self._measured_motion:
+            root = np.linalg.cholesky(motion + _TINY * np.eye(9))
+            errors = np.tensordot(root.T, regressor_derivatives(omega), axes=1)  # (9, 6, 10)
+            self._attenuation += np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True)
         self._last_time = time
         if self.information.n_samples % _REFRESH == 0:
             self._refresh()
@@ -139,7 +157,7 @@ class RunningMAP:
         """
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
-        R, r, back = eliminate_nuisances(self._gram, self._precision)
+        R, r, back = self._compressed()
         pi, covariance, spread = self._batch.prior.posterior(R, r)
         verdicts = verdicts_from_prior(covariance, spread)
         u = back[:, -1] - back[:, :-1] @ pi
@@ -150,6 +168,15 @@ class RunningMAP:
         return payload_estimate(
             self.method, pi, covariance, verdicts, self.information, source=source, notes=notes
         )
+
+    def _compressed(self) -> tuple[Array, Array, Array]:
+        """As `eliminate_nuisances`, without attenuation by errors of a measured motion."""
+        R, r, back = eliminate_nuisances(self._gram, self._precision)
+        if self._measured_motion:
+            scale = np.linalg.norm(R, axis=0)
+            scale = np.where(scale > 0, scale, 1.0)
+            R = R - np.linalg.pinv(R / scale).T @ (self._attenuation / scale[:, None])
+        return R, r, back
 
     def _weigh(self, A: Array, b: Array) -> None:
         """First idea of the mass, from the forces so far."""
@@ -164,7 +191,7 @@ class RunningMAP:
         mass = self._weighing[0] / self._weighing[1] if self._weighing[1] > 0 else 0.0
         if self._pi is None or not mass > 0:
             return
-        R, r, _ = eliminate_nuisances(self._gram, self._precision)
+        R, r, _ = self._compressed()
         mean = self.shape.homogeneous(float(self._pi[0]))
         prior = self._batch.prior.typical().covariance(float(self._pi[0]))
         spread = prior + np.outer(mean, mean)  # the mass itself is free

@@ -23,6 +23,7 @@ from sysid_core.estimation import (
     RecursiveTotalLeastSquares,
     RunningMAP,
     SensorModel,
+    WhiteMotion,
     summarise_payload,
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
@@ -119,6 +120,9 @@ def solvers(
     The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
     """
     shape, data = thing.shape, experiment.causal
+    running = RunningMAP(
+        shape, sensor=sensor, measured_motion=isinstance(experiment.belief, WhiteMotion)
+    )
 
     def rival(estimator: object) -> Callable[[], Estimate]:
         def solve() -> Estimate:
@@ -139,7 +143,7 @@ def solvers(
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
         "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
-        RUNNING: lambda: RunningMAP(shape, sensor=sensor).fit(data, experiment.covariance),
+        RUNNING: lambda: running.fit(data, experiment.covariance),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }
 

@@ -6,10 +6,17 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation import (
+    OnlinePayload,
+    PayloadSession,
+    RunningMAP,
+    SensorModel,
+    filtered_motion_covariance,
+    replay_payload,
+)
 from sysid_core.excitation import MotionLimits, plan_payload_motion
 from sysid_core.robot import RobotModel, load_shape, pi_from_mass_com_inertia
-from sysid_core.signals import Recording, filter_joints
+from sysid_core.signals import FilteredJointStream, Recording, filter_joints
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
 FRAME = "link_eef"
@@ -48,10 +55,49 @@ def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Reco
     assert estimate.physically_consistent
 
 
+def state_of(filtered: FilteredJointStream, k: int) -> tuple[np.ndarray, ...]:
+    """q, v, a and their standard deviations, as the logger publishes them."""
+    assert filtered.v is not None and filtered.a is not None and filtered.q_sd is not None
+    assert filtered.v_sd is not None and filtered.a_sd is not None
+    sd = np.array([filtered.q_sd[k], filtered.v_sd[k], filtered.a_sd[k]])
+    return filtered.q[k], filtered.v[k], filtered.a[k], sd
+
+
+def test_the_running_estimate_knows_the_motions_covariance_and_the_tare(
+    model: RobotModel, run: Recording
+) -> None:
+    session = new_session(model)
+    filtered = replay_payload(run, session)
+    data, calibration = session.data(), session.calibration
+    assert calibration is not None
+    # The same by hand: filter's covariance at the wrenches' stamps, sensor as tared.
+    rows = np.searchsorted(filtered.stamps_ns, session.motion_stamps_ns())
+    covariance = filtered_motion_covariance(model, FRAME, filtered)[rows]
+    running = RunningMAP(session.online.shape, sensor=SensorModel.tared(calibration))
+    expected = running.fit(data, covariance)
+    np.testing.assert_allclose(session.online.estimate().values, expected.values, rtol=1e-9)
+    for other in (
+        RunningMAP(session.online.shape).fit(data, covariance),
+        RunningMAP(session.online.shape, sensor=SensorModel.tared(calibration)).fit(data),
+    ):
+        assert not np.allclose(other.values, expected.values, rtol=1e-6)
+
+
+def test_a_sensor_that_was_described_stays_so_after_a_tare(
+    model: RobotModel, run: Recording
+) -> None:
+    shape, sensor = load_shape("box 0.2 0.2 0.16"), SensorModel(bias=(0.1, 0.01))
+    told = PayloadSession(model, FRAME, OnlinePayload(shape, sensor=sensor))
+    replay_payload(run, told)
+    tared = new_session(model)
+    replay_payload(run, tared)
+    assert told.online.estimate().covariance[0, 0] > tared.online.estimate().covariance[0, 0]
+
+
 def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recording) -> None:
     expected = new_session(model)
     filtered = replay_payload(run, expected)
-    assert filtered.v is not None and filtered.a is not None and run.wrench is not None
+    assert run.wrench is not None
     live = new_session(model)
     rng = np.random.default_rng(0)
     # Arrival: stamp plus a random delay, some of it far beyond the estimator's patience.
@@ -72,7 +118,7 @@ def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recordin
     for now, kind, k in order:
         if kind == "joints":
             j = next(joints_in_order)
-            live.add_joints(int(filtered.stamps_ns[j]), filtered.q[j], filtered.v[j], filtered.a[j])
+            live.add_joints(int(filtered.stamps_ns[j]), *state_of(filtered, j))
         elif kind == "wrench":
             live.add_wrench(int(run.wrench.stamps_ns[k]), run.wrench.wrench[k])
         else:
