@@ -20,9 +20,9 @@ from sysid_core.robot import Array, Shape
 
 GRAINS = 56.0
 # Chosen on random objects, half of them symmetric (studies.payload_objects.random_objects): the
-# first for small errors, the second for standard deviations that match them. Evidence alone makes
-# too sure of symmetric things, which look homogeneous.
-CONTRASTS = (0.5, 0.7, 1.0, 1.4)
+# first, octaves, for small errors, the second for standard deviations that match them. Evidence
+# alone makes too sure of symmetric things, which look homogeneous.
+CONTRASTS = (0.25, 0.5, 1.0, 2.0)
 COVARIANCE_CONTRAST = 1.0
 _MAX_EXPONENT = 30.0
 
