@@ -67,14 +67,18 @@ def payload(
 
 
 def _show(tables: list[StudyTable]) -> None:
+    from rich.console import Console
     from rich.table import Table
 
     from sysid_core.report import cell_text
 
     for table in tables:
         shown = Table(title=table.title, caption=table.note or None)
-        for i, column in enumerate(table.columns):
-            shown.add_column(column, no_wrap=i == 0)
+        for column in table.columns:
+            shown.add_column(column)
         for row in table.rows:
             shown.add_row(*(cell_text(x) for x in row))
-        console.print(shown)
+        # Into a file or a pipe nothing is folded or cut; a terminal folds the cells.
+        natural = console.measure(shown, options=console.options.update(width=1000)).maximum
+        width = console.width if console.is_terminal else max(console.width, natural)
+        Console(file=console.file, width=width).print(shown)

@@ -83,8 +83,8 @@ class OnlinePayload:
             calibration: Of the sensor, if it has been tared: what may be left of its errors is
                 believed from now on, unless `sensor` was given.
         """
-        told = calibration is not None and not self._sensor_given
-        self._running.reset(SensorModel.tared(calibration) if told else None)
+        told = None if calibration is None else SensorModel.tared(calibration)
+        self._running.reset(None if self._sensor_given else told)
         scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
         self._own_information = PayloadInformation(scale)
         self._last_stamp: float | None = None

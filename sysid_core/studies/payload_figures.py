@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sysid_core.estimation import PayloadInformation, PointMassDiscretization
@@ -102,13 +103,10 @@ def weight_figure(
                     pi = thing.shape.parameters_per_mass @ estimator.masses(information)
                     curve.append(payload_errors(pi, thing.pi, thing.size)[2])
                 curves.append(curve)
-            axis.plot(seconds, np.mean(curves, axis=0), "o-", color=colour, markersize=3)
-            axis.plot([], [], color=colour, label=f"{speed:g} rad/s")
+            mean = np.mean(curves, axis=0)
+            axis.plot(seconds, mean, "o-", color=colour, markersize=3, label=f"{speed:g} rad/s")
         axis.set_title(f"c1 = {scale:g}", fontsize=9)
-        axis.set_xlabel("data [s]")
-        axis.set_ylim(0, None)
-    axes[0].set_ylabel("inertia error [%]")
-    axes[-1].legend(frameon=False, fontsize=7)
+    _compare(figure, axes, "data [s]")
     return figure
 
 
@@ -123,12 +121,10 @@ def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
     for axis, noise in zip(axes, noises, strict=True):
         for colour, method in zip(COLOURS, methods, strict=False):
             values = [float(np.mean(groups[noise, method, s])) for s in speeds]
-            axis.semilogy(speeds, values, "o-", color=colour, label=method, markersize=3)
+            axis.semilogy(speeds, values, _style(method), color=colour, label=method, markersize=3)
         axis.axvline(ISO_SPEED, color="grey", linewidth=0.8)
         axis.set_title(f"{noise} noise", fontsize=9)
-        axis.set_xlabel("mean angular speed [rad/s]")
-    axes[0].set_ylabel("inertia error [%]")
-    axes[0].legend(frameon=False, fontsize=8)
+    _compare(figure, axes, "mean angular speed [rad/s]")
     return figure
 
 
@@ -143,12 +139,34 @@ def time_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
     for axis, speed in zip(axes, speeds, strict=True):
         for colour, method in zip(COLOURS, methods, strict=False):
             values = [float(np.mean(groups[speed, method, s])) for s in seconds]
-            axis.semilogy(seconds, values, "o-", color=colour, label=method, markersize=3)
+            axis.semilogy(seconds, values, _style(method), color=colour, label=method, markersize=3)
         axis.set_title(f"{speed:g} rad/s", fontsize=9)
-        axis.set_xlabel("data [s]")
-    axes[0].set_ylabel("inertia error [%]")
-    axes[0].legend(frameon=False, fontsize=8)
+    _compare(figure, axes, "data [s]")
     return figure
+
+
+def _style(method: str) -> str:
+    """RTLS lies on OLS where motion is exact: it is dashed so that both are seen."""
+    return "o--" if method == "RTLS" else "o-"
+
+
+def _legend(figure: Figure, axis: Axes) -> None:
+    handles, labels = axis.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
+
+
+def _compare(figure: Figure, axes: Sequence[Axes], xlabel: str) -> None:
+    """Inertia errors side by side: one scale, plain numbers, one legend."""
+    low = min(axis.get_ylim()[0] for axis in axes)
+    high = max(axis.get_ylim()[1] for axis in axes)
+    logarithmic = axes[0].get_yscale() == "log"
+    for axis in axes:
+        axis.set_ylim(low if logarithmic else 0.0, high)
+        axis.set_xlabel(xlabel)
+        if logarithmic:
+            axis.yaxis.set_major_formatter("{x:g}")
+    axes[0].set_ylabel("inertia error [%]")
+    _legend(figure, axes[0])
 
 
 def torque_figure(thing: StudyObject, run: ArmRun) -> Figure:
@@ -162,8 +180,8 @@ def torque_figure(thing: StudyObject, run: ArmRun) -> Figure:
         for i, (colour, name) in enumerate(zip(COLOURS, "xyz", strict=False)):
             axis.plot(data.time - data.time[0], run.true_wrench[:, 3 + i], color=colour, label=name)
             axis.plot(data.time - data.time[0], predicted[:, 3 + i], "--", color=colour)
-        axis.set_title(f"{method}: true (solid), predicted (dashed)", fontsize=9)
+        axis.set_title(method.replace("c1=", "c1 = "), fontsize=9)
         axis.set_xlabel("time [s]")
     axes[0].set_ylabel("torque [N m]")
-    axes[0].legend(frameon=False, fontsize=8)
+    _legend(figure, axes[0])
     return figure

@@ -86,13 +86,21 @@ def means(results: Iterable[Result]) -> Means:
 
 
 def table_iii(
-    results: Sequence[Result], title: str, note: str, methods: Sequence[str]
+    results: Sequence[Result],
+    title: str,
+    note: str,
+    methods: Sequence[str],
+    *,
+    beside_paper: bool = True,
 ) -> StudyTable:
-    """Means by method; three speeds in each cell, as the paper prints them."""
+    """Means by method; three speeds in each cell, as the paper prints them.
+
+    `beside_paper`: the case is the paper's, and its numbers stand beside.
+    """
     m = means(results)
 
-    def cell(method: str, key: str, scale: float = 1.0) -> str:
-        return "  ".join(short(scale * m[method, s][key]) for s in TABLE_SPEEDS)
+    def cell(method: str, key: str) -> str:
+        return "  ".join(short(m[method, s][key]) for s in TABLE_SPEEDS)
 
     rows = []
     for method in methods:
@@ -108,22 +116,21 @@ def table_iii(
                 cell(method, "mass"),
                 cell(method, "com"),
                 cell(method, "inertia"),
-                cell(method, "consistent", 100.0),
+                "  ".join(f"{100 * m[method, s]['consistent']:.0f}" for s in TABLE_SPEEDS),
                 cell(method, "nees"),
-                *printed,
+                *(printed if beside_paper else ()),
             )
         )
-    columns = (
+    columns: tuple[str, ...] = (
         "method",
         "mass %",
         "COM %",
         "inertia %",
         "consistent %",
         "(error/sd)²",
-        "paper: mass",
-        "paper: COM",
-        "paper: inertia",
     )
+    if beside_paper:
+        columns += ("paper: mass", "paper: COM", "paper: inertia")
     return StudyTable(title, columns, tuple(rows), note)
 
 
