@@ -1,4 +1,4 @@
-"""The only crossing between ROS messages and the core's types."""
+"""The crossing between ROS messages and the core's types; `serialised` is that of single samples."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import InertiaStamped, Vector3, Wrench, WrenchStamped
+from geometry_msgs.msg import InertiaStamped, Vector3, Wrench
 from numpy.typing import ArrayLike, NDArray
 from robot_sysid.msg import (
     FilteredJointState,
-    FilteredWrench,
     Identifiability,
     InertialEstimate,
     PayloadEstimate,
@@ -27,8 +26,7 @@ from sysid_core.identifiability import Identifiability as StructuralAnswer
 from sysid_core.identifiability import Verdict as StructuralVerdict
 from sysid_core.identifiability import combination_text
 from sysid_core.robot import RobotModel
-from sysid_core.signals import FilteredSample, StreamStatistics
-from sysid_core.signals import FilteredWrench as FilteredWrenchSample
+from sysid_core.signals import StreamStatistics
 
 Array = NDArray[np.float64]
 
@@ -320,43 +318,6 @@ def estimate_from_message(message: InertialEstimate) -> Estimate:
         source="topic",
         notes=tuple(message.notes),
     )
-
-
-def message_from_filtered(
-    sample: FilteredSample, names: Sequence[str], effort_kind: str
-) -> FilteredJointState:
-    """Kalman-filtered joint states."""
-    out = FilteredJointState(
-        name=list(names),
-        position=sample.q.tolist(),
-        velocity=sample.v.tolist(),
-        acceleration=sample.a.tolist(),
-        effort=[] if sample.effort is None else sample.effort.tolist(),
-        position_sd=sample.q_sd.tolist(),
-        velocity_sd=sample.v_sd.tolist(),
-        acceleration_sd=sample.a_sd.tolist(),
-        effort_sd=[] if sample.effort_sd is None else sample.effort_sd.tolist(),
-        effort_kind=effort_kind,
-    )
-    out.header.stamp = stamp_from_ns(sample.stamp_ns)
-    return out
-
-
-def message_from_filtered_wrench(
-    sample: FilteredWrenchSample, measured: WrenchStamped, stamp_ns: int, *, tared: bool
-) -> FilteredWrench:
-    """The wrench as received, filtered, and its bias."""
-    out = FilteredWrench(
-        measured=measured.wrench,
-        wrench=message_from_wrench(sample.measured),
-        wrench_sd=message_from_wrench(sample.measured_sd),
-        bias=message_from_wrench(sample.bias),
-        bias_sd=message_from_wrench(sample.bias_sd),
-        tared=tared,
-    )
-    out.header.stamp = stamp_from_ns(stamp_ns)
-    out.header.frame_id = measured.header.frame_id
-    return out
 
 
 def message_from_statistics(

@@ -10,7 +10,7 @@ from pathlib import Path
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
-from rclpy.serialization import deserialize_message, serialize_message
+from rclpy.serialization import serialize_message
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark, StreamStatistics
 from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
 from sensor_msgs.msg import JointState
@@ -31,6 +31,7 @@ from sysid_core.signals import (
 from sysid_nodes import conversions
 from sysid_nodes.managed_node import DATA, ManagedNode, interface_definitions, run_node
 from sysid_nodes.parameters import parameter
+from sysid_nodes.serialised import SerialisedStreams
 
 JOINTS, WRENCH, MARKS, DESCRIPTION = "joint_states", "wrench", "marks", "robot_description"
 TYPES = {
@@ -76,6 +77,7 @@ class DataLoggerNode(ManagedNode):
         super().__init__("data_logger")
         self.bag: BagWriter | None = None
         self._description = ""
+        self._names: list[str] = []
         self._tare_until_ns = self._last_joints_ns = self._bag_began_ns = 0
 
     def configure(self) -> None:
@@ -92,13 +94,15 @@ class DataLoggerNode(ManagedNode):
             topic: StreamMonitor(max_gap_s=self.config.max_gap_s, stale_s=self.config.stale_s)
             for topic in (JOINTS, WRENCH)
         }
+        self._bytes = SerialisedStreams()
+        self._topics = {topic: self.resolve_topic_name(topic) for topic in TYPES}
         self._wrench_filter = WrenchFilter(max_gap_s=self.config.max_gap_s)
         self._joint_filter: JointFilter | None = None
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
         """Filter this robot's joints."""
-        self._description = model.urdf_xml
+        self._description, self._names = model.urdf_xml, list(model.joint_names)
         self._joint_filter = JointFilter(model.nv, max_gap_s=self.config.max_gap_s)
 
     def activate(self) -> None:
@@ -117,7 +121,7 @@ class DataLoggerNode(ManagedNode):
 
     def _write(self, topic: str, data: bytes, now_ns: int) -> None:
         if self.bag is not None:
-            self.bag.write(self.resolve_topic_name(topic), data, now_ns)
+            self.bag.write(self._topics[topic], data, now_ns)
 
     def _stamp(self, stamp: Time, now_ns: int) -> int:
         return conversions.ns_from_stamp(stamp) or now_ns  # some drivers leave it zero
@@ -125,12 +129,12 @@ class DataLoggerNode(ManagedNode):
     def _on_joints(self, data: bytes) -> None:
         now = self._last_joints_ns = self.now_ns()
         self._write(JOINTS, data, now)
-        if self._joint_filter is None or self.model is None:
+        if self._joint_filter is None:
             return
-        message = deserialize_message(data, JointState)
+        message = self._bytes.joint_state(data)
         stamp = self._stamp(message.header.stamp, now)
         try:
-            q, v, effort = conversions.joint_arrays_from_message(message, self.model.joint_names)
+            q, v, effort = conversions.joint_arrays_from_message(message, self._names)
             sample = self._joint_filter.update(stamp, q, v, effort)
         except SysIdError as err:
             self.monitors[JOINTS].add(stamp, now, valid=False)
@@ -140,15 +144,13 @@ class DataLoggerNode(ManagedNode):
         self.monitors[JOINTS].add(stamp, now, valid=sample.outcome is not SampleOutcome.INVALID)
         if not sample.outcome.refused:
             self._filtered.publish(
-                conversions.message_from_filtered(
-                    sample, self.model.joint_names, self.config.effort_kind
-                )
+                self._bytes.filtered_joints(sample, self._names, self.config.effort_kind)
             )
 
     def _on_wrench(self, data: bytes) -> None:
         now = self.now_ns()
         self._write(WRENCH, data, now)
-        message = deserialize_message(data, WrenchStamped)
+        message = self._bytes.wrench(data)
         stamp = self._stamp(message.header.stamp, now)
         measured = conversions.wrench_from_message(message.wrench)
         taring = now < self._tare_until_ns
@@ -156,9 +158,7 @@ class DataLoggerNode(ManagedNode):
         self.monitors[WRENCH].add(stamp, now, valid=sample.outcome is not SampleOutcome.INVALID)
         if not sample.outcome.refused:
             self._wrench.publish(
-                conversions.message_from_filtered_wrench(
-                    sample, message, stamp, tared=self._wrench_filter.tared
-                )
+                self._bytes.filtered_wrench(sample, message, stamp, tared=self._wrench_filter.tared)
             )
 
     def _on_mark(self, data: bytes) -> None:
@@ -178,7 +178,7 @@ class DataLoggerNode(ManagedNode):
             return response
         if self._last_joints_ns == 0:
             response.message = (
-                f"No message on {self.resolve_topic_name(JOINTS)} yet: is the driver running, and is"
+                f"No message on {self._topics[JOINTS]} yet: is the driver running, and is"
                 " the topic remapped to its name?"
             )
             return response
@@ -187,8 +187,8 @@ class DataLoggerNode(ManagedNode):
                 path,
                 custom_data={
                     "effort_kind": self.config.effort_kind,
-                    "joint_topic": self.resolve_topic_name(JOINTS),
-                    "wrench_topic": self.resolve_topic_name(WRENCH),
+                    "joint_topic": self._topics[JOINTS],
+                    "wrench_topic": self._topics[WRENCH],
                 },
                 definitions=interface_definitions(),
                 chunk_bytes=self.config.chunk_bytes,
@@ -196,7 +196,7 @@ class DataLoggerNode(ManagedNode):
             for topic, type_name in TYPES.items():
                 latched = OfferedQos(durability="transient_local", depth=1)
                 bag.add_topic(
-                    self.resolve_topic_name(topic),
+                    self._topics[topic],
                     type_name,
                     latched if topic == DESCRIPTION else None,
                 )
@@ -265,7 +265,7 @@ class DataLoggerNode(ManagedNode):
         for topic, monitor in self.monitors.items():
             self._statistics.publish(
                 conversions.message_from_statistics(
-                    monitor.statistics(now), self.resolve_topic_name(topic), now
+                    monitor.statistics(now), self._topics[topic], now
                 )
             )
         stale = self.monitors[JOINTS].statistics(now).stale

@@ -3,7 +3,7 @@
 from sysid_core.signals.bag import read_bag
 from sysid_core.signals.bag_recovery import recover_bag
 from sysid_core.signals.bag_storage import StoredBag, StoredMessage, StoredTopic, open_bag
-from sysid_core.signals.bag_types import build_typestore, message_definitions
+from sysid_core.signals.bag_types import build_typestore, message_decoder, message_definitions
 from sysid_core.signals.bag_writer import BagWriter, OfferedQos
 from sysid_core.signals.delay import SignalDelay, signal_delay
 from sysid_core.signals.filtered import FilteredJointStream, FilteredSample
@@ -76,6 +76,7 @@ __all__ = [
     "filter_wrench",
     "in_order",
     "interpolate_at",
+    "message_decoder",
     "message_definitions",
     "open_bag",
     "read_bag",

@@ -12,7 +12,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.bag_storage import StoredBag, StoredTopic, open_bag
-from sysid_core.signals.bag_types import stored_typestore
+from sysid_core.signals.bag_types import message_decoder, stored_typestore
 from sysid_core.signals.recording import (
     Array,
     EffortKind,
@@ -126,7 +126,7 @@ def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> Sto
 
 def _decoder(topic: StoredTopic) -> Callable[[bytes], Any]:
     store = stored_typestore(topic.type, topic.definition, topic.encoding)
-    return lambda data: store.deserialize_cdr(data, topic.type)
+    return message_decoder(store, topic.type)
 
 
 def _effort_kind(

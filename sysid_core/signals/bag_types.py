@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,3 +75,33 @@ def stored_typestore(name: str, definition: str, encoding: str) -> Typestore:
         ) from err
     store.register(types)
     return store
+
+
+def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
+    """A function that makes messages of one type out of their CDR bytes.
+
+    Bytes beyond the message are padding and left alone: `rclpy.serialization` leaves some behind
+    messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
+
+    Raises:
+        SignalError: From that function: the bytes are no such message.
+    """
+    definition = store.get_msgdef(type_name)
+    decoders = {
+        b"\x00\x00": definition.deserialize_cdr_be,
+        b"\x00\x01": definition.deserialize_cdr_le,
+    }
+
+    def decode(data: bytes) -> Any:
+        try:
+            message, end = decoders[data[:2]](data[4:], 0, definition.cls, store)
+            if end > len(data) - 4:
+                raise ValueError("it is cut off")
+            return message
+        except (KeyError, struct.error, ValueError) as err:
+            raise SignalError(
+                f"A message of type '{type_name}' can't be decoded ({err!r}).",
+                remedy="Does its sender use another definition of that type?",
+            ) from err
+
+    return decode

@@ -93,13 +93,13 @@ class NoiseEstimator:
         # Scaled covariances are shared by the signals: one bank of m covariances,
         # whose innovations come from m × n states.
         self._bank = KinematicBank(self._ratio, order)
-        self._states: Array = np.zeros((m, n, order + 1))
+        self._states: Array = np.zeros((order + 1, m, n))
         self._horizon_s = horizon_s
         self._weight = 0.0
-        self._squares: Array = np.zeros((m, n))
-        self._logs: Array = np.zeros(m)
-        self._recent_squares: Array = np.zeros((m, n))
-        self._recent_logs: Array = np.zeros(m)
+        # Sums of squared innovations over their variances, and of the variances' logarithms in
+        # the last column: over the horizon, and over the last few samples.
+        self._sums: Array = np.zeros((m, n + 1))
+        self._recent: Array = np.zeros((m, n + 1))
         self._since_start = 0
 
     @property
@@ -110,35 +110,32 @@ class NoiseEstimator:
     def start(self, z: Array) -> None:
         """Begin (again, after a gap) at the values `z`, shape (n,)."""
         self._states = np.zeros(self._states.shape)
-        self._states[:, :, 0] = z
-        self._recent_squares = np.zeros(self._squares.shape)
-        self._recent_logs = np.zeros(len(self._logs))
+        self._states[0] = z
+        self._recent = np.zeros(self._recent.shape)
         self._since_start = 0
 
     def update(self, dt: float, z: Array) -> None:
         """Take in the values `z`, shape (n,), `dt` seconds after the last."""
         bank = self._bank
         if self._since_start == 0:
-            m, d = bank.x.shape
+            d, m, _ = self._states.shape
             rates = _START_SD / dt ** np.arange(1, d)
             bank.start(np.zeros((m, d)), np.tile([1.0, *rates], (m, 1)))
         bank.predict(dt)
-        self._states = self._states @ bank.F.T
-        column = bank.P[:, :, 0]
-        K = column / (column[:, :1] + 1.0)
-        innovation = z - self._states[:, :, 0]  # (m, n)
-        self._states = self._states + innovation[:, :, None] * K[:, None, :]
-        _, S = bank.observe(0, bank.x[:, 0], 1.0)
+        d, m, n = self._states.shape
+        states = (bank.F @ self._states.reshape(d, m * n)).reshape(d, m, n)
+        K, S = bank.gain(0, m, 1.0)
+        innovation = z - states[0]  # (m, n)
+        states += K[:, :, None] * innovation
+        self._states = states
         self._since_start += 1
         if self._since_start > _BURN_IN:
             keep = 1.0 if self._horizon_s is None else math.exp(-dt / self._horizon_s)
             self._weight = keep * self._weight + 1.0
-            squares, logs = innovation**2 / S[:, None], np.log(S)
-            self._squares = keep * self._squares + squares
-            self._logs = keep * self._logs + logs
-            keep = 1.0 - 1.0 / _RECENT_SAMPLES
-            self._recent_squares = keep * self._recent_squares + squares
-            self._recent_logs = keep * self._recent_logs + logs
+            new = np.empty(self._sums.shape)
+            new[:, :-1], new[:, -1] = innovation**2 / S[:, None], np.log(S)
+            self._sums = keep * self._sums + new
+            self._recent = (1.0 - 1.0 / _RECENT_SAMPLES) * self._recent + new
 
     def levels(self) -> NoiseLevels:
         """The most likely levels so far.
@@ -151,8 +148,9 @@ class NoiseEstimator:
                 f"Noise levels can't be found from {self._since_start + 1} samples.",
                 remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
             )
-        variance = np.maximum(self._squares / self._weight, _FLOOR_SD**2)  # (m, n)
-        cost = np.log(variance) + (self._logs / self._weight)[:, None]
+        means = self._sums / self._weight
+        variance = np.maximum(means[:, :-1], _FLOOR_SD**2)  # (m, n)
+        cost = np.log(variance) + means[:, -1:]
         best = np.argmin(cost, axis=0)
         # A parabola through the best three of the grid, in log-ratio.
         middle = np.minimum(np.maximum(best, 1), len(self._ratio) - 2)
@@ -175,7 +173,7 @@ class NoiseEstimator:
         ratio = noise.density / np.square(noise.measurement_sd)
         return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
 
-    def faster_filter(self, used: NDArray[np.intp], variance: Array) -> NDArray[np.intp]:
+    def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
         """Where the last few samples speak for far more motion than a filter allows.
 
         Args:
@@ -183,16 +181,18 @@ class NoiseEstimator:
             variance: Of their measurements, shape (k,).
 
         Returns:
-            The filter that explains the last samples of a signal best, if it is faster and
-            significantly better than the one in use; else -1.
+            For each such signal the filter that explains its last samples best, which is faster
+            and significantly better than the one in use.
         """
         k = len(used)
-        nats = 0.5 * (self._recent_squares[:, :k] / variance + self._recent_logs[:, None])
-        better = nats[used, np.arange(k)] - nats.min(axis=0) > _SUDDEN
-        if not better.any():
-            return np.full(k, -1)
-        best = nats.argmin(axis=0)
-        return np.where(better & (best > used), best, -1)
+        surprise = self._recent[:, :k] / variance
+        surprise += self._recent[:, -1:]  # twice the negative log-likelihood [nats]
+        excess = surprise[used, np.arange(k)] - np.minimum.reduce(surprise)
+        if np.maximum.reduce(excess) <= 2.0 * _SUDDEN:
+            return {}
+        best = surprise.argmin(axis=0)
+        sudden = np.flatnonzero((excess > 2.0 * _SUDDEN) & (best > used))
+        return {j: int(best[j]) for j in sudden.tolist()}
 
     def filter_state(self, index: int, signal: int, variance: float) -> tuple[Array, Array, float]:
         """State, covariance and density of one filter of the bank on one signal.
@@ -202,7 +202,7 @@ class NoiseEstimator:
             signal: Of the signal.
             variance: Of a measurement of it.
         """
-        x, P = self._states[index, signal], self._bank.P[index] * variance
+        x, P = self._states[:, index, signal], self._bank.P[index] * variance
         return x, P, float(self._ratio[index] * variance)
 
 

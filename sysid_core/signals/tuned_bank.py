@@ -59,9 +59,9 @@ class TunedBank:
         self._disagreement = np.zeros(rates)
         self._disagreement_weight = 0.0
         self._samples = 0
-        # Of the estimator's filters: that tuned like the levels, and that which took over, or -1.
+        # Of the estimator's filters: those tuned like the levels, and those that took over.
         self._nearest: NDArray[np.intp] | None = None
-        self._sudden: NDArray[np.intp] = np.full(len(tuned), -1)
+        self._sudden: dict[int, int] = {}
 
     @property
     def rate_sd(self) -> Array:
@@ -83,7 +83,7 @@ class TunedBank:
             x[: self._rates, 1], sd[: self._rates, 1] = rate, self.rate_sd
         self.bank.start(x, sd)
         self.bank.density = self.noise.density
-        self._sudden = np.full(len(self._tuned), -1)
+        self._sudden = {}
         if self._estimator is not None:
             self._estimator.start(z if rate is None else np.concatenate([z, rate]))
 
@@ -99,13 +99,14 @@ class TunedBank:
         bank.predict(dt)
         bank.observe(0, z, self._variance)
         if rate is not None:
+            squares = np.square(rate - bank.x[: self._rates, 1])
             if self._tunes_rates:
-                self._admit_surprise(dt, rate)
-            predicted = bank.P[: self._rates, 1, 1]
-            innovation, _ = bank.observe(1, rate, self._rate_variance)
+                self._admit_surprise(dt, squares)
             keep = math.exp(-dt / _HORIZON_S)
             self._disagreement_weight = keep * self._disagreement_weight + 1.0
-            self._disagreement = keep * self._disagreement + innovation**2 - predicted
+            excess = squares - bank.P[: self._rates, 1, 1]
+            self._disagreement = keep * self._disagreement + excess
+            bank.observe(1, rate, self._rate_variance)
         if self._estimator is not None:
             self._estimator.update(dt, z if rate is None else np.concatenate([z, rate]))
             self._samples += 1
@@ -115,11 +116,17 @@ class TunedBank:
             if self._nearest is not None:
                 self._follow_sudden_motion(self._estimator, self._nearest)
 
-    def _admit_surprise(self, dt: float, rate: Array) -> None:
-        """Where a measured rate is far from the expected one, the state isn't what was thought."""
+    def _admit_surprise(self, dt: float, surprise: Array) -> None:
+        """Where a measured rate is far from the expected one, the state isn't what was thought.
+
+        Args:
+            dt: Step [s].
+            surprise: Squared differences, shape (rates,).
+        """
         P = self.bank.P
-        surprise = np.square(rate - self.bank.x[: self._rates, 1])
         limit = _SURPRISE**2 * (P[: self._rates, 1, 1] + self._rate_variance)
+        if not (surprise > limit).any():
+            return
         for j in np.flatnonzero(surprise > limit).tolist():
             P[j, 1, 1] += surprise[j]
             P[j, 2, 2] += surprise[j] / (_SURPRISE_SAMPLES * dt) ** 2
@@ -143,13 +150,18 @@ class TunedBank:
         deviations. The faster filter has been following all along: its state is taken too.
         """
         faster = estimator.faster_filter(used, self._variance)
-        faster[~self._tuned] = -1
+        before, self._sudden = self._sudden, {}
+        self.bank.density = self.noise.density
+        if not faster:
+            return
         density = self.noise.density.copy()
-        for j in np.flatnonzero(faster >= 0).tolist():
-            x, P, density[j] = estimator.filter_state(int(faster[j]), j, float(self._variance[j]))
-            if faster[j] > self._sudden[j] + 1:
+        for j, index in faster.items():
+            if not self._tuned[j]:
+                continue
+            x, P, density[j] = estimator.filter_state(index, j, float(self._variance[j]))
+            if index > before.get(j, -1) + 1:
                 self.bank.x[j], self.bank.P[j] = x, P
             else:
-                faster[j] = max(faster[j], self._sudden[j])
-        self._sudden = faster
+                index = max(index, before.get(j, -1))
+            self._sudden[j] = index
         self.bank.density = density

@@ -25,6 +25,7 @@ from sysid_core.signals import (
     Recording,
     build_typestore,
     filter_joints,
+    message_decoder,
     message_definitions,
     open_bag,
     read_bag,
@@ -419,3 +420,19 @@ def test_misuse_of_the_writer_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="a/msg/C"):
         incomplete.add_topic("/b", "a/msg/B")
     incomplete.close()
+
+
+def test_padding_behind_a_message_is_left_alone(tmp_path: Path) -> None:
+    """As `rclpy.serialization` leaves it behind an empty array."""
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add_topic(JOINTS, JOINT_STATE)
+        for k in range(3):
+            writer.write(JOINTS, joint_state(T0 + k * 10**6, np.ones(3)) + b"\x7f" * 4, T0 + k)
+    joints = read_bag(tmp_path / "bag").joints
+    assert len(joints) == 3 and joints.effort is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\x01\x00\x00", joint_state(T0, np.ones(3))[:-20]])
+def test_bytes_that_are_no_message_are_named(data: bytes) -> None:
+    with pytest.raises(SignalError, match=r"JointState.*can't be decoded"):
+        message_decoder(STORE, JOINT_STATE)(data)
