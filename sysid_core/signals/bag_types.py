@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from rosbags.serde import SerdeError
 from rosbags.typesys import Stores, get_types_from_idl, get_types_from_msg, get_typestore
 from rosbags.typesys.store import Typestore
 
@@ -98,7 +99,7 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
             if end > len(data) - 4:
                 raise ValueError("it is cut off")
             return message
-        except (KeyError, struct.error, ValueError) as err:
+        except (KeyError, struct.error, SerdeError, ValueError) as err:
             raise SignalError(
                 f"A message of type '{type_name}' can't be decoded ({err!r}).",
                 remedy="Does its sender use another definition of that type?",
