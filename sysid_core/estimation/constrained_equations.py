@@ -16,6 +16,7 @@ from sysid_core.estimation.constrained_recordings import (
     shifted,
     smoothed,
 )
+from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
 from sysid_core.excitation import motion_box
@@ -38,7 +39,9 @@ from sysid_core.signals import (
     central_difference,
 )
 
+_LAG = 400  # longest correlation of the residuals that is looked for, in samples
 _BLOCK = 4000  # samples whose regressor is held at once
+_STICTION_SHARE = 0.01  # of a filtered equation that may stem from samples at standstill
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,8 +240,10 @@ class ConstrainedEquations:
         if p.dead_band <= 0.0:
             return np.zeros((len(range(*keep.indices(len(v_a)))), v_a.shape[1]), dtype=bool)
         low_pass = ZeroPhaseFilter(p.cutoff_hz)
-        inside = (np.abs(low_pass.apply(v_a, rate)) < p.dead_band).astype(float)
-        return (low_pass.apply(inside, rate) > 0.1)[keep]
+        # Noise hides a short standstill from the raw velocity, the filter from the smooth one.
+        slowest = np.minimum(np.abs(v_a), np.abs(low_pass.apply(v_a, rate)))
+        share = low_pass.apply((slowest < p.dead_band).astype(float), rate)
+        return (np.abs(share) > _STICTION_SHARE)[keep]
 
     def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
         p, rate, chain = self.processing, stretch.rate_hz, self.chain
@@ -325,8 +330,13 @@ def _delay(regression: Regression) -> tuple[float, float]:
         values = np.linalg.lstsq(rows / scale, target, rcond=1e-10)[0] / scale
         residual = regression.tau - regression.Y @ values
         weights = 1.0 / np.maximum(np.mean(residual**2, axis=0), 1e-20)
-    R: Array = np.asarray(np.linalg.qr(rows, mode="r"))
-    return float(values[-1]), float(1.0 / max(abs(R[-1, -1]), 1e-300))
+    # Sandwich H^-1 M H^-1, of which the last entry is wanted: residuals are correlated in time.
+    influence = np.linalg.lstsq(
+        (rows.T @ rows) / np.outer(scale, scale), np.eye(p)[-1], rcond=1e-14
+    )
+    x = influence[0] / scale / scale[-1]
+    M = correlated_information(regression.Y, residual, weights, regression.starts, _LAG)
+    return float(values[-1]), float(np.sqrt(max(x @ M @ x, 0.0)))
 
 
 def drives_from_values(joints: Sequence[str], values: dict[str, float]) -> dict[str, Drive]:

@@ -188,7 +188,7 @@ def test_a_delay_of_the_torques_is_found_and_taken_out(leg, truth, rng):
 
 
 def test_a_tarsus_encoder_may_be_used(leg, truth, rng):
-    run = recording(truth, rng, duration=4.0, passive=("tarsus",))
+    run = recording(truth, rng, passive=("tarsus",))
     estimate = identify_constrained(run, leg, measured=("tarsus",))
     assert estimate["knee.F_c"] == pytest.approx(true_values(truth)["knee.F_c"], rel=0.02)
 

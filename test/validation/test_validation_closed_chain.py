@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, LeastSquares, Verdict, identify_constrained
 from sysid_core.excitation import sine_trajectory
 from sysid_core.robot import (
     ClosedChain,
@@ -83,6 +83,19 @@ def test_forward_integration_follows_mujoco(leg, run):
     assert segments.predicted.shape == (4, 500, 6)
     assert segments.lost == 0
     assert max(segments.l2_error().values()) < 0.02  # [rad] over 2000 samples
+
+
+def test_stiction_at_reversals_doesnt_leak_into_drive_inertias(leg):
+    """A joint that sticks for 10 ms spoils its neighbours in time through the low-pass filter."""
+    wish = sine_trajectory(leg, leg.box, 1.8, duration=4.0)
+    gains = Gains.for_chain(leg, 60.0)
+    run = track(ClosedChainPlant(leg), ComputedTorque(leg, wish, gains, feedforward=False))
+    estimate = identify_constrained(recording_of(run), leg, estimator=LeastSquares("none"))
+    for joint in ("hip_roll", "hip_yaw", "hip_pitch", "knee"):
+        drive = leg.drive(joint)
+        for symbol in ("F_c", "F_v", "I_a"):
+            true = getattr(drive, symbol)
+            assert estimate[f"{joint}.{symbol}"] == pytest.approx(true, rel=1e-3)
 
 
 def test_wrong_friction_shows_in_forward_integration(leg, run):
