@@ -71,7 +71,7 @@ def wrench_sensitivity(x: Array, pi: Array) -> Array:
     T = np.zeros((len(x), 6, 9))
     T[:, :3, :3] = m * np.eye(3)
     # omega x (omega x h): derivative -[omega x h]x - [omega]x [h]x
-    T[:, :3, 3:6] = -skew(np.cross(omega, h)) - W @ H
+    T[:, :3, 3:6] = -skew(W @ h) - W @ H
     T[:, :3, 6:] = -H
     T[:, 3:, :3] = H
     T[:, 3:, 3:6] = W @ inertia - skew(omega @ inertia)

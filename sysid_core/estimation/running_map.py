@@ -29,7 +29,7 @@ from sysid_core.estimation.payload_map import (
     told_misfit,
 )
 from sysid_core.estimation.payload_result import payload_estimate, verdicts_from_prior
-from sysid_core.robot import Array, Shape, wrench_regressor
+from sysid_core.robot import Array, Shape, skew, wrench_regressor
 
 # Errors of causally filtered motion: (a, omega, alpha), and for how long they persist.
 MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
@@ -111,10 +111,10 @@ class RunningMAP:
         if self._pi is None:
             self._weigh(A, b)
         pi = self._pi if self._pi is not None else self.shape.homogeneous(1e-3)
-        turning = wrench_regressor(np.cross(omega, g), np.zeros(3), np.zeros(3)) @ pi
-        U = self._batch.nuisance_columns((A @ pi)[None], turning[None])[0]
-        X = np.hstack([U, A, b[:, None]])
         T = wrench_sensitivity(np.hstack([a, omega, alpha])[None], pi)[0]
+        rate = T[:, :3] @ skew(omega) @ g  # of the wrench, by gravity's turning
+        U = self._batch.nuisance_columns((A @ pi)[None], rate[None])[0]
+        X = np.hstack([U, A, b[:, None]])
         motion = self._motion if motion_covariance is None else np.asarray(motion_covariance)
         Sigma = self._persistence(time) * (T @ motion @ T.T) + np.diag(self._noise_sd() ** 2)
         weight = np.linalg.inv(Sigma)
