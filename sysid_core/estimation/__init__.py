@@ -2,6 +2,7 @@
 
 from sysid_core.estimation.arm_regression import ArmEquations, Processing, arm_structural_rows
 from sysid_core.estimation.carried_load import payload_torque_regressor, torque_streams
+from sysid_core.estimation.consistent_fit import Consistency, Prior, consistent_fit
 from sysid_core.estimation.constrained import (
     chain_with_parameters,
     identified_chain,
@@ -34,9 +35,14 @@ from sysid_core.estimation.identification import (
 from sysid_core.estimation.identification_file import load_identification, save_identification
 from sysid_core.estimation.information import Information
 from sysid_core.estimation.joint_spline import JointSplines, SplineBasis
+from sysid_core.estimation.known_load import (
+    KnownLoad,
+    LoadedIdentification,
+    identify_with_load,
+    with_gains,
+)
 from sysid_core.estimation.least_squares import LeastSquares, RobustLoss, Weighting
 from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
-from sysid_core.estimation.loaded_gains import drive_gains_from_load
 from sysid_core.estimation.motion_belief import (
     ExactMotion,
     MotionBelief,
@@ -68,7 +74,7 @@ from sysid_core.estimation.payload_session import (
 )
 from sysid_core.estimation.payload_smoothing import smoothed_payload_data
 from sysid_core.estimation.physical import PhysicalLeastSquares
-from sysid_core.estimation.physical_arm import PhysicalArm, Prior
+from sysid_core.estimation.physical_arm import PhysicalArm
 from sysid_core.estimation.point_mass import PointMassDiscretization
 from sysid_core.estimation.regression import (
     Compressed,
@@ -102,6 +108,7 @@ __all__ = [
     "BlockScores",
     "Choice",
     "Compressed",
+    "Consistency",
     "ConstrainedEquations",
     "ConstrainedProcessing",
     "ConstrainedStretch",
@@ -116,8 +123,10 @@ __all__ = [
     "Identification",
     "Information",
     "JointSplines",
+    "KnownLoad",
     "LeastSquares",
     "LoadedArm",
+    "LoadedIdentification",
     "LockedTorque",
     "MotionBelief",
     "OnlinePayload",
@@ -157,8 +166,8 @@ __all__ = [
     "choose_terms",
     "compress",
     "condition_number",
+    "consistent_fit",
     "correlated_information",
-    "drive_gains_from_load",
     "drive_gains_from_targets",
     "dynamism",
     "excited_rank",
@@ -172,6 +181,7 @@ __all__ = [
     "identify_constrained_equations",
     "identify_equations",
     "identify_sequentially",
+    "identify_with_load",
     "inertial_scale",
     "load_identification",
     "motion_segments",
@@ -192,5 +202,6 @@ __all__ = [
     "torque_delay",
     "torque_streams",
     "white_noise_sd",
+    "with_gains",
     "wrench_sensitivity",
 ]

@@ -12,9 +12,9 @@ from sysid_core.robot import Array
 
 
 def bounded_fit(
-    regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, prior_weight: float
+    regression: Regression, free: NDArray[np.bool_], R: Array, r: Array, rho: Array
 ) -> Array:
-    r"""`min ||R pi - r||^2 + rho ||(pi - pi_0)/s||^2` with `pi >= 0` where physics asks for it.
+    r"""`min ||R pi - r||^2 + ||sqrt(rho) (pi - pi_0)/s||^2` with `pi >= 0` where physics asks for it.
 
     Friction and drives alone need no matrix inequality; this is exact and takes milliseconds.
 
@@ -23,7 +23,7 @@ def bounded_fit(
         free: Parameters that are estimated, shape (p,); the others keep their prior.
         R: Triangular factor of the free columns.
         r: Its right side.
-        prior_weight: rho.
+        rho: Of the free parameters' priors.
 
     Returns:
         All parameters, shape (p,).
@@ -32,7 +32,7 @@ def bounded_fit(
         SolverError: No optimum was found.
     """
     s, start = regression.prior_sd[free], regression.prior[free]
-    rows = np.vstack([R * s, np.sqrt(prior_weight) * np.eye(len(s))])
+    rows = np.vstack([R * s, np.diag(np.sqrt(rho))])
     target = np.concatenate([r - R @ start, np.zeros(len(s))])
     lower = np.where(regression.non_negative[free], -start / s, -np.inf)
     solution = lsq_linear(rows, target, (lower, np.inf), method="bvls", tol=1e-14)

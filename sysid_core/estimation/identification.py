@@ -160,21 +160,29 @@ def identify_equations(
         estimate = estimator.fit(regression)
         parameters = full_parameters(regression, estimate, estimator.fixed)
         pi = parameters[: regression.n_inertial]
-    model = equations.model
-    share = equations.moving_share()
-    notes = list(estimate.notes)
-    if share < 1.0:
-        notes.append(
-            f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
-            " the fit."
-        )
-    estimate = replace(
+    return Identification(
+        equations.model,
+        equations.friction,
+        equations.processing,
+        signed(estimate, [equations]),
+        parameters,
+        regression.names,
+    )
+
+
+def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
+    """The estimate with robot, data and standstill noted."""
+    stretches = [stretch for part in parts for stretch in part.stretches]
+    share = replace(parts[0], stretches=tuple(stretches)).moving_share()
+    still = (
+        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
+        " the fit.",
+    )
+    model = parts[0].model
+    return replace(
         estimate,
         robot=model.name,
         urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(s.source for s in equations.stretches)),
-        notes=tuple(notes),
-    )
-    return Identification(
-        model, equations.friction, equations.processing, estimate, parameters, regression.names
+        source=", ".join(dict.fromkeys(s.source for s in stretches)),
+        notes=(*estimate.notes, *(still if share < 1.0 else ())),
     )

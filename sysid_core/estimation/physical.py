@@ -56,9 +56,10 @@ class PhysicalLeastSquares:
             SolverError: No optimum was certified.
         """
         pi = least_squares_solution(information)
+        notes: tuple[str, ...] = ()
         if not self._is_allowed(pi):
             R = np.vstack([information.force[:, :10], information.torque[:, :10]])
-            pi = self._nearest_allowed(R, pi)
+            pi, notes = self._nearest_allowed(R, pi)
         return payload_estimate(
             self.method,
             pi,
@@ -66,6 +67,7 @@ class PhysicalLeastSquares:
             verdicts_from_rank(information),
             information,
             source=source,
+            notes=notes,
         )
 
     def _is_allowed(self, pi: Array) -> bool:
@@ -76,8 +78,8 @@ class PhysicalLeastSquares:
             return False
         return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
 
-    def _nearest_allowed(self, R: Array, free: Array) -> Array:
-        """Minimise `|R (pi - free)|` under the constraints; R of shape (p, 10)."""
+    def _nearest_allowed(self, R: Array, free: Array) -> tuple[Array, tuple[str, ...]]:
+        """Minimise `|R (pi - free)|` under the constraints, R of shape (p, 10); with notes."""
         mass = max(abs(float(free[0])), 1e-3)
         scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
         y = cp.Variable(10)
@@ -90,8 +92,8 @@ class PhysicalLeastSquares:
         weights = np.asarray(np.linalg.qr(R * scale, mode="r"))
         weights = weights / max(float(np.linalg.norm(weights)), 1e-12)
         objective = cp.sum_squares(weights @ (y - free / scale))
-        solve_convex(cp.Problem(cp.Minimize(objective), constraints), "the payload")
-        return scale * np.asarray(y.value)
+        notes = solve_convex(cp.Problem(cp.Minimize(objective), constraints), "the payload")
+        return scale * np.asarray(y.value), notes
 
 
 def bounding_ellipsoid(shape: Shape) -> Array:

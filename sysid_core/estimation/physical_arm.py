@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import Enum
+from dataclasses import replace
 
-import cvxpy as cp
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.errors import EstimationError, SolverError
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.bounded import bounded_fit
+from sysid_core.estimation.consistent_fit import Consistency, Prior, consistent_fit
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.information import Information
@@ -20,7 +20,6 @@ from sysid_core.estimation.least_squares import (
     robust_weights,
     variance_floor,
 )
-from sysid_core.estimation.lmi import pseudo_inertia_expression, solve_convex
 from sysid_core.estimation.regression import (
     RANK_TOLERANCE,
     Compressed,
@@ -30,14 +29,7 @@ from sysid_core.estimation.regression import (
     excited_rank,
     solve_compressed,
 )
-from sysid_core.robot import Array, is_physically_consistent, pseudo_inertia_from_pi
-
-
-class Prior(str, Enum):
-    """How the distance to the prior is measured."""
-
-    QUADRATIC = "quadratic"  # squared, in natural scales
-    ENTROPIC = "entropic"  # Bregman divergence of the log-determinant, per body
+from sysid_core.robot import Array, is_physically_consistent
 
 
 class PhysicalArm:
@@ -53,6 +45,7 @@ class PhysicalArm:
         prior: Distance to the URDF's values.
         prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
             deviations; it is weak against thousands of samples.
+        prior_weights: Link, joint or symbol to a rho of its own.
         weighting: Of the residuals.
         loss: For robust weighting.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
@@ -67,6 +60,7 @@ class PhysicalArm:
         prior: Prior | str = Prior.QUADRATIC,
         *,
         prior_weight: float = 1.0,
+        prior_weights: Mapping[str, float] | None = None,
         weighting: Weighting | str = Weighting.JOINT,
         loss: RobustLoss | str = RobustLoss.TUKEY,
         fixed: Sequence[str] = (),
@@ -77,14 +71,13 @@ class PhysicalArm:
     ) -> None:
         self.prior = Prior(prior)
         self.prior_weight = float(prior_weight)
+        self.prior_weights = dict(prior_weights or {})
         self.weighting = Weighting(weighting)
         self.loss = RobustLoss(loss)
         self.fixed = tuple(fixed)
-        self.mass_bounds = dict(mass_bounds or {})
-        self.com_boxes = {k: (tuple(a), tuple(b)) for k, (a, b) in (com_boxes or {}).items()}
-        self.margin = float(margin)
+        self.consistency = Consistency(margin, dict(mass_bounds or {}), dict(com_boxes or {}))
         self.max_lag = max_lag
-        if not self.prior_weight > 0.0:
+        if not all(rho > 0.0 for rho in (self.prior_weight, *self.prior_weights.values())):
             raise EstimationError(
                 "The prior needs a positive weight: without one, what the data leave open is"
                 " arbitrary, and links of 150 kg fit as well as any."
@@ -104,7 +97,8 @@ class PhysicalArm:
         Raises:
             SolverError: No optimum was found.
         """
-        unknown = (set(self.mass_bounds) | set(self.com_boxes)) - set(regression.bodies)
+        limited = {*self.consistency.mass_bounds, *self.consistency.com_boxes}
+        unknown = limited - set(regression.bodies)
         if unknown:
             raise EstimationError(
                 f"Bounds were given for unknown bodies {sorted(unknown)}.",
@@ -112,7 +106,8 @@ class PhysicalArm:
             )
         free = regression.free_columns(self.fixed)
         s = regression.prior_sd
-        prior_rows = np.sqrt(self.prior_weight) / s[free]
+        rho = self._rho(regression)
+        prior_rows = np.sqrt(rho[free]) / s[free]
         tau = regression.tau - regression.Y[:, :, ~free] @ regression.prior[~free]
         Y = regression.Y[:, :, free]
         start = regression.prior[free]
@@ -140,7 +135,10 @@ class PhysicalArm:
                 R, r = data.weighted(weights)
             if np.all(np.abs(pi - previous) <= 1e-3 * s[free]):
                 break
-        full = self._solve(regression, free, R, r)
+        if np.any(free[: regression.n_inertial]):
+            full, notes = consistent_fit(regression, free, R, r, rho, self.prior, self.consistency)
+        else:
+            full, notes = bounded_fit(regression, free, R, r, rho[free]), ()
         pi = full[free]
         residual = tau - Y @ pi
         w = weights if weights.ndim == 1 else np.mean(weights, axis=0)
@@ -151,63 +149,15 @@ class PhysicalArm:
         )
         covariance = np.zeros((len(free), len(free)))
         covariance[np.ix_(free, free)] = information.covariance
-        return self._estimate(regression, free, full, covariance, residual, data, R, M)
+        estimate = self._estimate(regression, free, full, covariance, residual, data, R, M)
+        return replace(estimate, notes=(*notes, *estimate.notes))
 
-    def _solve(self, regression: Regression, free: NDArray[np.bool_], R: Array, r: Array) -> Array:
-        """All parameters, in units of their natural scale for the solver's sake."""
-        if not np.any(free[: regression.n_inertial]):
-            return bounded_fit(regression, free, R, r, self.prior_weight)
-        s, start = regression.prior_sd, regression.prior
-        z = cp.Variable(int(np.sum(free)))
-        spread = np.zeros((len(free), int(np.sum(free))))
-        spread[np.flatnonzero(free), np.arange(spread.shape[1])] = s[free]
-        pi = start + spread @ z
-        factor, rest = R * s[free], r - R @ start[free]
-        rho = np.sqrt(self.prior_weight)
-        quadratic = np.ones(int(np.sum(free)))
-        objective = []
-        constraints = []
-        inertial_free = free[: regression.n_inertial].reshape(-1, 10)
-        for i, body in enumerate(regression.bodies):
-            if not np.any(inertial_free[i]):
-                continue
-            block = slice(10 * i, 10 * i + 10)
-            length = float(np.sqrt(s[10 * i + 4] / s[10 * i]))
-            mass = float(s[10 * i])
-            P = pseudo_inertia_expression(pi[block] / mass, length)
-            constraints.append(P - self.margin * np.eye(4) >> 0)
-            if self.prior is Prior.ENTROPIC:
-                d = np.array([1.0 / length] * 3 + [1.0])
-                P_0 = _definite(pseudo_inertia_from_pi(start[block]) * np.outer(d, d) / mass)
-                objective.append(
-                    self.prior_weight * (cp.trace(np.linalg.inv(P_0) @ P) - cp.log_det(P))
-                )
-                quadratic[: int(np.sum(free[: 10 * i + 10]))][-int(np.sum(inertial_free[i])) :] = (
-                    0.0
-                )
-            if body in self.mass_bounds:
-                least, most = self.mass_bounds[body]
-                constraints += [pi[10 * i] >= least, pi[10 * i] <= most]
-            if body in self.com_boxes:
-                least_c, most_c = (np.array(corner) for corner in self.com_boxes[body])
-                h = pi[10 * i + 1 : 10 * i + 4]
-                constraints += [h >= pi[10 * i] * least_c, h <= pi[10 * i] * most_c]
-        bounded = np.flatnonzero(free & regression.non_negative)
-        if len(bounded):
-            constraints.append(pi[bounded] >= 0.0)
-        kept = quadratic > 0.0
-        stacked = np.vstack([factor, rho * np.diag(quadratic)[kept]])
-        target = np.concatenate([rest, np.zeros(int(np.sum(kept)))])
-        Q, R_all = np.linalg.qr(stacked)
-        objective.append(cp.sum_squares(R_all @ z - Q.T @ target))
-        # Objectives of about one suit the solver's tolerances, however many samples there are.
-        total = cp.sum(objective) / np.sqrt(max(float(np.sum(target**2)), 1.0))
-        solve_convex(cp.Problem(cp.Minimize(total), constraints), "the arm's parameters")
-        if z.value is None or not np.all(np.isfinite(z.value)):
-            raise SolverError("The solver returned no parameters.")
-        values = start + spread @ z.value
-        values[bounded] = np.maximum(values[bounded], 0.0)  # the solver's tolerance
-        return values
+    def _rho(self, regression: Regression) -> Array:
+        """Weight of every parameter's prior, shape (p,)."""
+        rho = np.full(len(regression.names), self.prior_weight)
+        for name, weight in self.prior_weights.items():
+            rho[~regression.free_columns((name,))] = weight
+        return rho
 
     def _estimate(
         self,
@@ -255,12 +205,6 @@ class PhysicalArm:
             n_samples=regression.n_samples,
             notes=seen.sentences(base.base_names),
         )
-
-
-def _definite(P: Array, least: float = 1e-4) -> Array:
-    """The same matrix with its eigenvalues lifted to a part of the largest: a usable prior."""
-    lam, U = np.linalg.eigh(P)
-    return np.asarray((U * np.maximum(lam, least * max(float(lam[-1]), 1e-12))) @ U.T)
 
 
 def _verdicts(
