@@ -79,6 +79,8 @@ def density_figure(names: Sequence[str] | None = None) -> tuple[Figure, StudyTab
     for axis in axes:
         axis.set_xlabel("point masses")
         axis.set_xscale("log")
+        axis.xaxis.set_major_formatter("{x:g}")
+        axis.set_ylim(0, None)
     return figure, table
 
 

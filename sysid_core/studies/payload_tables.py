@@ -11,6 +11,7 @@ import numpy as np
 from sysid_core.studies.payload_runs import BASELINE, BEST, SPEEDS, Result
 
 TABLE_SPEEDS = SPEEDS[:3]
+_GAP = 2 * "\N{NO-BREAK SPACE}"  # between speeds: three numbers stay on one line
 
 # Nadeau, Giamou and Kelly 2022, table III: mass, COM, inertia in percent at 1, 1.5, 2 rad/s.
 # 500 stands for "> 500".
@@ -100,13 +101,13 @@ def table_iii(
     m = means(results)
 
     def cell(method: str, key: str) -> str:
-        return "  ".join(short(m[method, s][key]) for s in TABLE_SPEEDS)
+        return _GAP.join(short(m[method, s][key]) for s in TABLE_SPEEDS)
 
     rows = []
     for method in methods:
         paper = PAPER_TABLE_III.get(method)
         printed = (
-            [" ".join("> 500" if x == 500.0 else f"{x:g}" for x in row) for row in paper]
+            [_GAP.join(">500" if x == 500.0 else f"{x:g}" for x in row) for row in paper]
             if paper
             else ["–"] * 3
         )
@@ -116,7 +117,7 @@ def table_iii(
                 cell(method, "mass"),
                 cell(method, "com"),
                 cell(method, "inertia"),
-                "  ".join(f"{100 * m[method, s]['consistent']:.0f}" for s in TABLE_SPEEDS),
+                _GAP.join(f"{100 * m[method, s]['consistent']:.0f}" for s in TABLE_SPEEDS),
                 cell(method, "nees"),
                 *(printed if beside_paper else ()),
             )
@@ -188,7 +189,10 @@ def _speed_names() -> tuple[str, ...]:
 
 def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
     """All goals, with what came out."""
-    note = f"{seeds} seed(s) per object; the goals are set for four (`--full`)."
+    note = (
+        "At 1 / 1.5 / 2 rad/s; where two methods are compared: mass / COM / inertia at each speed."
+        f" {seeds} seed(s) per object; the goals are set for four (--full)."
+    )
     rows = tuple(
         (
             goal.name,
