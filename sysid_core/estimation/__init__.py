@@ -9,7 +9,7 @@ from sysid_core.estimation.constrained import (
     identify_constrained,
     identify_constrained_equations,
 )
-from sysid_core.estimation.constrained_equations import ConstrainedEquations, structural_rows
+from sysid_core.estimation.constrained_equations import ConstrainedEquations
 from sysid_core.estimation.constrained_recordings import ConstrainedProcessing, ConstrainedStretch
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.cross_validation import (
@@ -196,7 +196,6 @@ __all__ = [
     "smoothed_payload_data",
     "solve_compressed",
     "solve_convex",
-    "structural_rows",
     "summarise_payload",
     "term_benefits",
     "torque_delay",

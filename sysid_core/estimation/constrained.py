@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.constrained_equations import (
@@ -23,6 +23,8 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.identification import Estimator
 from sysid_core.estimation.least_squares import Weighting
 from sysid_core.estimation.physical_arm import PhysicalArm
+from sysid_core.estimation.regression import Regression
+from sysid_core.excitation import EXCITED, ShownDirections, shown_directions
 from sysid_core.robot import (
     DRIVE_NAMES,
     ClosedChain,
@@ -79,7 +81,9 @@ def identify_constrained_equations(
     """As `identify_constrained`, with the motions at hand (to compare estimators)."""
     chain = equations.chain
     estimator = estimator or PhysicalArm(weighting=Weighting.ROBUST)
-    estimate = estimator.fit(equations.regression(inertials=inertials))
+    regression = equations.regression(inertials=inertials)
+    estimate = estimator.fit(regression)
+    shown = _shown(regression, regression.free_columns(estimator.fixed))
     consistent = dict(estimate.consistent)
     if not inertials:
         fixed = is_physically_consistent(chain.model.pi)
@@ -90,11 +94,20 @@ def identify_constrained_equations(
         estimate,
         method=f"constrained-{estimate.method}",
         consistent=consistent,
+        rank=shown.rank,
+        rank_tolerance=EXCITED,
+        condition_number=shown.condition_number,
         robot=chain.name,
         urdf_hash=chain.model.urdf_hash,
         source=equations.source,
-        notes=(*estimate.notes, *_notes(equations, inertials)),
+        notes=(*shown.unexcited(), *estimate.notes, *_notes(equations, inertials)),
     )
+
+
+def _shown(regression: Regression, free: NDArray[np.bool_]) -> ShownDirections:
+    """What the data show of the free parameters, against vigorous motion."""
+    rows = regression.Y.reshape(-1, regression.Y.shape[2])[:, free]
+    return shown_directions(regression.base_of(free), rows, regression.structure[:, free])
 
 
 def identified_chain(chain: ClosedChain, estimate: Estimate) -> ClosedChain:

@@ -19,19 +19,18 @@ from sysid_core.estimation.constrained_recordings import (
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
-from sysid_core.excitation import motion_box
+from sysid_core.excitation import structural_rows
 from sysid_core.robot import (
     DRIVE_NAMES,
     Array,
     ClosedChain,
     ConstrainedMotion,
     Drive,
-    constrained_motion,
     constrained_parameter_names,
     constrained_parameter_units,
     constrained_torques,
     projected_drive_regressor,
-    projected_inertial_regressor,
+    projected_regressor,
 )
 from sysid_core.signals import (
     Recording,
@@ -276,39 +275,11 @@ class ConstrainedEquations:
         return np.concatenate(out)
 
 
-def structural_rows(
-    chain: ClosedChain,
-    drives: tuple[str, ...],
-    *,
-    inertials: bool = True,
-    seed: int = 7,
-    n_samples: int = 120,
-) -> Array:
-    """Triangular factor of the projected regressor at random consistent states, shape (p, p).
-
-    Args:
-        chain: The mechanism.
-        drives: Joints with friction and drive columns.
-        inertials: Whether the inertial columns are there.
-        seed: Of the states.
-        n_samples: How many.
-    """
-    rng = np.random.default_rng(seed)
-    box = motion_box(chain, rng)
-    q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
-    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
-    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
-    W = _columns(chain, motion, drives, inertials)
-    return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))
-
-
 def _columns(
     chain: ClosedChain, motion: ConstrainedMotion, drives: tuple[str, ...], inertials: bool
 ) -> Array:
-    friction = projected_drive_regressor(chain, motion, drives)
-    if not inertials:
-        return friction
-    return np.concatenate([projected_inertial_regressor(chain, motion), friction], axis=2)
+    regressor = projected_regressor if inertials else projected_drive_regressor
+    return regressor(chain, motion, drives)
 
 
 def _without_drives(chain: ClosedChain, drives: tuple[str, ...], inertials: bool) -> ClosedChain:

@@ -21,6 +21,12 @@ from sysid_core.excitation.loop_excitation import (
     sine_trajectory,
 )
 from sysid_core.excitation.loop_motion import of_all_joints, plan_loop_motion
+from sysid_core.excitation.loop_structure import (
+    EXCITED,
+    ShownDirections,
+    shown_directions,
+    structural_rows,
+)
 from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.excitation.motion_check import (
     MotionCheck,
@@ -62,6 +68,7 @@ from sysid_core.excitation.transfer import (
 )
 
 __all__ = [
+    "EXCITED",
     "ArmPlan",
     "AssemblyMap",
     "Command",
@@ -87,6 +94,7 @@ __all__ = [
     "RobotGeometry",
     "Segment",
     "SequentialPlan",
+    "ShownDirections",
     "Trajectory",
     "Violation",
     "assembly_map",
@@ -111,7 +119,9 @@ __all__ = [
     "plan_sines",
     "plan_transfer",
     "reach_alone",
+    "shown_directions",
     "sine_trajectory",
     "straight_move",
+    "structural_rows",
     "wrist_columns",
 ]

@@ -11,13 +11,16 @@ import scipy.linalg
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.loop_box import motion_box, reach_alone
+from sysid_core.excitation.loop_structure import shown_directions, structural_rows
 from sysid_core.excitation.trajectory import Segment, Trajectory
+from sysid_core.identifiability import sampled_base_parameters
 from sysid_core.robot import (
     Array,
     ClosedChain,
     MotionBox,
     assemble,
     constrained_motion,
+    constrained_parameter_names,
     constrained_torques,
     projected_drive_regressor,
     projected_regressor,
@@ -79,6 +82,7 @@ def plan_loop_excitation(
     """
     config = config or LoopExcitation()
     box = motion_box(chain, rng)
+    measure = _measure(dataclasses.replace(chain, box=box), config)
     above = np.empty((0, 0))
     trajectories = []
     for i in range(n_trajectories):
@@ -87,7 +91,7 @@ def plan_loop_excitation(
             if progress is not None:
                 progress((done + share) / n_trajectories)
 
-        coefficients, above, condition = _search(chain, box, rng, config, above, report)
+        coefficients, above, condition = _search(chain, box, rng, config, measure, above, report)
         trajectories.append(_trajectory(chain, box, coefficients, config, condition))
     return tuple(trajectories)
 
@@ -152,6 +156,7 @@ def _search(
     box: MotionBox,
     rng: np.random.Generator,
     config: LoopExcitation,
+    measure: Callable[[Array], float],
     above: Array,
     report: Progress,
 ) -> tuple[Array, Array, float]:
@@ -168,7 +173,7 @@ def _search(
                 continue
             stacked = W if not above.size else np.vstack([above, W])
             R = scipy.linalg.qr(stacked, mode="r", check_finite=False)[0][: stacked.shape[1]]
-            condition = _condition(R)
+            condition = measure(R)
             if best is None or condition < best[0]:
                 best = (condition, candidate, R)
     if best is None:
@@ -200,12 +205,25 @@ def _observations(
     return [block if ok else None for block, ok in zip(W, safe, strict=True)]
 
 
+def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], float]:
+    """What is minimised: a condition number of the observation matrix's triangular factor.
+
+    With inertial parameters that of the base parameters against vigorous motion: the mechanism
+    itself makes some of them hard to tell apart, which no motion changes.
+    """
+    if not config.inertials:
+        return _condition
+    structure = structural_rows(chain, chain.actuated)
+    names = constrained_parameter_names(chain, chain.actuated)
+    base = sampled_base_parameters(structure, names)
+    return lambda R: shown_directions(base, R, structure).condition_number
+
+
 def _condition(R: Array) -> float:
-    """Condition number of the column-scaled matrix over the rank that it has."""
+    """Condition number of the column-scaled matrix."""
     scale = np.linalg.norm(R, axis=0)
     s = np.linalg.svd(R / np.where(scale > 0.0, scale, 1.0), compute_uv=False)
-    kept = s[s > 1e-9 * s[0]]
-    return float(kept[0] / kept[-1]) * 10.0 ** float(len(s) - len(kept))
+    return float(s[0] / max(s[-1], 1e-300))
 
 
 def _series(coefficients: Array, omega: float, t: Array) -> tuple[Array, Array, Array]:
@@ -253,7 +271,10 @@ def _trajectory(
         q_a,
         v_a,
         a_a,
-        (f"Condition number of the observation matrix so far: {condition:.4g}.",),
+        (
+            f"Condition number of the observation matrix so far: {condition:.4g}"
+            f"{', against vigorous motion' if config.inertials else ''}.",
+        ),
     )
 
 

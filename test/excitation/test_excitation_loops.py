@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -10,20 +11,26 @@ import pytest
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import (
     LoopExcitation,
+    ShownDirections,
     assembly_map,
     coupled_drives,
     motion_box,
     plan_loop_excitation,
+    shown_directions,
     sine_trajectory,
+    structural_rows,
 )
-from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability import sampled_base_parameters
 from sysid_core.robot import (
     ClosedChain,
+    ConstrainedMotion,
     constrained_motion,
+    constrained_parameter_names,
     constrained_torques,
     load_closed_chain,
     loop_residual,
     projected_drive_regressor,
+    projected_regressor,
 )
 
 SMALL = LoopExcitation(duration=5.0, generations=3, population=8, rate_hz=200.0)
@@ -84,12 +91,42 @@ def test_planned_motions_are_smooth_safe_and_well_conditioned(leg, rng):
     assert condition(leg, planned) < 10.0
 
 
-def test_inertial_parameters_can_be_excited_too(leg, rng):
-    config = dataclasses.replace(SMALL, inertials=True, generations=1, population=3)
-    (t,) = plan_loop_excitation(leg, rng, 1, config)
-    motion = constrained_motion(leg, t.q[::5], t.v[::5], t.a[::5])
-    W = projected_drive_regressor(leg, motion, leg.actuated)
-    assert numerical_rank(W.reshape(-1, W.shape[2])).rank == 24
+def shown(chain: ClosedChain, *motions: ConstrainedMotion) -> ShownDirections:
+    names = constrained_parameter_names(chain, chain.actuated)
+    structure = structural_rows(chain, chain.actuated)
+    rows = [projected_regressor(chain, motion).reshape(-1, len(names)) for motion in motions]
+    return shown_directions(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+
+
+def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng):
+    config = dataclasses.replace(
+        SMALL, duration=15.0, inertials=True, generations=3, harmonics=8, rate_hz=50.0
+    )
+    planned = plan_loop_excitation(leg, rng, 2, config)
+    found = shown(leg, *(constrained_motion(leg, t.q, t.v, t.a) for t in planned))
+    assert found.rank == len(found.names) == 120
+    assert found.condition_number < 60.0
+    assert not found.unexcited()
+
+
+def test_what_vigorous_motion_shows_is_the_measure(leg, rng):
+    """Other random states show the same as those of the structure, but for chance."""
+    q_a = leg.box.positions(rng.uniform(-1, 1, (400, 6)))
+    v_a, a_a = rng.normal(size=(2, 400, 6)) * np.array([2.0, 8.0])[:, None, None]
+    found = shown(leg, constrained_motion(leg, q_a, v_a, a_a, ordered=False))
+    assert found.condition_number < 8.0
+
+
+def test_what_one_joint_cannot_show_is_named(leg):
+    t = sine_trajectory(leg, leg.box, 1.8, duration=2.0, alone=True)
+    knee = next(s for s in t.segments if s.label == "knee")
+    rows = np.flatnonzero((t.time >= knee.start) & (t.time <= knee.end))[::10]
+    found = shown(leg, constrained_motion(leg, t.q[rows], t.v[rows], t.a[rows]))
+    assert found.rank < 60
+    first = found.unexcited()[0]
+    assert first.startswith("Not excited at all") and "F_v, I_a of toe_b" in first
+    assert not re.search(r"of knee\b(?!_)", first)
+    assert any("against" in sentence for sentence in found.unexcited()[1:])
 
 
 def test_weak_drives_are_an_error(leg, rng):
