@@ -1,5 +1,6 @@
 """The simulated robot and the three nodes: ros2 launch robot_sysid demo.launch.py
 
+With controller:=true the robot is driven by computed_torque_controller, with efforts.
 Nothing moves until a goal is sent to trajectory_executor/execute.
 """
 
@@ -15,10 +16,15 @@ def start(context: LaunchContext) -> list:
     def value(name: str) -> str:
         return LaunchConfiguration(name).perform(context)
 
+    controlled = value("controller").lower() in ("true", "1")
+    # Before it knows the robot, the controller holds and tracks badly.
+    driven = {"command_mode": "setpoint_stream", "tracking_error": 1.0, "start_tolerance": 0.4}
     specs = graph.demo(
         namespace=value("namespace"),
         robot={"robot": value("robot"), "sensor_frame": value("sensor_frame")},
-        executor={"tcp_frame": value("sensor_frame")},
+        executor={"tcp_frame": value("sensor_frame")} | (driven if controlled else {}),
+        # The simulated robot's drives; without them the gains don't overcome friction.
+        controller={"drive_inertia": 0.05} if controlled else None,
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": value("sensor_frame"), "shape": value("shape")},
     )
@@ -34,6 +40,9 @@ def generate_launch_description() -> LaunchDescription:
                 "sensor_frame", default_value="link_eef", description="of the F/T sensor"
             ),
             DeclareLaunchArgument("shape", default_value="", description="of the payload"),
+            DeclareLaunchArgument(
+                "controller", default_value="false", description="drive by computed torque"
+            ),
             OpaqueFunction(function=start),
         ]
     )

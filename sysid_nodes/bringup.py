@@ -11,23 +11,32 @@ import yaml
 from rich.console import Console
 
 from sysid_core.errors import SysIdError
-from sysid_nodes import data_logger, estimator, graph, payload_bridge, trajectory_executor
+from sysid_nodes import (
+    computed_torque_controller,
+    data_logger,
+    estimator,
+    graph,
+    payload_bridge,
+    trajectory_executor,
+)
 from sysid_nodes.parameters import check
 from sysid_nodes.processes import running
 
+CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
     "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
     "data_logger": data_logger.DataLoggerConfig,
     "estimator": estimator.EstimatorConfig,
     "payload_bridge": payload_bridge.PayloadBridgeConfig,
+    CONTROLLER: computed_torque_controller.ComputedTorqueControllerConfig,
 }
-TOPICS = ("joint_states", "wrench", "robot_description", "joint_trajectory")
 
 
 def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpec, ...]:
     """The node graph of a bringup file, every parameter checked against its schema.
 
-    The file has `topics` (names of the robot's own), and one section of parameters per node.
+    The file has `topics` (names of the robot's own), and one section of parameters per node;
+    `payload_bridge` and `computed_torque_controller` are started only where they have one.
 
     Args:
         path: Of the YAML file.
@@ -47,11 +56,11 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
         raise SysIdError(f"'{path}' is not a mapping.", remedy="Start from config/bringup_*.yaml.")
     unknown = set(raw) - {"topics", *SCHEMAS}
     topics = raw.get("topics") or {}
-    unknown |= set(topics) - set(TOPICS)
+    unknown |= set(topics) - set(graph.TOPICS)
     if unknown:
         raise SysIdError(
             f"'{path}' has unknown entries: {sorted(unknown)}.",
-            remedy=f"Sections: topics ({', '.join(TOPICS)}), {', '.join(SCHEMAS)}.",
+            remedy=f"Sections: topics ({', '.join(graph.TOPICS)}), {', '.join(SCHEMAS)}.",
         )
     values = {
         node: {name: check(schema, name, value) for name, value in (raw.get(node) or {}).items()}
@@ -63,6 +72,7 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
         logger=values["data_logger"],
         estimator=values["estimator"],
         payload_bridge=values["payload_bridge"] if "payload_bridge" in raw else None,
+        controller=values[CONTROLLER] if CONTROLLER in raw else None,
         **topics,
     )
 

@@ -6,6 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+# Between the nodes and a robot, by the nodes' names for them.
+TOPICS = (
+    "joint_states",
+    "wrench",
+    "robot_description",
+    "joint_trajectory",
+    "position_commands",
+    "effort_commands",
+)
+
 
 @dataclass(frozen=True)
 class NodeSpec:
@@ -33,10 +43,8 @@ def bringup(
     logger: Mapping[str, Any] | None = None,
     estimator: Mapping[str, Any] | None = None,
     payload_bridge: Mapping[str, Any] | None = None,
-    joint_states: str = "joint_states",
-    wrench: str = "wrench",
-    robot_description: str = "robot_description",
-    joint_trajectory: str = "joint_trajectory",
+    controller: Mapping[str, Any] | None = None,
+    **topics: str,
 ) -> tuple[NodeSpec, ...]:
     """The nodes that run on a real robot.
 
@@ -46,18 +54,10 @@ def bringup(
         logger: Parameters of `data_logger`.
         estimator: Parameters of `estimator`.
         payload_bridge: Parameters of `payload_bridge`; None: not started.
-        joint_states: The robot's topic.
-        wrench: The sensor's topic.
-        robot_description: The robot's topic (latched).
-        joint_trajectory: Topic of the robot's trajectory controller.
+        controller: Parameters of `computed_torque_controller`; None: not started.
+        topics: The robot's names of those in `TOPICS`, where they are others.
     """
-    streams = {
-        "joint_states": joint_states,
-        "wrench": wrench,
-        "robot_description": robot_description,
-        "joint_trajectory": joint_trajectory,
-    }
-    remappings = {name: topic for name, topic in streams.items() if name != topic}
+    remappings = {name: topic for name, topic in topics.items() if name != topic}
     parameters = {
         "trajectory_executor": executor or {},
         "data_logger": logger or {},
@@ -65,6 +65,8 @@ def bringup(
     }
     if payload_bridge is not None:
         parameters["payload_bridge"] = payload_bridge
+    if controller is not None:
+        parameters["computed_torque_controller"] = controller
     return tuple(
         NodeSpec(name, name, namespace, values, remappings) for name, values in parameters.items()
     )
@@ -89,10 +91,13 @@ def demo(
         estimator: Parameters of `estimator`.
         controller: Parameters of `computed_torque_controller`; None: the robot's own controls it.
     """
-    simulated = NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {})
-    name = "computed_torque_controller"
     return (
-        simulated,
-        *bringup(namespace=namespace, executor=executor, logger=logger, estimator=estimator),
-        *(() if controller is None else (NodeSpec(name, name, namespace, controller),)),
+        NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {}),
+        *bringup(
+            namespace=namespace,
+            executor=executor,
+            logger=logger,
+            estimator=estimator,
+            controller=controller,
+        ),
     )
