@@ -29,7 +29,7 @@ from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import JointStream, filter_joints
 from sysid_core.studies.payload_objects import StudyObject, modular_objects
 from sysid_core.studies.payload_scene import GOAL_FAULTS, NOISE_LEVELS, SensorFaults
-from sysid_core.studies.payload_tables import PAPER_TABLE_IV, StudyTable, short
+from sysid_core.studies.payload_tables import PAPER_TABLE_IV, StudyTable, as_printed, short
 from sysid_core.validation import payload_errors
 from sysid_core.validation.plant import MujocoPlant
 
@@ -154,7 +154,7 @@ def table_iv(seeds: int, names: tuple[str, ...] | None = None) -> StudyTable:
     rows = []
     for method, values in errors.items():
         paper = PAPER_TABLE_IV.get(method)
-        printed = ["> 500" if x == 500.0 else f"{x:g}" for x in paper] if paper else ["–"] * 3
+        printed = [as_printed(x) for x in paper] if paper else ["–"] * 3
         rows.append((method, *(short(float(x)) for x in np.mean(values, axis=0)), *printed))
     return StudyTable(
         "Table IV: simulated xArm 7 with wrist sensor, 1.5 s at 1.1 rad/s",

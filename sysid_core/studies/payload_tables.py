@@ -92,47 +92,33 @@ def table_iii(
     note: str,
     methods: Sequence[str],
     *,
-    beside_paper: bool = True,
+    with_paper: bool = True,
 ) -> StudyTable:
     """Means by method; three speeds in each cell, as the paper prints them.
 
-    `beside_paper`: the case is the paper's, and its numbers stand beside.
+    `with_paper`: the case is the paper's, and its numbers stand below ours.
     """
     m = means(results)
 
-    def cell(method: str, key: str) -> str:
-        return _GAP.join(short(m[method, s][key]) for s in TABLE_SPEEDS)
+    def three(values: Iterable[float]) -> str:
+        return _GAP.join(short(x) for x in values)
 
     rows = []
     for method in methods:
-        paper = PAPER_TABLE_III.get(method)
-        printed = (
-            [_GAP.join(">500" if x == 500.0 else f"{x:g}" for x in row) for row in paper]
-            if paper
-            else ["–"] * 3
-        )
-        rows.append(
-            (
-                method,
-                cell(method, "mass"),
-                cell(method, "com"),
-                cell(method, "inertia"),
-                _GAP.join(f"{100 * m[method, s]['consistent']:.0f}" for s in TABLE_SPEEDS),
-                cell(method, "nees"),
-                *(printed if beside_paper else ()),
-            )
-        )
-    columns: tuple[str, ...] = (
-        "method",
-        "mass %",
-        "COM %",
-        "inertia %",
-        "consistent %",
-        "(error/sd)²",
-    )
-    if beside_paper:
-        columns += ("paper: mass", "paper: COM", "paper: inertia")
+        at = [m[method, speed] for speed in TABLE_SPEEDS]
+        errors = [three(x[key] for x in at) for key in ("mass", "com", "inertia")]
+        share = _GAP.join(f"{100 * x['consistent']:.0f}" for x in at)
+        rows.append((method, *errors, share, three(x["nees"] for x in at)))
+        if with_paper and method in PAPER_TABLE_III:
+            printed = (_GAP.join(as_printed(x) for x in row) for row in PAPER_TABLE_III[method])
+            rows.append((f"{method} in the paper", *printed, "–", "–"))
+    columns = ("method", "mass %", "COM %", "inertia %", "consistent %", "(error/sd)²")
     return StudyTable(title, columns, tuple(rows), note)
+
+
+def as_printed(value: float) -> str:
+    """A number of the paper's tables; 500 stands for '> 500'."""
+    return ">500" if value == 500.0 else f"{value:g}"
 
 
 def short(value: float) -> str:
