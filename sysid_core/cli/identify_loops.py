@@ -11,7 +11,8 @@ from sysid_core.cli.app import console, errors
 
 if TYPE_CHECKING:
     from sysid_core.estimation import Estimator
-    from sysid_core.signals import ColumnMap
+    from sysid_core.robot import ClosedChain
+    from sysid_core.signals import ColumnMap, Recording
 
 
 def identify_closed_chain(
@@ -41,7 +42,6 @@ def identify_closed_chain(
         effort_kind: What the efforts of a bag mean, where it doesn't say.
         json_path: Copy of result.json; - prints it.
     """
-    from sysid_core.cli.recordings import load_recording
     from sysid_core.estimation import (
         ConstrainedEquations,
         chain_with_parameters,
@@ -54,8 +54,10 @@ def identify_closed_chain(
 
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
     with errors.status("reading recordings") as status:
-        runs = [load_recording(path, columns, effort_kind) for path in recordings]
-        others = [load_recording(path, columns, effort_kind) for path in validate]
+        runs, others = (
+            [_load(path, chain, columns, effort_kind) for path in paths]
+            for paths in (recordings, validate)
+        )
         status.update(f"closing the loops of {chain.name}")
         equations = ConstrainedEquations.build(chain, runs).without_delay(inertials=inertials)
         status.update("identifying")
@@ -121,3 +123,14 @@ def identify_closed_chain(
     for note in (*estimate.certify(), *estimate.notes):
         console.print(f"· {note}", highlight=False, soft_wrap=True)
     console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)
+
+
+def _load(path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str) -> Recording:
+    """A table, or of a bag the joints that count."""
+    from sysid_core.cli.recordings import is_bag, load_recording
+    from sysid_core.estimation import read_loop_bag
+
+    if path.exists() and is_bag(path):
+        kind = effort_kind or (columns.effort_kind if columns else None)
+        return read_loop_bag(path, chain, kind)
+    return load_recording(path, columns, effort_kind)

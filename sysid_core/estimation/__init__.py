@@ -10,7 +10,11 @@ from sysid_core.estimation.constrained import (
     identify_constrained_equations,
 )
 from sysid_core.estimation.constrained_equations import ConstrainedEquations
-from sysid_core.estimation.constrained_recordings import ConstrainedProcessing, ConstrainedStretch
+from sysid_core.estimation.constrained_recordings import (
+    ConstrainedProcessing,
+    ConstrainedStretch,
+    read_loop_bag,
+)
 from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.cross_validation import (
     BlockScores,
@@ -188,6 +192,7 @@ __all__ = [
     "moving_joints",
     "payload_torque_regressor",
     "pseudo_inertia_expression",
+    "read_loop_bag",
     "regressor_derivatives",
     "replay_payload",
     "residual_statistics",

@@ -40,7 +40,7 @@ def identify_constrained(
     *,
     inertials: bool = False,
     drives: Sequence[str] | None = None,
-    measured: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
     processing: ConstrainedProcessing | None = None,
     estimator: Estimator | None = None,
 ) -> Estimate:
@@ -52,7 +52,7 @@ def identify_constrained(
         inertials: Whether the inertial parameters are estimated too.
         drives: Joints whose friction and drive are estimated; default: the actuated ones. Others
             keep the chain's values.
-        measured: Passive joints whose encoders are used as well.
+        measured: Passive joints whose encoders are used as well; default: the chain's.
         processing: Filters and decimation.
         estimator: Default: physically consistent least squares with robust weights.
 

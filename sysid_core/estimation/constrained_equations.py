@@ -73,7 +73,7 @@ class ConstrainedEquations:
         processing: ConstrainedProcessing | None = None,
         *,
         drives: tuple[str, ...] | None = None,
-        measured: Sequence[str] = (),
+        measured: Sequence[str] | None = None,
     ) -> ConstrainedEquations:
         """Read recordings; dependent joints follow from the loops.
 
@@ -82,7 +82,8 @@ class ConstrainedEquations:
             recordings: Runs of it, all fitted together.
             processing: Filters and decimation.
             drives: Joints whose friction and drive are estimated; default: the actuated ones.
-            measured: Passive joints whose encoders are used beside the actuated ones.
+            measured: Passive joints whose encoders are used beside the actuated ones; default:
+                the chain's.
 
         Raises:
             SignalError: Joints or efforts are missing, or efforts aren't torques.
@@ -91,7 +92,8 @@ class ConstrainedEquations:
         processing = processing or ConstrainedProcessing()
         if not recordings:
             raise EstimationError("There is no recording to identify from.")
-        stretches = read_stretches(chain, recordings, processing, tuple(measured))
+        seen = chain.measured if measured is None else tuple(measured)
+        stretches = read_stretches(chain, recordings, processing, seen)
         return cls(
             chain=chain,
             stretches=stretches,

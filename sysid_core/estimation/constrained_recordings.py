@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -22,6 +23,8 @@ from sysid_core.signals import (
     Recording,
     ZeroPhaseFilter,
     central_difference,
+    interpolate_at,
+    read_bag,
     resample,
     split_at_gaps,
 )
@@ -120,6 +123,42 @@ def read_stretches(
     return stretches
 
 
+def read_loop_bag(
+    path: str | Path, chain: ClosedChain, effort_kind: EffortKind | str | None = None
+) -> Recording:
+    """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
+
+    What the bag says of the efforts of passive joints (NaN, zero, nothing) doesn't matter. Where
+    other messages than the driven joints' carry them, they are interpolated.
+
+    Args:
+        path: rosbag2 folder or file.
+        chain: The mechanism.
+        effort_kind: As in `read_bag`.
+
+    Raises:
+        SignalError: No bag, or joints are missing.
+    """
+    driven = read_bag(path, joints=chain.actuated, effort_kind=effort_kind)
+    if not chain.measured:
+        return driven
+    a, b = driven.joints, read_bag(path, joints=chain.measured, effort_kind=effort_kind).joints
+    gap = ConstrainedProcessing().max_gap
+    q, known = interpolate_at(a.stamps_ns, b.stamps_ns, b.q, max_gap_s=gap)
+    v = None
+    if a.v is not None and b.v is not None:
+        v = np.hstack([a.v, interpolate_at(a.stamps_ns, b.stamps_ns, b.v, max_gap_s=gap)[0]])
+    joints = JointStream(
+        names=(*chain.actuated, *chain.measured),
+        stamps_ns=a.stamps_ns,
+        q=np.hstack([a.q, q]),
+        v=v,
+        effort=None if a.effort is None else np.hstack([a.effort, np.zeros_like(q)]),
+        effort_kind=a.effort_kind,
+    )
+    return replace(driven, joints=joints.select(known))
+
+
 def kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
     """Samples of a stretch of K that enter the fit."""
     trim = min(int(processing.end_trim * rate_hz), K // 8)
@@ -150,7 +189,7 @@ def _pieces(
         raise SignalError(
             f"The recording '{recording.source}' has no passive joints {passive}; it has"
             f" {list(stream.names)}.",
-            remedy="Leave them out of the measured joints: the loops give them then.",
+            remedy="Leave them out of `measured` in the loops file: the loops give them then.",
             missing=passive,
         )
     ordered = stream.ordered((*chain.actuated, *measured))

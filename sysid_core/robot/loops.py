@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 
@@ -143,6 +143,7 @@ class ClosedChain:
         drives: Nominal friction and drive by joint name (missing: all zero).
         home: Posture of all joints from which branches are followed, shape (n,); need not close.
         box: Where its motions should stay, or None (then it is found by trying).
+        measured: Names of the passive joints that have an encoder.
     """
 
     model: RobotModel
@@ -151,6 +152,7 @@ class ClosedChain:
     drives: Mapping[str, Drive] = field(default_factory=dict)
     home: Array | None = None
     box: MotionBox | None = None
+    measured: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         names = self.model.joint_names
@@ -159,6 +161,8 @@ class ClosedChain:
         object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
         _check_joints(self.actuated, names, "actuated")
         _check_joints(self.drives, names, "driven")
+        object.__setattr__(self, "measured", tuple(self.measured))
+        _check_joints(self.measured, self.passive, "measured", "Passive joints")
         home = np.zeros(len(names)) if self.home is None else np.array(self.home, dtype=float)
         if home.shape != (len(names),):
             raise ModelError(f"The home posture has shape {home.shape}, expected ({len(names)},).")
@@ -236,12 +240,11 @@ class ClosedChain:
 
     def with_model(self, model: RobotModel) -> ClosedChain:
         """The same loops on another set of inertial parameters."""
-        return ClosedChain(model, self.loops, self.actuated, self.drives, self.home, self.box)
+        return replace(self, model=model)
 
     def with_drives(self, drives: Mapping[str, Drive]) -> ClosedChain:
         """The same chain with other friction and drive values; joints not named keep theirs."""
-        merged = {**self.drives, **drives}
-        return ClosedChain(self.model, self.loops, self.actuated, merged, self.home, self.box)
+        return replace(self, drives={**self.drives, **drives})
 
     def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:
         try:
@@ -261,13 +264,16 @@ class ClosedChain:
 
 
 def _check_joints(
-    given: Sequence[str] | Mapping[str, Drive], known: tuple[str, ...], what: str
+    given: Sequence[str] | Mapping[str, Drive],
+    known: tuple[str, ...],
+    what: str,
+    known_as: str = "Moving joints of the URDF",
 ) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
         raise ModelError(
-            f"Joints {unknown}, named as {what}, are not in the robot.",
-            remedy=f"Moving joints of the URDF: {', '.join(known)}.",
+            f"Joints {unknown}, named as {what}, are not among the {known_as.lower()}.",
+            remedy=f"{known_as}: {', '.join(known)}.",
             unknown=unknown,
         )
     if len(set(given)) != len(given):

@@ -32,13 +32,13 @@ _DRIVE_KEYS = {
 def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> ClosedChain:
     """A mechanism from its YAML file and URDF.
 
-    The YAML names `actuated` joints and `loops`; `passive`, `joints` (drive data), `urdf`,
-    `gravity`, `home` and `excitation` are optional. Where `passive` is given, moving joints of the
+    The YAML names `actuated` joints and `loops`; `passive`, `measured` (passive joints with an
+    encoder), `joints` (drive data), `urdf`, `gravity`, `home` and `excitation` are optional. Where `passive` is given, moving joints of the
     URDF that are in neither list are held at zero, so that one leg can be taken from a whole robot.
 
     Args:
         loops: The YAML file, or the name of a reference robot with loops ("own-leg").
-        urdf: The URDF (file, text or name); default: the file that the YAML names.
+        urdf: The URDF (file, text or name, also "own-leg"); default: the file that the YAML names.
 
     Raises:
         ModelError: The file is damaged, or names joints or links that the robot doesn't have.
@@ -53,7 +53,11 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
             f"'{path}' is not a loops file: it has no list `actuated`.",
             remedy="It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
         )
-    source = urdf if urdf is not None else path.parent / str(_need(raw, "urdf", str(path)))
+    if urdf is None:
+        source: str | Path = path.parent / str(_need(raw, "urdf", str(path)))
+    else:
+        loops_beside = _reference_loops().get(str(urdf))
+        source = loops_beside.with_suffix(".urdf") if loops_beside else urdf
     model = _load_model(urdf_text(source), raw)
     return closed_chain_from_mapping(raw, model)
 
@@ -86,6 +90,7 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
         drives={joint: _drive(joint, entry or {}) for joint, entry in joints.items()},
         home=home,
         box=_motion_box(raw, actuated),
+        measured=tuple(raw.get("measured") or ()),
     )
     _ = chain.attachments  # names a link that isn't there now rather than later
     return chain
@@ -111,6 +116,7 @@ def save_closed_chain(
         "gravity": chain.model.gravity.tolist(),
         "actuated": list(chain.actuated),
         "passive": list(chain.passive),
+        "measured": list(chain.measured),
         "home": {joint: value for joint, value in home.items() if value != 0.0},
         "joints": {
             joint: {

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
-from sysid_core.errors import ModelError
+from sysid_core.errors import ModelError, SysIdError
+from sysid_core.estimation import Estimate
 from sysid_core.excitation import sine_trajectory
-from sysid_core.robot import load_closed_chain
+from sysid_core.robot import load_closed_chain, reference_robots
+from sysid_core.signals import BagWriter, build_typestore
 from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
 
 runner = CliRunner()
+JOINT_STATE, TIME = "sensor_msgs/msg/JointState", "builtin_interfaces/msg/Time"
 
 
 def test_loops_check_prints_pure_json_and_writes_a_picture(tmp_path):
@@ -77,3 +82,88 @@ def test_identify_takes_loops(table, tmp_path):
     assert numbers["rank"] == numbers["structural_rank"] == 24
     assert numbers["torque_rms"]["fitted"]["knee"]["identified"] < 0.2
     assert {"estimate.yaml", "result.json", "report.html"} <= {p.name for p in tmp_path.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def leg_run():
+    """The leg with other friction than described, tracked on sines."""
+    leg = load_closed_chain("own-leg")
+    truth = leg.with_drives({"knee": dataclasses.replace(leg.drive("knee"), F_c=1.1, F_v=0.5)})
+    wish = sine_trajectory(leg, leg.box, 1.8, duration=5.0)
+    return track(ClosedChainPlant(truth), ComputedTorque(leg, wish, Gains.for_chain(leg)))
+
+
+def write_bag(path: Path, run, passive=("tarsus",), leave_out=(), **custom_data: str) -> Path:
+    """As a leg's driver and the logger write it: alphabetical, an arm on the same topic, and
+    nothing said of the efforts of encoders without a motor.
+    """
+    joints = recording_of(run, np.random.default_rng(3), passive=passive).joints
+    names = sorted({*joints.names, "arm_elbow"} - set(leave_out))
+    k = [joints.names.index(name) if name in joints.names else 0 for name in names]
+    no_motor = np.array([name in passive for name in names])
+    store = build_typestore()
+    header, stamp = (store.types[f"{t}"] for t in ("std_msgs/msg/Header", TIME))
+    with BagWriter(path, custom_data=custom_data) as writer:
+        writer.add_topic("/leg/joint_states", JOINT_STATE)
+        for i in range(0, len(run.time), 2):
+            t = 1_700_000_000_000_000_000 + int(joints.stamps_ns[i])
+            message = store.types[JOINT_STATE](
+                header=header(stamp=stamp(sec=t // 10**9, nanosec=t % 10**9), frame_id=""),
+                name=names,
+                position=joints.q[i, k],
+                velocity=joints.v[i, k],
+                effort=np.where(no_motor, np.nan, joints.effort[i, k]),
+            )
+            writer.write("/leg/joint_states", bytes(store.serialize_cdr(message, JOINT_STATE)), t)
+    return path
+
+
+def with_tarsus_encoder(folder: Path, **changes: object) -> Path:
+    source = Path(str(reference_robots()["own-leg"])).with_suffix(".yaml")
+    raw = yaml.safe_load(source.read_text())
+    raw |= {"measured": ["tarsus"], "urdf": str(source.with_suffix(".urdf"))} | changes
+    (folder / "loops.yaml").write_text(yaml.safe_dump(raw))
+    return folder / "loops.yaml"
+
+
+def identify_bag(bag: Path, loops: Path | str, out: Path, *more: str):
+    return runner.invoke(
+        app,
+        [
+            "identify", str(bag), "--loops", str(loops), "--robot", "own-leg",
+            "--method", "irls", "--fix", "inertials", "--out", str(out), "--json", "-", *more,
+        ],
+    )  # fmt: skip
+
+
+def test_a_bag_with_a_tarsus_encoder_gives_the_drives(leg_run, tmp_path):
+    bag = write_bag(tmp_path / "bag", leg_run, effort_kind="actuator_torque")
+    result = identify_bag(bag, with_tarsus_encoder(tmp_path), tmp_path / "out")
+    assert result.exit_code == 0, result.output
+    numbers = json.loads(result.stdout)
+    assert numbers["rank"] == numbers["structural_rank"] == 24
+    estimate = Estimate.load(tmp_path / "out" / "estimate.yaml")
+    for name, true in {"knee.F_c": 1.1, "knee.F_v": 0.5, "hip_yaw.I_a": 0.06}.items():
+        sd = estimate.standard_deviations[estimate.names.index(name)]
+        assert abs(estimate[name] - true) < max(3.0 * sd, 0.01 * true)
+    rms = numbers["torque_rms"]["fitted"]["knee"]
+    assert rms["identified"] < 0.2 * rms["nominal"]
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "changes", "custom_data", "message"),
+    [
+        (("toe_b",), {}, {"effort_kind": "actuator_torque"}, "toe_b"),
+        (("tarsus",), {}, {"effort_kind": "actuator_torque"}, "tarsus"),
+        ((), {"measured": ["tarsuss"]}, {"effort_kind": "actuator_torque"}, "tarsuss"),
+        ((), {"measured": ["knee"]}, {"effort_kind": "actuator_torque"}, "passive joints"),
+        ((), {"actuated": ["hip_roll", "kneee"]}, {"effort_kind": "actuator_torque"}, "kneee"),
+        ((), {}, {}, "not torques"),
+        ((), {}, {"effort_kind": "motor_current"}, "motor_current"),
+    ],
+)
+def test_what_a_bag_lacks_is_named(leg_run, tmp_path, leave_out, changes, custom_data, message):
+    bag = write_bag(tmp_path / "bag", leg_run, leave_out=leave_out, **custom_data)
+    result = identify_bag(bag, with_tarsus_encoder(tmp_path, **changes), tmp_path / "out")
+    assert isinstance(result.exception, SysIdError), result.output
+    assert message in str(result.exception)
