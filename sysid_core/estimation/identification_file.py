@@ -28,6 +28,7 @@ def save_identification(identification: Identification, path: str | Path) -> Non
         "schema": SCHEMA,
         "robot": identification.model.name,
         "urdf_hash": identification.model.urdf_hash,
+        "locked": {name: float(q) for name, q in identification.model.locked.items()},
         "method": identification.estimate.method,
         "parameters": dict(
             zip(identification.names, identification.parameters.tolist(), strict=True)
@@ -56,7 +57,8 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
 
     Args:
         path: Of `parameters.yaml`.
-        model: The robot that was identified, from the same URDF.
+        model: The robot that was identified, from the same URDF. Joints that were locked then are
+            locked in the result.
         estimate: From `estimate.yaml` beside it.
 
     Raises:
@@ -79,6 +81,8 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
             f" ({model.urdf_hash}).",
             remedy="Give the URDF that was used then.",
         )
+    still_free = {name: q for name, q in raw.get("locked", {}).items() if name in model.joint_names}
+    model = model.with_locked(still_free)
     f, d = raw["friction"], raw["drives"]
     drives = Drives(
         tuple(d["joints"]),

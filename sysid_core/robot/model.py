@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -47,12 +47,14 @@ class RobotModel:
         pin_model: The pinocchio model. Not to be changed: use `with_pi` for other parameters.
         urdf_hash: SHA-256 of the URDF's text (first 16 hex digits), "" when not from a URDF.
         urdf_xml: The text itself.
+        locked: Joints of the URDF that are none of the model, and their positions [rad or m].
     """
 
     name: str
     pin_model: pin.Model
     urdf_hash: str = ""
     urdf_xml: str = ""
+    locked: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def from_urdf(
@@ -252,29 +254,49 @@ class RobotModel:
             model.inertias[i + 1] = (
                 pin.Inertia.FromDynamicParameters(row) if np.any(row) else pin.Inertia.Zero()
             )
-        return RobotModel(self.name, model, self.urdf_hash, self.urdf_xml)
+        return replace(self, pin_model=model)
 
-    def with_locked(self, joints: Sequence[str], q: ArrayLike | None = None) -> RobotModel:
-        """The robot with some joints locked at a configuration (default: neutral).
+    def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
+        """The robot with some joints locked: what they carry becomes part of the body before them.
 
         Args:
-            joints: Names of the joints to lock.
-            q: Configuration of the whole robot, shape (nq,).
+            joints: Names of the joints to lock, neutral; or each with its position [rad or m].
+
+        Raises:
+            ModelError: A name is no joint, a joint has more than one degree of freedom and a
+                position, or no joint is left.
         """
         unknown = [name for name in joints if name not in self.joint_names]
-        if unknown:
+        if unknown or (joints and set(joints) == set(self.joint_names)):
             raise ModelError(
-                f"Can't lock {unknown}: not joints of '{self.name}'.",
+                f"Can't lock {unknown}: not joints of '{self.name}'."
+                if unknown
+                else f"All joints of '{self.name}' would be locked.",
                 remedy=f"Joints: {', '.join(self.joint_names)}.",
             )
-        reference = pin.neutral(self.pin_model) if q is None else np.asarray(q, dtype=float)
-        ids = [self.pin_model.getJointId(name) for name in joints]
-        return RobotModel(
-            self.name,
-            pin.buildReducedModel(self.pin_model, ids, reference),
-            self.urdf_hash,
-            self.urdf_xml,
-        )
+        if not joints:
+            return self
+        tree = self.pin_model.copy()
+        positions = joints if isinstance(joints, Mapping) else dict.fromkeys(joints, 0.0)
+        reference = pin.neutral(tree)
+        for name, value in positions.items():
+            joint = tree.joints[tree.getJointId(name)]
+            if value == 0.0:
+                continue
+            if joint.nv != 1:
+                raise ModelError(f"Joint '{name}' has {joint.nv} degrees of freedom.")
+            here = slice(joint.idx_q, joint.idx_q + joint.nq)
+            reference[here] = value if joint.nq == 1 else [np.cos(value), np.sin(value)]
+        # A link may be called as its joint is: pinocchio then doesn't know which to fix.
+        twins = {f.name: f"{f.name}|link" for f in tree.frames if f.name in tuple(tree.names)}
+        for i, frame in enumerate(tree.frames):
+            if frame.type == pin.FrameType.BODY and frame.name in twins:
+                tree.frames[i].name = twins[frame.name]
+        reduced = pin.buildReducedModel(tree, [tree.getJointId(name) for name in joints], reference)
+        own = {twin: name for name, twin in twins.items()}
+        for i, frame in enumerate(reduced.frames):
+            reduced.frames[i].name = own.get(frame.name, frame.name)
+        return replace(self, pin_model=reduced, locked={**self.locked, **positions})
 
     def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """Joint torques of the rigid bodies (recursive Newton-Euler), shapes (K, nv) to (K, nv)."""

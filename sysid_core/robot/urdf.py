@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sysconfig
 from pathlib import Path
 
@@ -16,6 +17,8 @@ _ALIASES = {
     "kinova": "kinova_description/robots/kinova.urdf",
     "xarm7": "xarm_description/urdf/xarm7.urdf",
 }
+
+_EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 
 def example_robots() -> dict[str, Path]:
@@ -47,10 +50,13 @@ def urdf_text(source: str | Path) -> str:
                     source=text,
                 )
             path = examples[text]
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as err:
+            raise ModelError(f"'{path}' is no text.", remedy="Give a URDF file.") from err
+    name = "the XML" if text is source else source
     if "<robot" not in text:
-        raise ModelError(
-            f"'{source}' holds no <robot> element.",
-            remedy="Expand xacro files first: xacro FILE > robot.urdf.",
-        )
+        raise ModelError(f"'{name}' holds no <robot> element.", remedy=_EXPAND)
+    if "<xacro:" in re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL):
+        raise ModelError(f"'{name}' is a xacro file, not a URDF.", remedy=_EXPAND)
     return text

@@ -38,7 +38,7 @@ def identified_urdf(
     """The robot's URDF with other inertial parameters and joint friction.
 
     Links that a fixed joint carries are part of the body that carries them: the whole inertia is
-    written to the body's own link, and theirs is removed.
+    written to the body's own link, and theirs is removed. Joints that were locked become fixed.
 
     Args:
         model: Built from a URDF.
@@ -81,6 +81,8 @@ def identified_urdf(
             link.remove(old)
         if name == model.body_names[body - 1] and np.any(pi[body - 1]):
             link.insert(0, _inertial(pi[body - 1]))
+    for name, position in model.locked.items():
+        _fix(joints[name], position)
     for key, values in (("friction", coulomb or {}), ("damping", viscous or {})):
         for joint_name, value in values.items():
             if joint_name not in joints:
@@ -108,6 +110,33 @@ def _links_of_bodies(model: RobotModel) -> dict[str, int]:
         for frame in model.pin_model.frames
         if frame.type == pin.FrameType.BODY
     }
+
+
+def _fix(joint: ET.Element, position: float) -> None:
+    """Make a joint a fixed one at a position [rad or m]."""
+    origin, axis = joint.find("origin"), joint.find("axis")
+    if origin is None:
+        origin = ET.SubElement(joint, "origin")
+    xyz, rpy, along = (
+        np.array([float(x) for x in text.split()])
+        for text in (
+            origin.get("xyz", "0 0 0"),
+            origin.get("rpy", "0 0 0"),
+            "1 0 0" if axis is None else axis.get("xyz", "1 0 0"),
+        )
+    )
+    along /= np.linalg.norm(along)
+    R = pin.rpy.rpyToMatrix(rpy)
+    if joint.get("type") == "prismatic":
+        xyz = xyz + R @ (position * along)
+    else:
+        R = R @ pin.exp3(position * along)
+    origin.set("xyz", " ".join(repr(float(x)) for x in xyz))
+    origin.set("rpy", " ".join(repr(float(x)) for x in pin.rpy.matrixToRpy(R)))
+    joint.set("type", "fixed")
+    for tag in ("axis", "limit", "dynamics", "mimic", "safety_controller", "calibration"):
+        for element in joint.findall(tag):
+            joint.remove(element)
 
 
 def _inertial(pi: Array) -> ET.Element:

@@ -50,3 +50,50 @@ def test_what_no_body_can_have_is_not_written(rng):
         identified_urdf(model, pi)
     with pytest.raises(ModelError, match="bodies were given"):
         identified_urdf(model, pi[:2])
+
+
+@pytest.mark.skipif("panda" not in ROBOTS, reason="example-robot-data isn't installed")
+def test_locked_joints_become_fixed_ones_where_they_are(rng):
+    whole = RobotModel.from_urdf("panda")
+    fingers = {"panda_finger_joint1": 0.03, "panda_finger_joint2": 0.01, "panda_joint7": 0.7}
+    model = whole.with_locked({name: fingers[name] for name in list(fingers)[:2]})
+    model = model.with_locked({"panda_joint7": 0.7})
+    assert model.locked == fingers
+    q = np.zeros((20, 9))
+    q[:, 6:] = [0.7, 0.03, 0.01]
+    v, a = np.zeros((2, 20, 9))
+    q[:, :6], v[:, :6], a[:, :6] = rng.normal(size=(3, 20, 6))
+    tau = whole.inverse_dynamics(q, v, a)[:, :6]
+    assert model.inverse_dynamics(q[:, :6], v[:, :6], a[:, :6]) == pytest.approx(tau)
+    again = RobotModel.from_urdf(identified_urdf(model, model.pi))
+    assert again.joint_names == whole.joint_names[:6]
+    assert again.inverse_dynamics(q[:, :6], v[:, :6], a[:, :6]) == pytest.approx(tau)
+
+
+def test_joints_and_links_of_one_name_can_be_locked():
+    urdf = """<robot name="twins"><link name="base"/>
+    <link name="a"><inertial><mass value="1"/><origin xyz="0.1 0 0"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+    <link name="gripper"><inertial><mass value="2"/>
+    <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+    <joint name="a" type="continuous"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+    </joint><joint name="gripper" type="prismatic"><parent link="a"/><child link="gripper"/>
+    <axis xyz="1 0 0"/><limit lower="0" upper="1" effort="1" velocity="1"/></joint></robot>"""
+    whole = RobotModel.from_urdf(urdf)
+    model = whole.with_locked({"gripper": 0.5})
+    assert (model.joint_names, model.body_names) == (("a",), ("a",))
+    assert model.pi[0, :2] == pytest.approx([3.0, 0.1 + 1.0])
+    model.frame_id("gripper")
+    turned = whole.with_locked({"a": 0.5 * np.pi})  # continuous: (cos, sin) inside
+    assert turned.inverse_dynamics([[0.0]], [[0.0]], [[0.0]])[0, 0] == pytest.approx(-2 * 9.81)
+    assert whole.with_locked([]) is whole
+    for joints, message in ((["elbow9"], "elbow9"), (["a", "gripper"], "All joints")):
+        with pytest.raises(ModelError, match=message):
+            whole.with_locked(joints)
+
+
+def test_xacro_is_told_from_urdf(tmp_path):
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text('<robot name="r"><xacro:include filename="a"/><link name="l"/></robot>')
+    with pytest.raises(ModelError, match="xacro file"):
+        RobotModel.from_urdf(path)
