@@ -79,7 +79,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "viscous": FRICTION["F_v"],
             "armature": FRICTION["I_a"],
             "seed": SEED,
-            "command_timeout_s": 0.1,
+            "command_timeout_s": 0.06,
         },
         executor={
             "tcp_speed": TCP_SPEED,

@@ -80,7 +80,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "link_error": LINK_ERROR,
             "drive_error": DRIVE_ERROR,
             "seed": SEED,
-            "command_timeout_s": 0.25,
+            "command_timeout_s": 0.06,  # held longer, the last effort of a stall would run away
         },
         executor={
             "acceleration": ACCELERATION,
