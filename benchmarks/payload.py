@@ -110,7 +110,7 @@ def show_times(repeats: int) -> None:
 def choose(count: int) -> None:
     """Errors of the candidates for each setting; the eight objects of the study play no part."""
     candidates: dict[str, Callable] = {}
-    for contrasts in ((0.5,), (0.7,), (1.0,), (1.4,), (0.5, 0.7, 1.0, 1.4)):
+    for contrasts in ((0.5,), (1.0,), (0.5, 0.7, 1.0, 1.4), (0.25, 0.5, 1.0, 2.0)):
         candidates[f"MAP contrast {contrasts}"] = lambda o, e, s, c=contrasts: PayloadMAP(
             o.shape, sensor=s, contrasts=c
         ).fit(e.smoothed, copy.copy(e.belief))
@@ -118,6 +118,9 @@ def choose(count: int) -> None:
         candidates[f"running, correlation {correlation}"] = lambda o, e, s, c=correlation: (
             RunningMAP(o.shape, sensor=s, motion_correlation=c).fit(e.causal, e.covariance)
         )
+    candidates["running, measured motion"] = lambda o, e, s: RunningMAP(
+        o.shape, sensor=s, measured_motion=True
+    ).fit(e.causal, e.covariance)
     for weight in (0.1, 1.0, 10.0):
         candidates[f"GEO weight {weight}"] = lambda o, e, s, w=weight: EntropicRegression(
             o.shape, weight=w
