@@ -49,6 +49,7 @@ class Measurement:
 
 
 _BRAKING_RATE = 10.0  # [1/s] of the stop after the last effort
+_BRAKING_PERIOD = 0.005  # of new braking efforts [s]: those of closed chains take a millisecond
 _STANDING = 0.01  # [rad/s or m/s] below which the brake has stopped a robot
 
 
@@ -87,6 +88,7 @@ class SimulatedRobot:
         self._path: BPoly | None = None
         self._effort: tuple[float, Array] | None = None
         self._braking = False
+        self._brake = (-np.inf, np.zeros(0))  # since when, and with which effort
 
     def command_trajectory(
         self, time: ArrayLike, q: ArrayLike, v: ArrayLike, a: ArrayLike, delay_s: float = 0.0
@@ -162,7 +164,9 @@ class SimulatedRobot:
             self._effort, self._braking = None, True  # the commander is gone
         if self._braking:
             if np.max(np.abs(self.plant.v)) > _STANDING:
-                return self.plant.step(self.plant.braking_effort(_BRAKING_RATE))
+                if t - self._brake[0] >= _BRAKING_PERIOD:
+                    self._brake = (t, self.plant.braking_effort(_BRAKING_RATE))
+                return self.plant.step(self._brake[1])
             self._hold, self._braking = self.plant.q, False
         if self._target is not None:  # critically damped second-order reference, 40 rad/s
             dt, w = float(self.plant.mj_model.opt.timestep), 40.0
