@@ -77,6 +77,7 @@ from sysid_core.estimation.payload_session import (
     PayloadSession,
 )
 from sysid_core.estimation.payload_smoothing import smoothed_payload_data
+from sysid_core.estimation.payload_streams import PayloadStreams
 from sysid_core.estimation.physical import PhysicalLeastSquares
 from sysid_core.estimation.physical_arm import PhysicalArm
 from sysid_core.estimation.point_mass import PointMassDiscretization
@@ -142,6 +143,7 @@ __all__ = [
     "PayloadMoment",
     "PayloadSession",
     "PayloadState",
+    "PayloadStreams",
     "PayloadSummary",
     "PhysicalArm",
     "PhysicalLeastSquares",
