@@ -106,7 +106,8 @@ class ConstrainedEquations:
         r"""Estimate the torques' delay d and take it out.
 
         To first order `u(t) = e(t + d) = e + d ė` for reported torques e, so d is one more
-        parameter of a linear fit; shifting and repeating removes what first order leaves.
+        parameter of a linear fit. Noise in ė makes that too small; shifting and repeating removes
+        this, and what first order leaves.
 
         Args:
             inertials: Whether the inertial parameters are fitted beside it.
@@ -116,7 +117,7 @@ class ConstrainedEquations:
         for _ in range(rounds):
             change, sd = _delay(equations.regression(inertials=inertials, rate=True))
             equations = replace(equations.delayed_by(change), delay_sd=sd)
-            if abs(change) < 1e-3:  # first order is exact enough: the rest is below a microsecond
+            if abs(change) < max(0.1 * sd, 1e-6):
                 break
         return equations
 
@@ -299,7 +300,8 @@ def _delay(regression: Regression) -> tuple[float, float]:
     for _ in range(4):
         rows = (regression.Y * np.sqrt(weights)[:, None]).reshape(-1, p)
         target = (regression.tau * np.sqrt(weights)).ravel()
-        scale = np.maximum(np.linalg.norm(rows, axis=0), 1e-300)
+        scale = np.linalg.norm(rows, axis=0)
+        scale[scale == 0.0] = 1.0  # parameters that no torque depends on
         values = np.linalg.lstsq(rows / scale, target, rcond=1e-10)[0] / scale
         residual = regression.tau - regression.Y @ values
         weights = 1.0 / np.maximum(np.mean(residual**2, axis=0), 1e-20)
