@@ -28,21 +28,21 @@ from sysid_core.robot.inertia import (
     transform_pi,
     wrench_regressor,
 )
-from sysid_core.robot.loop_closure import (
-    ASSEMBLY_TOLERANCE,
-    Assembly,
+from sysid_core.robot.loop_actuation import (
     ClosureState,
     actuation_map,
     actuation_map_rate,
+    closure_state,
+    passive_condition,
+)
+from sysid_core.robot.loop_closure import (
+    ASSEMBLY_TOLERANCE,
+    Assembly,
     assemble,
     assemble_along,
-    closure_state,
-    loop_jacobian,
-    loop_jacobian_rate,
-    loop_residual,
-    passive_condition,
     try_assemble,
 )
+from sysid_core.robot.loop_constraints import loop_jacobian, loop_jacobian_rate, loop_residual
 from sysid_core.robot.loop_projection import project_positions, project_velocities
 from sysid_core.robot.loop_regressor import (
     DRIVE_NAMES,

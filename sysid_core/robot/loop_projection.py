@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loop_closure import actuation_map, assemble, assemble_along
+from sysid_core.robot.loop_actuation import actuation_map
+from sysid_core.robot.loop_closure import assemble, assemble_along
 from sysid_core.robot.loops import ClosedChain
 
 

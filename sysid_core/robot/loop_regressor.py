@@ -10,11 +10,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import INERTIAL_UNITS, Array
-from sysid_core.robot.loop_closure import (
-    assemble,
-    assemble_along,
-    closure_state,
-)
+from sysid_core.robot.loop_actuation import closure_state
+from sysid_core.robot.loop_closure import assemble, assemble_along
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.robot.regressor import inertial_parameter_names
 
