@@ -8,7 +8,7 @@ from sysid_core.validation.closed_chain_plant import (
 from sysid_core.validation.measurement import JointSensorNoise, recording_of
 from sysid_core.validation.metrics import MOVING, TorqueError, torque_errors, total
 from sysid_core.validation.payload_errors import payload_errors
-from sysid_core.validation.plant import MujocoPlant, PlantSample, build_mujoco_spec
+from sysid_core.validation.plant import MujocoPlant, build_mujoco_spec
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.simulated_robot import (
     Measurement,
@@ -17,6 +17,7 @@ from sysid_core.validation.simulated_robot import (
     record_motion,
 )
 from sysid_core.validation.simulation import SegmentPrediction, predict_segments, reduced_dynamics
+from sysid_core.validation.stepping import PlantSample
 from sysid_core.validation.torque_controller import (
     ControllerState,
     ControllerTiming,

@@ -8,7 +8,6 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ModelError
 from sysid_core.robot import (
     Array,
     ClosedChain,
@@ -19,7 +18,8 @@ from sysid_core.robot import (
     constrained_motion,
     constrained_torques,
 )
-from sysid_core.validation.plant import PlantSample, build_mujoco_spec, largest_within
+from sysid_core.validation.plant import build_mujoco_spec, largest_within
+from sysid_core.validation.stepping import MujocoStepper, PlantSample
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def build_closed_chain_spec(
     return spec
 
 
-class ClosedChainPlant:
+class ClosedChainPlant(MujocoStepper):
     """Steps a mechanism by efforts of its actuated joints, held for one control period.
 
     Args:
@@ -83,16 +83,8 @@ class ClosedChainPlant:
         self, chain: ClosedChain, settings: SolverSettings | None = None, *, substeps: int = 2
     ) -> None:
         self.chain = chain
-        try:
-            self.mj_model = build_closed_chain_spec(chain, settings).compile()
-        except ValueError as err:
-            raise ModelError(
-                f"MuJoCo refuses the model of '{chain.name}': {err}.",
-                remedy="Give every moving link a consistent mass and inertia, or none at all.",
-            ) from err
-        self.mj_data = mujoco.MjData(self.mj_model)
-        self.substeps = substeps
-        self.joint_names = chain.model.joint_names
+        spec = build_closed_chain_spec(chain, settings)
+        super().__init__(spec, chain.model.joint_names, substeps=substeps)
         self.actuated = chain.actuated
         self._columns = chain.actuated_columns
         self._inertia = actuated_inertia(chain)
@@ -102,26 +94,6 @@ class ClosedChainPlant:
             {name: replace(chain.drive(name), F_c=0.0) for name in self.joint_names}
         )
         self._offset = np.array([chain.drive(name).beta for name in chain.actuated])
-
-    @property
-    def control_period(self) -> float:
-        """Time that one `step` advances [s]."""
-        return float(self.substeps * self.mj_model.opt.timestep)
-
-    @property
-    def time(self) -> float:
-        """[s]."""
-        return float(self.mj_data.time)
-
-    @property
-    def q(self) -> Array:
-        """Positions of all joints, shape (n,)."""
-        return self.mj_data.qpos.copy()
-
-    @property
-    def v(self) -> Array:
-        """Velocities of all joints, shape (n,)."""
-        return self.mj_data.qvel.copy()
 
     def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
         """Put the robot into a state that closes the loops; time starts at 0.
@@ -133,11 +105,7 @@ class ClosedChainPlant:
         q = np.asarray(q, dtype=float)
         if q.shape == (self.chain.n_actuated,) and self.chain.passive:
             q = assemble(self.chain, q)[0]
-        mujoco.mj_resetData(self.mj_model, self.mj_data)
-        self.mj_data.qpos[:] = q
-        if v is not None:
-            self.mj_data.qvel[:] = np.asarray(v, dtype=float)
-        mujoco.mj_forward(self.mj_model, self.mj_data)
+        super().reset(q, v)
 
     def step(self, effort: ArrayLike) -> PlantSample:
         """Apply efforts for one control period and return the sample at its beginning.
@@ -145,24 +113,10 @@ class ClosedChainPlant:
         Args:
             effort: Of the actuated joints (n_a,), or of all joints (n,); [N m].
         """
-        effort = np.asarray(effort, dtype=float)
-        if effort.shape == (self.chain.n,):
-            effort = effort[self._columns]
-        data = self.mj_data
-        time, q, v = self.time, self.q, self.v
-        data.ctrl[self._columns] = effort - self._offset
-        mujoco.mj_step(self.mj_model, data)
-        a = data.qacc.copy()
-        for _ in range(self.substeps - 1):
-            mujoco.mj_step(self.mj_model, data)
-        if not np.all(np.isfinite(data.qpos)):
-            raise ModelError(
-                f"The simulation of '{self.chain.name}' diverged at {time:.3f} s.",
-                remedy="Use a smaller time step, or keep the motion away from dead centres.",
-            )
-        applied = np.zeros(self.chain.n)
-        applied[self._columns] = effort
-        return PlantSample(time, q, v, a, applied, np.zeros(6))
+        applied, control = np.zeros((2, self.chain.n))
+        applied[self._columns] = self._actuated_part(effort)[0]
+        control[self._columns] = applied[self._columns] - self._offset
+        return self.advance(control, applied)
 
     def servo_effort(
         self,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import mujoco
 import numpy as np
 import pinocchio as pin
@@ -15,27 +13,7 @@ from sysid_core.robot import (
     RobotModel,
     mass_com_inertia_from_pi,
 )
-
-
-@dataclass(frozen=True, eq=False)
-class PlantSample:
-    """One consistent instant: state, the effort that acted, what it caused.
-
-    Attributes:
-        time: [s].
-        q: Joint positions, shape (n,).
-        v: Joint velocities, shape (n,).
-        a: Joint accelerations, shape (n,).
-        effort: Applied joint efforts, shape (n,) [N m].
-        wrench: That the sensor exerts on its load side, in the sensor frame, shape (6,) [N, N m].
-    """
-
-    time: float
-    q: Array
-    v: Array
-    a: Array
-    effort: Array
-    wrench: Array
+from sysid_core.validation.stepping import MujocoStepper, PlantSample
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
@@ -147,7 +125,7 @@ def build_mujoco_spec(
     return spec
 
 
-class MujocoPlant:
+class MujocoPlant(MujocoStepper):
     """Steps a MuJoCo robot by joint efforts, or by its built-in servo.
 
     Args:
@@ -180,50 +158,14 @@ class MujocoPlant:
             armature=armature,
             timestep=timestep,
         )
-        try:
-            self.mj_model = spec.compile()
-        except ValueError as err:
-            raise ModelError(
-                f"MuJoCo refuses the model of '{model.name}': {err}.",
-                remedy="Give every moving link a positive mass and inertia.",
-            ) from err
-        self.mj_data = mujoco.MjData(self.mj_model)
-        self.joint_names = model.joint_names
+        super().__init__(spec, model.joint_names)
         # A URDF without an effort limit says zero.
         self._limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)
-        self._has_sensor = sensor_frame is not None
-
-    @property
-    def time(self) -> float:
-        """[s]."""
-        return float(self.mj_data.time)
-
-    @property
-    def q(self) -> Array:
-        """Joint positions, shape (n,)."""
-        return self.mj_data.qpos.copy()
-
-    @property
-    def v(self) -> Array:
-        """Joint velocities, shape (n,)."""
-        return self.mj_data.qvel.copy()
-
-    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
-        """Put the robot into a state; time starts at 0."""
-        mujoco.mj_resetData(self.mj_model, self.mj_data)
-        self.mj_data.qpos[:] = np.asarray(q, float)
-        if v is not None:
-            self.mj_data.qvel[:] = np.asarray(v, float)
-        mujoco.mj_forward(self.mj_model, self.mj_data)
 
     def step(self, effort: ArrayLike) -> PlantSample:
         """Apply efforts (n,) for one time step and return the sample at its beginning."""
-        data = self.mj_data
-        time, q, v = self.time, self.q, self.v
-        data.ctrl[:] = np.asarray(effort, float)
-        mujoco.mj_step(self.mj_model, data)
-        wrench = data.sensordata[:6].copy() if self._has_sensor else np.zeros(6)
-        return PlantSample(time, q, v, data.qacc.copy(), data.ctrl.copy(), wrench)
+        effort = np.array(effort, dtype=float)
+        return self.advance(effort, effort)
 
     def servo_effort(
         self,

@@ -13,7 +13,8 @@ from sysid_core.excitation import Trajectory
 from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 from sysid_core.validation.closed_chain_plant import ClosedChainPlant
-from sysid_core.validation.plant import MujocoPlant, PlantSample
+from sysid_core.validation.plant import MujocoPlant
+from sysid_core.validation.stepping import PlantSample
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from sysid_core.robot import (
     constrained_motion,
     constrained_torques,
 )
-from sysid_core.validation.plant import PlantSample
+from sysid_core.validation.stepping import PlantSample
 
 
 class Plant(Protocol):

@@ -1,0 +1,117 @@
+"""Stepping a MuJoCo model: what simulated arms and mechanisms with loops have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class PlantSample:
+    """One consistent instant: state, the effort that acted, what it caused.
+
+    Attributes:
+        time: [s].
+        q: Joint positions, shape (n,).
+        v: Joint velocities, shape (n,).
+        a: Joint accelerations, shape (n,).
+        effort: Applied joint efforts, shape (n,) [N m].
+        wrench: That the sensor exerts on its load side, in the sensor frame, shape (6,) [N, N m].
+    """
+
+    time: float
+    q: Array
+    v: Array
+    a: Array
+    effort: Array
+    wrench: Array
+
+
+class MujocoStepper:
+    """A compiled model with its state, advanced by control periods.
+
+    Args:
+        spec: Of the model.
+        joint_names: Its joints, one degree of freedom each.
+        substeps: Time steps per control period.
+
+    Raises:
+        ModelError: MuJoCo refuses the model.
+    """
+
+    def __init__(
+        self, spec: mujoco.MjSpec, joint_names: tuple[str, ...], *, substeps: int = 1
+    ) -> None:
+        try:
+            self.mj_model = spec.compile()
+        except ValueError as err:
+            raise ModelError(
+                f"MuJoCo refuses the model of '{spec.modelname}': {err}.",
+                remedy="Give every moving link a positive mass and a consistent inertia.",
+            ) from err
+        self.mj_data = mujoco.MjData(self.mj_model)
+        self.joint_names = joint_names
+        self.substeps = substeps
+
+    @property
+    def control_period(self) -> float:
+        """Time that one step advances [s]."""
+        return float(self.substeps * self.mj_model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """[s]."""
+        return float(self.mj_data.time)
+
+    @property
+    def q(self) -> Array:
+        """Positions of all joints, shape (n,)."""
+        return self.mj_data.qpos.copy()
+
+    @property
+    def v(self) -> Array:
+        """Velocities of all joints, shape (n,)."""
+        return self.mj_data.qvel.copy()
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Put the robot into a state; time starts at 0.
+
+        Args:
+            q: Positions, shape (n,).
+            v: Velocities, shape (n,); default: at rest.
+        """
+        mujoco.mj_resetData(self.mj_model, self.mj_data)
+        self.mj_data.qpos[:] = np.asarray(q, dtype=float)
+        if v is not None:
+            self.mj_data.qvel[:] = np.asarray(v, dtype=float)
+        mujoco.mj_forward(self.mj_model, self.mj_data)
+
+    def advance(self, control: Array, effort: Array) -> PlantSample:
+        """Hold controls for one control period; the sample is of its beginning.
+
+        Args:
+            control: Of MuJoCo's actuators, one per joint, shape (n,).
+            effort: What the sample says was applied, shape (n,) [N m].
+
+        Raises:
+            ModelError: The simulation diverged.
+        """
+        data = self.mj_data
+        time, q, v = self.time, self.q, self.v
+        data.ctrl[:] = control
+        mujoco.mj_step(self.mj_model, data)
+        a, sensors = data.qacc.copy(), data.sensordata[:6].copy()
+        for _ in range(self.substeps - 1):
+            mujoco.mj_step(self.mj_model, data)
+        if not np.all(np.isfinite(data.qpos)):
+            raise ModelError(
+                f"The simulation diverged at {time:.3f} s.",
+                remedy="Use a smaller time step, or keep the motion away from dead centres.",
+            )
+        return PlantSample(time, q, v, a, effort, sensors if len(sensors) else np.zeros(6))
