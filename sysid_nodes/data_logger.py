@@ -78,6 +78,8 @@ class DataLoggerNode(ManagedNode):
         self.bag: BagWriter | None = None
         self._description = ""
         self._names: list[str] = []
+        self._known: set[str] = set()
+        self._others: list[str] = []  # joints of other drivers on the same topic
         self._tare_until_ns = self._last_joints_ns = self._bag_began_ns = 0
 
     def configure(self) -> None:
@@ -103,6 +105,7 @@ class DataLoggerNode(ManagedNode):
     def got_robot(self, model: RobotModel) -> None:
         """Filter this robot's joints."""
         self._description, self._names = model.urdf_xml, list(model.joint_names)
+        self._known = set(self._names)
         self._joint_filter = JointFilter(model.nv, max_gap_s=self.config.max_gap_s)
 
     def activate(self) -> None:
@@ -120,26 +123,40 @@ class DataLoggerNode(ManagedNode):
     # ---- streams
 
     def _write(self, topic: str, data: bytes, now_ns: int) -> None:
-        if self.bag is not None:
+        if self.bag is None:
+            return
+        try:
             self.bag.write(self._topics[topic], data, now_ns)
+        except SysIdError as err:
+            self.bag = None
+            self._complain(err)
+
+    def _complain(self, err: SysIdError) -> None:
+        self.diagnose(DiagnosticStatus.ERROR, str(err))
+        self.get_logger().error(str(err), throttle_duration_sec=5.0)
 
     def _stamp(self, stamp: Time, now_ns: int) -> int:
         return conversions.ns_from_stamp(stamp) or now_ns  # some drivers leave it zero
 
     def _on_joints(self, data: bytes) -> None:
-        now = self._last_joints_ns = self.now_ns()
+        now = self.now_ns()
         self._write(JOINTS, data, now)
         if self._joint_filter is None:
+            self._last_joints_ns = now
             return
-        message = self._bytes.joint_state(data)
-        stamp = self._stamp(message.header.stamp, now)
+        stamp = now
         try:
+            message = self._bytes.joint_state(data)
+            if not self._known.intersection(message.name):  # a gripper's driver on the same topic
+                self._others = list(message.name)
+                return
+            self._last_joints_ns = now
+            stamp = self._stamp(message.header.stamp, now)
             q, v, effort = conversions.joint_arrays_from_message(message, self._names)
             sample = self._joint_filter.update(stamp, q, v, effort)
         except SysIdError as err:
             self.monitors[JOINTS].add(stamp, now, valid=False)
-            self.diagnose(DiagnosticStatus.ERROR, str(err))
-            self.get_logger().error(str(err), throttle_duration_sec=5.0)
+            self._complain(err)
             return
         self.monitors[JOINTS].add(stamp, now, valid=sample.outcome is not SampleOutcome.INVALID)
         if not sample.outcome.refused:
@@ -150,7 +167,11 @@ class DataLoggerNode(ManagedNode):
     def _on_wrench(self, data: bytes) -> None:
         now = self.now_ns()
         self._write(WRENCH, data, now)
-        message = self._bytes.wrench(data)
+        try:
+            message = self._bytes.wrench(data)
+        except SysIdError as err:
+            self._complain(err)
+            return
         stamp = self._stamp(message.header.stamp, now)
         measured = conversions.wrench_from_message(message.wrench)
         taring = now < self._tare_until_ns
@@ -177,9 +198,11 @@ class DataLoggerNode(ManagedNode):
             response.message = f"Already recording to {self.bag.path}: call ~/stop first."
             return response
         if self._last_joints_ns == 0:
+            what = f"No joint state of this robot has come on {self._topics[JOINTS]} yet"
             response.message = (
-                f"No message on {self._topics[JOINTS]} yet: is the driver running, and is"
-                " the topic remapped to its name?"
+                f"{what}, only of {self._others}: does robot_description belong to it?"
+                if self._others
+                else f"{what}: is the driver running, and is the topic remapped to its name?"
             )
             return response
         try:
@@ -223,15 +246,22 @@ class DataLoggerNode(ManagedNode):
             response.message = "Nothing is being recorded: call ~/start first."
             return response
         response.path, response.messages = str(self.bag.path), self.bag.count
-        self._close("asked to")
-        response.success = True
+        response.message = self._close("asked to")
+        response.success = not response.message
         return response
 
-    def _close(self, reason: str) -> None:
-        if self.bag is not None:
-            bag, self.bag = self.bag, None
+    def _close(self, reason: str) -> str:
+        """Close a running bag; what went wrong, or nothing."""
+        if self.bag is None:
+            return ""
+        bag, self.bag = self.bag, None
+        try:
             bag.close()
-            self.get_logger().info(f"Closed {bag.path} with {bag.count} messages ({reason}).")
+        except SysIdError as err:
+            self._complain(err)
+            return str(err)
+        self.get_logger().info(f"Closed {bag.path} with {bag.count} messages ({reason}).")
+        return ""
 
     def _on_mark_request(
         self, request: MarkRecording.Request, response: MarkRecording.Response
@@ -269,10 +299,11 @@ class DataLoggerNode(ManagedNode):
                 )
             )
         stale = self.monitors[JOINTS].statistics(now).stale
+        text = "no joint_states" if stale else "receiving"
+        if stale and self._others:
+            text = f"joint_states has only {self._others}, the robot has {self._names}"
         level = DiagnosticStatus.WARN if stale else DiagnosticStatus.OK
-        self.diagnose(
-            level, "no joint_states" if stale else "receiving", recording=self.bag is not None
-        )
+        self.diagnose(level, text, recording=self.bag is not None)
 
 
 def main(args: list[str] | None = None) -> int:

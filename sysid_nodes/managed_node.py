@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import signal
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 import rclpy
 from ament_index_python.packages import get_package_share_directory
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.action import ActionClient, ActionServer
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.node import Node
 from rclpy.qos import (
     DurabilityPolicy,
     HistoryPolicy,
@@ -21,6 +23,7 @@ from rclpy.qos import (
 )
 from rclpy.signals import SignalHandlerOptions
 from rclpy.task import Future
+from rclpy.timer import Timer
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
@@ -40,12 +43,37 @@ LATCHED = QoSProfile(
 DATA = QoSProfile(depth=4000, reliability=ReliabilityPolicy.RELIABLE)
 
 
+class _Entities:
+    """What a node consists of at an instant, to go back to."""
+
+    KINDS = ("publisher", "subscription", "client", "service", "timer")
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._there = {kind: set(getattr(node, f"{kind}s")) for kind in self.KINDS}
+        self._actions = set(self._actions_now())
+
+    def _actions_now(self) -> list[Any]:
+        return [w for w in self._node.waitables if isinstance(w, (ActionClient, ActionServer))]
+
+    def restore(self, keep: Collection[Any] = ()) -> None:
+        """Destroy what has been made since, but for some."""
+        for action in self._actions_now():
+            if action not in self._actions:
+                action.destroy()
+        for kind, there in self._there.items():
+            for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
+                if entity not in keep:
+                    getattr(self._node, f"destroy_{kind}")(entity)
+
+
 class ManagedNode(LifecycleNode):
     """A lifecycle node with a typed configuration.
 
     Subclasses set `Config` (a frozen dataclass of `parameter` fields) and fill `configure`,
     `activate`, `deactivate` and `clean_up`; a `SysIdError` in them becomes a log message and a
-    failed transition.
+    failed transition. What `activate` makes (topics, services, timers, actions) is destroyed when
+    the node is deactivated, what `configure` makes when it is cleaned up.
     """
 
     Config: type = type(None)
@@ -57,7 +85,8 @@ class ManagedNode(LifecycleNode):
         self.config: Any = None
         self.model: RobotModel | None = None
         self._diagnostics = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
-        self._adaptive: list[tuple[Any, ...]] = []
+        self._waits: set[Timer] = set()
+        self._unconfigured = self._inactive = _Entities(self)
         if self.get_parameter("autostart").value:
             self._starter = self.create_timer(0.0, self._autostart)
 
@@ -100,6 +129,8 @@ class ManagedNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
 
+        self._unconfigured = _Entities(self)
+
         def work() -> None:
             self.config = read(self, self.Config)
             self.configure()
@@ -109,16 +140,21 @@ class ManagedNode(LifecycleNode):
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
         super().on_activate(state)
+        self._inactive = _Entities(self)
         return self._attempt(self.activate, "Activating")
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
+        result = self._attempt(self.deactivate, "Deactivating")
+        self._inactive.restore(keep=self._waits)
         super().on_deactivate(state)
-        return self._attempt(self.deactivate, "Deactivating")
+        return result
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
-        return self._attempt(self.clean_up, "Cleaning up")
+        result = self._attempt(self.clean_up, "Cleaning up")
+        self._unconfigured.restore(keep=self._waits)
+        return result
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
@@ -197,7 +233,9 @@ class ManagedNode(LifecycleNode):
                 finished.set_result(None)
 
         timer = self.create_timer(0.05, poll)
+        self._waits.add(timer)
         await finished
+        self._waits.discard(timer)
         self.destroy_timer(timer)
 
     def now_ns(self) -> int:

@@ -106,27 +106,20 @@ class PayloadBridgeNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen to the estimator, offer the services."""
-        self._subscription = self.create_subscription(
-            InertiaStamped, "estimator/payload", self._on_payload, LATCHED
-        )
-        self._offered = [
+        self.create_subscription(InertiaStamped, "estimator/payload", self._on_payload, LATCHED)
+        for name, work in (
+            ("propose", self._propose),
+            ("confirm", self._confirm),
+            ("rollback", self._roll_back),
+        ):
             self.create_service(
                 Trigger, f"~/{name}", self._answering(work), callback_group=self._group
             )
-            for name, work in (
-                ("propose", self._propose),
-                ("confirm", self._confirm),
-                ("rollback", self._roll_back),
-            )
-        ]
         self._tell()
 
     def deactivate(self) -> None:
-        """Offer nothing any more; an old estimate is forgotten."""
+        """An old estimate is forgotten."""
         self._latest = None
-        self.destroy_subscription(self._subscription)
-        for service in self._offered:
-            self.destroy_service(service)
 
     def _on_payload(self, message: InertiaStamped) -> None:
         self._latest = message

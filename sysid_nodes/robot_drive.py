@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from action_msgs.msg import GoalStatus
 from rclpy.action import ActionClient
+from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -43,6 +46,9 @@ class RobotDrive:
         self._node = node
         self._client: ActionClient | None = None
         self._publisher: Any = None
+        self._goal: Any = None  # what the controller has accepted last
+        self._sent = 0
+        self.dropped = ""  # why the controller doesn't play what was sent last
         if mode == FOLLOW:
             try:
                 self._action: Any = importlib.import_module(
@@ -68,12 +74,14 @@ class RobotDrive:
             return bool(self._client.server_is_ready())
         return bool(self._publisher.get_subscription_count() > 0)
 
-    def require_ready(self) -> None:
-        """Somebody must be there to move the robot.
+    def begin(self) -> None:
+        """Forget the run before; somebody must be there to move the robot.
 
         Raises:
             SysIdError: Nobody listens.
         """
+        self._sent += 1
+        self._goal, self.dropped = None, ""
         if not self.ready:
             what = (
                 "the controller's action"
@@ -100,7 +108,36 @@ class RobotDrive:
         else:
             goal = self._action.Goal(trajectory=message)
             goal.goal_time_tolerance.sec = 5  # zero would wait forever
-            self._client.send_goal_async(goal)
+            self._sent += 1
+            self._goal, self.dropped = None, ""
+            answer = self._client.send_goal_async(goal)
+            answer.add_done_callback(partial(self._on_answer, self._sent))
+
+    def cancel(self) -> None:
+        """The controller shall hold the robot, where it takes goals and still plays one."""
+        self._sent += 1  # nothing that is still to come of it matters
+        if self._goal is not None:
+            self._goal.cancel_goal_async()
+
+    def _on_answer(self, number: int, answer: Future) -> None:
+        if number != self._sent:
+            return
+        self._goal = answer.result()
+        if self._goal is None or not self._goal.accepted:
+            self._goal, self.dropped = None, "the robot's controller refused the trajectory"
+            return
+        self._goal.get_result_async().add_done_callback(partial(self._on_result, number))
+
+    def _on_result(self, number: int, answer: Future) -> None:
+        if number != self._sent:
+            return
+        self._goal, outcome = None, answer.result()
+        if outcome.status != GoalStatus.STATUS_SUCCEEDED:
+            result = outcome.result
+            self.dropped = (
+                "the robot's controller ended the trajectory:"
+                f" {result.error_string or f'error code {result.error_code}'}"
+            )
 
     def stream(self, command: Command) -> None:
         """The set point of this instant, for the modes that take a stream."""

@@ -119,13 +119,10 @@ class SimulatedRobotNode(ManagedNode):
         self.create_subscription(Float64MultiArray, "effort_commands", self._on_effort, 50)
 
     def activate(self) -> None:
-        """Let time run."""
-        self._start_ns = self.now_ns()
+        """Let time run, on from where it stopped."""
+        assert self.robot is not None
+        self._start_ns = self.now_ns() - round(self.robot.plant.time * 1e9)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
-
-    def deactivate(self) -> None:
-        """Stop time."""
-        self.destroy_timer(self._timer)
 
     def _tick(self) -> None:
         assert self.robot is not None and self.model is not None

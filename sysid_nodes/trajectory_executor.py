@@ -6,6 +6,7 @@ Nothing moves on launch, and nothing before every check of the core has passed.
 from __future__ import annotations
 
 import sys
+import time
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -25,9 +26,12 @@ from sysid_core.excitation import (
     Executor,
     ExecutorState,
     Measured,
+    PositionRates,
+    SegmentMarks,
     Trajectory,
     check_motion,
 )
+from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
 from sysid_nodes.executor_config import TrajectoryExecutorConfig
@@ -36,6 +40,7 @@ from sysid_nodes.robot_drive import RobotDrive
 
 _LEAD_S = 0.1  # between sending a whole trajectory and its start
 _PATIENCE_NS = 3_000_000_000  # for the first state after the check
+_LONGEST_STOP_S = 4.0  # launch kills a node that takes longer to end
 
 
 class TrajectoryExecutorNode(ManagedNode):
@@ -49,27 +54,34 @@ class TrajectoryExecutorNode(ManagedNode):
         self._measured: Measured | None = None
         self._wrench: np.ndarray | None = None
         self._enabled = True
+        self._rates = PositionRates()
+        self._others: tuple[str, ...] = ()  # joints of other drivers on the same topic
+        self._accepting = self._busy = False
         self._goal: ServerGoalHandle | None = None
         self._finished: Future | None = None
-        self._state, self._segment = ExecutorState.IDLE, ""
-        self._began_ns, self._worst_error, self._ticks = 0, 0.0, 0
-        self._wait_until_ns = 0
+        self._segment_marks = SegmentMarks()
+        self._began_ns = self._ticks = self._wait_until_ns = 0
 
     def configure(self) -> None:
-        """Make topics and the action; listen to the robot."""
+        """Make topics."""
         c: TrajectoryExecutorConfig = self.config
         self._drive = RobotDrive(self, c.command_mode, c.action_name)
         self._states = self.create_publisher(ExecutorStateMessage, "~/state", 10)
         self._marks = self.create_publisher(Mark, "marks", DATA)
-        self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
-        self.subscribe_to_data(WrenchStamped, "wrench", self._on_wrench, depth=1)
-        if c.enable_topic:
-            self._enabled = False
-            self.subscribe_to_data(Bool, c.enable_topic, self._on_enable, depth=1)
         self.use_robot(c.robot)
 
+    def got_robot(self, model: RobotModel) -> None:
+        """Only states of this robot count from now on."""
+        self._measured = None
+
     def activate(self) -> None:
-        """Accept goals."""
+        """Listen to the robot, accept goals."""
+        self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
+        self.subscribe_to_data(WrenchStamped, "wrench", self._on_wrench, depth=1)
+        topic = self.config.enable_topic
+        self._enabled = not topic
+        if topic:
+            self.subscribe_to_data(Bool, topic, self._on_enable, depth=1)
         self._action = ActionServer(
             self,
             ExecuteTrajectory,
@@ -79,38 +91,45 @@ class TrajectoryExecutorNode(ManagedNode):
             cancel_callback=self._on_cancel,
         )
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
+        self._accepting = True
 
     def deactivate(self) -> None:
         """Stop a running motion, refuse new ones."""
         self._halt("the executor is deactivated")
-        self._action.destroy()
 
     def clean_up(self) -> None:
-        """At shutdown: stop the robot where it is, smoothly."""
+        """At shutdown: stop the robot, smoothly."""
         self._halt("the executor stops")
 
     def _halt(self, reason: str) -> None:
+        """Play the stop to its end: nobody else will."""
+        self._accepting = False
         core = self.executor_core
         if core is None or core.state.is_final:
             return
         core.cancel(reason)
-        self._step()
+        end = time.monotonic() + _LONGEST_STOP_S
+        while not core.state.is_final and time.monotonic() < end:
+            self._step()
+            time.sleep(1.0 / self.config.rate_hz)
 
     # ---- what is measured
 
     def _on_joints(self, message: JointState) -> None:
+        names = tuple(message.name)
+        if self.model is not None and not set(names) & set(self.model.joint_names):
+            self._others = names  # a gripper's driver, or another robot's
+            return
         torque = self.config.effort_kind in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
-        n = len(message.name)
-        velocity = np.array(message.velocity) if message.velocity else np.zeros(n)
-        stamp = conversions.ns_from_stamp(message.header.stamp) or self.now_ns()
-        self._measured = Measured(
-            stamp=stamp * 1e-9,
-            joint_names=tuple(message.name),
-            q=np.array(message.position),
-            v=velocity,
-            effort=np.array(message.effort) if torque and len(message.effort) == n else None,
-            wrench=self._wrench,
-        )
+        stamp = (conversions.ns_from_stamp(message.header.stamp) or self.now_ns()) * 1e-9
+        q, v = np.array(message.position), np.array(message.velocity)
+        if np.isnan(v).all():  # also where there are none
+            rates = self._rates.update(stamp, q)
+            if rates is None:
+                return
+            v = rates
+        effort = np.array(message.effort) if torque and len(message.effort) == len(names) else None
+        self._measured = Measured(stamp, names, q, v, effort, self._wrench)
 
     def _on_wrench(self, message: WrenchStamped) -> None:
         self._wrench = conversions.wrench_from_message(message.wrench)
@@ -123,8 +142,10 @@ class TrajectoryExecutorNode(ManagedNode):
     # ---- the action
 
     def _on_goal(self, goal: ExecuteTrajectory.Goal) -> GoalResponse:
-        busy = self.executor_core is not None and not self.executor_core.state.is_final
-        return GoalResponse.REJECT if busy or self._finished is not None else GoalResponse.ACCEPT
+        if self._busy or not self._accepting:
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
 
     def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
         if self.executor_core is not None:
@@ -132,32 +153,14 @@ class TrajectoryExecutorNode(ManagedNode):
         return CancelResponse.ACCEPT
 
     async def _on_execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
-        result = ExecuteTrajectory.Result(final_state="aborted")
-        await self.wait_until(
-            lambda: self.model is not None and self._measured is not None and self._drive.ready, 5.0
-        )
         try:
-            core = self._prepare(goal.request)
-            if goal.request.check_only:
-                result.success, result.final_state = True, "checked"
-                goal.succeed()
-                return result
+            result = await self._execute(goal)
         except SysIdError as err:
-            result.message = str(err)
             self.get_logger().error(f"Refused: {err}")
-            goal.abort()
-            return result
-        self.executor_core, self._goal, self._finished = core, goal, Future()
-        self._began_ns, self._worst_error = self.now_ns(), 0.0
-        core.start()
-        # The check took its time; go on with states that came after it (or fail without them).
-        self._wait_until_ns = self.now_ns() + _PATIENCE_NS
-        await self._finished
-        self._goal = self._finished = None
-        result.success = core.state is ExecutorState.DONE
-        result.final_state, result.message = core.state.value, core.message
-        result.duration = (self.now_ns() - self._began_ns) * 1e-9
-        result.max_tracking_error = self._worst_error
+            result = ExecuteTrajectory.Result(final_state="aborted", message=str(err))
+        finally:
+            self._goal = self._finished = None
+            self._busy = False
         if result.success:
             goal.succeed()
         elif goal.is_cancel_requested:
@@ -165,6 +168,29 @@ class TrajectoryExecutorNode(ManagedNode):
         else:
             goal.abort()
         return result
+
+    async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
+        await self.wait_until(
+            lambda: self.model is not None and self._measured is not None and self._drive.ready, 5.0
+        )
+        core = self._prepare(goal.request)
+        if goal.request.check_only:
+            return ExecuteTrajectory.Result(success=True, final_state="checked")
+        if goal.is_cancel_requested or not self._accepting:
+            raise SysIdError("Cancelled before it began.")
+        self.executor_core, self._goal, self._finished = core, goal, Future()
+        self._began_ns = self.now_ns()
+        core.start()
+        # The check took its time; go on with states that came after it (or fail without them).
+        self._wait_until_ns = self.now_ns() + _PATIENCE_NS
+        await self._finished
+        return ExecuteTrajectory.Result(
+            success=core.state is ExecutorState.DONE,
+            final_state=core.state.value,
+            message=core.message,
+            duration=(self.now_ns() - self._began_ns) * 1e-9,
+            max_tracking_error=core.worst_error,
+        )
 
     def _prepare(self, request: ExecuteTrajectory.Goal) -> Executor:
         """Everything that can be refused before anything moves."""
@@ -176,7 +202,14 @@ class TrajectoryExecutorNode(ManagedNode):
             )
         if not self._enabled:
             raise SysIdError(f"{c.enable_topic} is not true.", remedy="Release the robot first.")
-        self._drive.require_ready()
+        if self._measured is None:
+            raise SysIdError(
+                f"No joint state of {self.model.name} has arrived"
+                + (f", only of {list(self._others)}." if self._others else "."),
+                remedy="Is the driver running, is joint_states remapped to its topic, and is"
+                " robot_description of the same robot (joint names, prefix)?",
+            )
+        self._drive.begin()
         trajectory = Trajectory.load(request.trajectory_file)
         trajectory.belongs_to(self.model)
         limits = c.motion_limits(self.model)
@@ -204,16 +237,15 @@ class TrajectoryExecutorNode(ManagedNode):
         assert core is not None
         now_ns = self.now_ns()
         before = core.state
+        if self._drive.dropped:
+            core.give_up(self._drive.dropped)
         command = core.step(now_ns * 1e-9, self._measured)
         if command.state is not before:
             self.get_logger().info(f"{command.state.value}: {command.message}")
             self._send_whole(core)
         self._drive.stream(command)
-        self._mark(command, now_ns)
-        expected = core.expected(self._measured)
-        if expected is not None and self._measured is not None:
-            q, _ = core.monitor.in_order(self._measured)
-            self._worst_error = max(self._worst_error, float(np.max(np.abs(expected - q))))
+        for label in self._segment_marks.labels(command):
+            self._marks.publish(Mark(stamp=conversions.stamp_from_ns(now_ns), label=label))
         self._ticks += 1
         if command.state is not before or self._ticks % 10 == 0:
             self._tell(command, now_ns)
@@ -224,25 +256,14 @@ class TrajectoryExecutorNode(ManagedNode):
         """For controllers that take whole trajectories: what is to come, and when it begins."""
         if not self._drive.takes_whole:
             return
+        if core.state is ExecutorState.ABORTED:
+            self._drive.cancel()  # a robot that has been paused must not finish the stop later
+            return
         begin = self.now_ns() * 1e-9 + _LEAD_S
         trajectory = core.whole_command(begin)
         stopping = core.state is ExecutorState.ABORTING
         if trajectory is not None:
             self._drive.send_whole(trajectory, round((core.stop_at if stopping else begin) * 1e9))
-
-    def _mark(self, command: Command, now_ns: int) -> None:
-        """Publish where one segment ends and the next begins."""
-        labels = []
-        if command.state is ExecutorState.EXECUTING and self._state is not ExecutorState.EXECUTING:
-            labels.append("motion:start")
-        if command.segment != self._segment:
-            labels += [f"{self._segment}:end"] if self._segment else []
-            labels += [f"{command.segment}:start"] if command.segment else []
-        if self._state is ExecutorState.EXECUTING and command.state is not ExecutorState.EXECUTING:
-            labels.append("motion:end")
-        for label in labels:
-            self._marks.publish(Mark(stamp=conversions.stamp_from_ns(now_ns), label=label))
-        self._state, self._segment = command.state, command.segment
 
     def _tell(self, command: Command, now_ns: int) -> None:
         core = self.executor_core
@@ -253,7 +274,7 @@ class TrajectoryExecutorNode(ManagedNode):
             segment=command.segment,
             progress=command.progress,
             time_left=left,
-            tracking_error=self._worst_error,
+            tracking_error=core.worst_error,
             message=command.message,
         )
         message.header.stamp = conversions.stamp_from_ns(now_ns)

@@ -4,7 +4,12 @@ from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.criteria import ExcitationCriterion, ExcitationQuality
 from sysid_core.excitation.excitation_problem import ExcitationProblem
 from sysid_core.excitation.execution import Executor
-from sysid_core.excitation.execution_states import Command, ExecutorSettings, ExecutorState
+from sysid_core.excitation.execution_states import (
+    Command,
+    ExecutorSettings,
+    ExecutorState,
+    SegmentMarks,
+)
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
@@ -27,7 +32,12 @@ from sysid_core.excitation.loop_structure import (
     shown_directions,
     structural_rows,
 )
-from sysid_core.excitation.monitor import ExecutionMonitor, Measured, MonitorLimits
+from sysid_core.excitation.monitor import (
+    ExecutionMonitor,
+    Measured,
+    MonitorLimits,
+    PositionRates,
+)
 from sysid_core.excitation.motion_check import (
     MotionCheck,
     MotionChecker,
@@ -91,8 +101,10 @@ __all__ = [
     "Move",
     "PathFollower",
     "PayloadPlan",
+    "PositionRates",
     "RobotGeometry",
     "Segment",
+    "SegmentMarks",
     "SequentialPlan",
     "ShownDirections",
     "Trajectory",

@@ -53,6 +53,7 @@ class Executor:
         self._follower: PathFollower | None = None
         self._held: Array | None = None  # last commanded posture
         self._last_now: float | None = None
+        self.worst_error = 0.0  # largest distance from what was commanded [rad or m]
         self.stop_at = 0.0  # when the stop of an aborted run begins
         self._lead = 0.0  # how long the motion goes on until then
         self._begin_at: float | None = None  # the controller's start of a whole trajectory
@@ -110,6 +111,7 @@ class Executor:
         self._waiting_since = self._standing_since = None
         self._way, self._checked_stamp, self._begin_at = None, -np.inf, None
         self._commanded.clear()
+        self.worst_error = 0.0
         self.state, self.message = ExecutorState.CHECKING, "checking"
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
@@ -121,6 +123,11 @@ class Executor:
         """Stop at the next step; does nothing when no run is going on."""
         if not self.state.is_final:
             self._cancelled = reason
+
+    def give_up(self, reason: str) -> None:
+        """End at once without a stop: who moves the robot has dropped the motion itself."""
+        if not self.state.is_final:
+            self.state, self.message = ExecutorState.ABORTED, reason
 
     def step(self, now: float, measured: Measured | None) -> Command:
         """Go on to a time; the one function to be called periodically.
@@ -138,9 +145,13 @@ class Executor:
             return self._command()  # planning took time; go on with the next measured state
         dt = self._time_step(now)
         if self.state is not ExecutorState.ABORTING:
-            fault = self._cancelled or self.monitor.fault(now, measured, self.expected(measured))
+            expected = self.expected(measured)
+            fault = self._cancelled or self.monitor.fault(now, measured, expected)
             if fault:
                 self._abort(fault)
+            elif expected is not None and measured is not None:
+                distance = np.abs(expected - self.monitor.in_order(measured)[0])
+                self.worst_error = max(self.worst_error, float(distance.max()))
         if self.state is ExecutorState.CHECKING and measured is not None:
             self._check(measured)
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):

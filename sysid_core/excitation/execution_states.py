@@ -85,3 +85,21 @@ class Command:
     progress: float
     segment: str
     message: str
+
+
+class SegmentMarks:
+    """What to write down when a run goes from one state or segment into the next."""
+
+    def __init__(self) -> None:
+        self._state, self._segment = ExecutorState.IDLE, ""
+
+    def labels(self, command: Command) -> list[str]:
+        """Labels of an instant: `motion:start`, `<segment>:start`, `<segment>:end`, `motion:end`."""
+        was, is_ = (s is ExecutorState.EXECUTING for s in (self._state, command.state))
+        out = ["motion:start"] if is_ and not was else []
+        if command.segment != self._segment:
+            out += [f"{self._segment}:end"] if self._segment else []
+            out += [f"{command.segment}:start"] if command.segment else []
+        out += ["motion:end"] if was and not is_ else []
+        self._state, self._segment = command.state, command.segment
+        return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -106,6 +107,28 @@ class MonitorLimits:
         )
 
 
+class PositionRates:
+    """Velocities of a driver that measures none: how positions change over some time.
+
+    Args:
+        over: At least so long, against encoder steps and jitter [s].
+    """
+
+    def __init__(self, over: float = 0.05) -> None:
+        self._over = over
+        self._past: deque[tuple[float, Array]] = deque()
+
+    def update(self, stamp: float, q: Array) -> Array | None:
+        """The velocities at a stamp, shape (n,); None as long as too little is known."""
+        if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
+            self._past.clear()  # another clock or another robot
+        self._past.append((stamp, q))
+        while len(self._past) > 1 and stamp - self._past[1][0] >= self._over:
+            self._past.popleft()
+        time = stamp - self._past[0][0]
+        return (q - self._past[0][1]) / time if time >= self._over else None
+
+
 class ExecutionMonitor:
     """Compares the measured state with its limits at every step; holds only the last times.
 
@@ -157,9 +180,10 @@ class ExecutionMonitor:
             return f"wrong joint set: {missing} are missing from the measured state"
         if len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
             return "wrong joint set: names, positions and velocities differ in number"
-        for key in ("q", "v", "effort", "wrench"):
+        columns = self.model.columns_from(measured.joint_names)  # a gripper's values are its own
+        for key, used in (("q", columns), ("v", columns), ("effort", columns), ("wrench", ...)):
             values = getattr(measured, key)
-            if values is not None and not np.all(np.isfinite(np.asarray(values, dtype=float))):
+            if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return f"NaN or infinite value in the measured {key}"
         return self._state_fault(measured, q_commanded) or self._wrench_fault(measured)
 

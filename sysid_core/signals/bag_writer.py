@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -103,16 +104,17 @@ class BagWriter:
             raise SignalError(
                 f"'{self.path}' can't be created: {err}.", remedy="Name a folder you may write to."
             ) from err
-        self._stream = self.file.open("xb")
-        self._writer = Writer(
-            self._stream, chunk_size=chunk_bytes, compression=CompressionType.NONE
-        )
-        self._writer.start(profile="ros2", library="robot_sysid")
-        if self._custom_data:
-            self._writer.add_metadata(CUSTOM_DATA_RECORD, self._custom_data)
-        self._stream.flush()
-        self._flushed = self._stream.tell()
         self._open = True
+        with self._disk():
+            self._stream = self.file.open("xb")
+            self._writer = Writer(
+                self._stream, chunk_size=chunk_bytes, compression=CompressionType.NONE
+            )
+            self._writer.start(profile="ros2", library="robot_sysid")
+            if self._custom_data:
+                self._writer.add_metadata(CUSTOM_DATA_RECORD, self._custom_data)
+            self._stream.flush()
+            self._flushed = self._stream.tell()
 
     @property
     def count(self) -> int:
@@ -166,7 +168,8 @@ class BagWriter:
             stamp_ns: When it was received.
 
         Raises:
-            SignalError: The topic wasn't announced, or the bag is closed.
+            SignalError: The topic wasn't announced, the bag is closed, or the disk is full; then
+                it is closed, and what was written before can be read.
         """
         entry = self._topics.get(topic)
         if entry is None or not self._open:
@@ -175,27 +178,48 @@ class BagWriter:
                 + ("the bag is closed." if entry else "the topic wasn't added."),
                 remedy=f"Topics: {list(self._topics)}; add before writing, close last.",
             )
-        self._writer.add_message(entry.channel, stamp_ns, data, stamp_ns, entry.count)
-        entry.count += 1
-        self._first_ns = stamp_ns if self._first_ns is None else min(self._first_ns, stamp_ns)
-        self._last_ns = max(self._last_ns, stamp_ns)
-        if self._stream.tell() != self._flushed:  # a chunk has been closed
-            self._stream.flush()
-            self._flushed = self._stream.tell()
+        with self._disk():
+            self._writer.add_message(entry.channel, stamp_ns, data, stamp_ns, entry.count)
+            entry.count += 1
+            self._first_ns = stamp_ns if self._first_ns is None else min(self._first_ns, stamp_ns)
+            self._last_ns = max(self._last_ns, stamp_ns)
+            if self._stream.tell() != self._flushed:  # a chunk has been closed
+                self._stream.flush()
+                self._flushed = self._stream.tell()
 
     def close(self) -> None:
-        """Write index, footer and metadata.yaml. A second call does nothing."""
+        """Write index, footer and metadata.yaml. A second call does nothing.
+
+        Raises:
+            SignalError: The disk is full; what was written before can be read.
+        """
         if not self._open:
             return
         self._open = False
         information = self._information()
-        self._writer.add_metadata("rosbag2", {"serialized_metadata": _dump(information)})
-        self._writer.finish()
-        self._stream.close()
-        text = _dump({"rosbag2_bagfile_information": information})
-        partial = self.path / "metadata.yaml.part"
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(self.path / "metadata.yaml")
+        with self._disk():
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": _dump(information)})
+            self._writer.finish()
+            self._stream.close()
+            text = _dump({"rosbag2_bagfile_information": information})
+            partial = self.path / "metadata.yaml.part"
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(self.path / "metadata.yaml")
+
+    @contextlib.contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Where the disk may be full: give it up, say so."""
+        try:
+            yield
+        except OSError as err:
+            self._open = False
+            with contextlib.suppress(AttributeError, OSError):
+                self._stream.close()
+            raise SignalError(
+                f"The bag '{self.path}' can't be written: {err.strerror or err}.",
+                remedy="Make room on the disk; `sysid bag recover` makes a whole bag of what is"
+                " there.",
+            ) from err
 
     def __enter__(self) -> BagWriter:
         return self

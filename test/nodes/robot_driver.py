@@ -1,0 +1,62 @@
+"""A robot driver as they are in the field: best effort, other joints on its topic, what it lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from scipy.interpolate import BPoly
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from sysid_nodes.conversions import ns_from_stamp, trajectory_arrays
+
+
+class RobotDriver:
+    """Publishes joint states with sensor-data QoS; follows `joint_trajectory` exactly.
+
+    Args:
+        node: Whose topics these are.
+        names: Joints, in the driver's order.
+        q: Posture.
+        velocities: Whether it measures them.
+    """
+
+    def __init__(
+        self, node: Node, names: Sequence[str], q: Sequence[float], *, velocities: bool = True
+    ) -> None:
+        self.names, self.velocities = list(names), velocities
+        self.q, self.v = np.array(q, dtype=float), np.zeros(len(names))
+        self.trajectories: list[JointTrajectory] = []
+        self._node, self._path, self._begin = node, None, 0.0
+        self._states = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
+        node.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
+        self._order = list(names)
+        node.create_timer(0.01, self._tick)
+
+    def _now(self) -> float:
+        return self._node.get_clock().now().nanoseconds * 1e-9
+
+    def _on_trajectory(self, message: JointTrajectory) -> None:
+        self.trajectories.append(message)
+        t, q, v, a = trajectory_arrays(message, self._order)
+        self._path = BPoly.from_derivatives(t, np.stack([q, v, a], axis=1))
+        self._begin = ns_from_stamp(message.header.stamp) * 1e-9
+
+    def _tick(self) -> None:
+        if self._path is not None and self._now() >= self._begin:
+            t = min(self._now() - self._begin, float(self._path.x[-1]))
+            self.q, self.v = self._path(t), self._path(t, 1)
+        stamp = self._node.get_clock().now().to_msg()
+        # A driver of its own, with joints of its own, on the same topic.
+        gripper = JointState(name=["finger"], position=[np.nan], velocity=[np.nan])
+        arm = JointState(
+            name=[*self.names, "mimic"],
+            position=[*self.q, np.nan],
+            velocity=[*self.v, np.nan] if self.velocities else [],
+        )
+        for message in (gripper, arm):
+            message.header.stamp = stamp
+            self._states.publish(message)
