@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
-from sysid_core.identifiability import random_states
+from sysid_core.identifiability import random_states, with_exact_angles
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Array,
@@ -300,7 +300,11 @@ class ArmEquations:
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
-    """Triangular factor of rigid-body and friction regressor at random states, shape (p, p)."""
+    """Triangular factor of rigid-body and friction regressor at random states, shape (p, p).
+
+    Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
+    """
+    model = with_exact_angles(model)[0].with_pi(model.pi)
     rng = np.random.default_rng(seed)
     n_samples = 12 * model.n_bodies + 30
     q, v, a = random_states(model, n_samples, rng)

@@ -54,7 +54,7 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
 
     Returns:
         The robot and the names of the joints (fixed ones too) whose angles changed; the model
-        itself and nothing when there are none, or when some of the URDF's joints are locked.
+        itself and nothing when there are none, or when it isn't the URDF's tree of joints.
     """
     if not model.urdf_xml:
         return model, ()
@@ -63,7 +63,7 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
         return model, ()
     floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
     exact = _built(exact_xml, floating, tuple(model.gravity.tolist()))
-    # A model with locked joints doesn't say at which angles they are.
+    exact = exact.with_locked({n: q for n, q in model.locked.items() if n in exact.joint_names})
     return (exact, changed) if exact.joint_names == model.joint_names else (model, ())
 
 
