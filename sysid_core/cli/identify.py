@@ -13,11 +13,10 @@ from sysid_core.cli.app import app, console, errors
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation import Estimator, Identification, Processing
+    from sysid_core.estimation import Estimator, Processing
     from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
     from sysid_core.signals import Recording
     from sysid_core.studies import SequentialRun
-    from sysid_core.validation import Prediction
 
 METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
 
@@ -32,6 +31,29 @@ def identify(
     columns: Annotated[
         Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
     ] = None,
+    lock: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOINT[=POSITION]",
+            help="Joint that stays where it is (rad or m; default 0), such as a gripper's.",
+        ),
+    ] = None,
+    loaded: Annotated[
+        list[Path] | None,
+        typer.Option(help="Runs with a load of known mass: they give the drives' gains, too."),
+    ] = None,
+    load_mass: Annotated[
+        float, typer.Option(help="Mass of that load, in kg.", show_default=False)
+    ] = 0.0,
+    load_frame: Annotated[
+        str, typer.Option(help="Frame that carries it, such as tool0; default: the last link.")
+    ] = "",
+    load_com: Annotated[
+        str,
+        typer.Option(
+            metavar="X,Y,Z", help="Its centre of mass in that frame, in m; default: found as well."
+        ),
+    ] = "",
     loops: Annotated[
         str, typer.Option(help="YAML of closed loops (or own-leg); efforts must be torques.")
     ] = "",
@@ -87,13 +109,30 @@ def identify(
 ) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
     from sysid_core.cli.identify_arm import identify_arm, write_back
-    from sysid_core.cli.recordings import drives_of, load_recording
+    from sysid_core.cli.identify_load import known_load, load_section, write_columns
+    from sysid_core.cli.identify_result import print_summary, result_dict
+    from sysid_core.cli.recordings import (
+        drives_of,
+        load_fixed_base,
+        load_recording,
+        require_joints,
+    )
     from sysid_core.estimation import Processing
     from sysid_core.report import identification_report
-    from sysid_core.robot import FrictionModel, RobotModel
+    from sysid_core.robot import FrictionModel
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
 
+    refused = [
+        option
+        for option, given in (("--loaded", loaded), ("--lock", lock if loops else None))
+        if given and (loops or method == "sequential")
+    ]
+    if refused:
+        raise EstimationError(
+            f"{refused[0]} doesn't go with {'--loops' if loops else '--method sequential'}.",
+            remedy="Leave one of them out.",
+        )
     if loops:
         from sysid_core.cli.identify_loops import identify_closed_chain
 
@@ -111,9 +150,8 @@ def identify(
             json_path=json_path,
         )
         return
-    model = RobotModel.from_urdf(robot)
-    for warning in model.warnings:
-        errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+    model = load_fixed_base(robot, lock or [])
+    load = known_load(model, loaded or [], load_mass, load_frame, load_com)
     column_map = None if columns is None else ColumnMap.load(columns)
     auto = friction == "auto"
     terms = friction_terms("usual" if auto else friction)
@@ -121,8 +159,16 @@ def identify(
         estimator_from(method, fix or [], 1.0)  # refuses a bad name before the work begins
     with errors.status("reading recordings") as status:
         runs = [load_recording(path, column_map, effort_kind) for path in recordings]
+        with_load = [load_recording(path, column_map, effort_kind) for path in loaded or []]
         others = [load_recording(path, column_map, effort_kind) for path in validate or []]
-        frictions = FrictionModel(drives_of(model, column_map), terms)
+        for run in (*runs, *with_load, *others):
+            require_joints(model, run.joints.names, run.source)
+        frictions = FrictionModel(drives_of(model, column_map, gains=load is None), terms)
+        processing = Processing(
+            rate_hz=rate_hz,
+            motion_cutoff_hz=motion_cutoff_hz,
+            torque_cutoff_hz=torque_cutoff_hz,
+        )
         status.update(f"identifying {model.name} ({method})")
         extra: dict[str, object] = {}
         rivals: list[str] = []
@@ -131,11 +177,7 @@ def identify(
                 runs,
                 model,
                 frictions,
-                Processing(
-                    rate_hz=rate_hz,
-                    motion_cutoff_hz=motion_cutoff_hz,
-                    torque_cutoff_hz=torque_cutoff_hz,
-                ),
+                processing,
                 validation=others,
                 plan=plan,
                 unexcited=unexcited,
@@ -152,29 +194,35 @@ def identify(
                 for p in others_of
             ]
         else:
-            run = identify_arm(
+            arm = identify_arm(
                 model,
                 runs,
                 frictions,
                 estimator=lambda weight: estimator_from(method, fix or [], weight),
-                rate_hz=rate_hz,
-                motion_cutoff_hz=motion_cutoff_hz,
-                torque_cutoff_hz=torque_cutoff_hz,
+                processing=processing,
                 delay=delay,
                 choose_friction=auto,
                 prior_weight=prior_weight if method in ("lmi", "entropic") else None,
                 say=status.update,
+                loaded=with_load,
+                load=load,
             )
-            result, extra, rivals = run.identification, run.to_dict(), [run.sentence]
+            result, extra, rivals = arm.identification, arm.to_dict(), list(arm.sentences)
             status.update("predicting efforts")
             training = [predict_recording(result, r) for r in runs]
+            if arm.loaded is not None:
+                training += [predict_recording(arm.loaded.loaded, r) for r in with_load]
             validation = [predict_recording(result, r) for r in others]
-            report = identification_report(result, training, validation, run.benefits, run.lag)
+            report = identification_report(result, training, validation, arm.benefits, arm.lag)
+            if arm.loaded is not None and load is not None:
+                load_section(report, arm.loaded, load)
         status.update("writing the report")
         out.mkdir(parents=True, exist_ok=True)
         result.estimate.save(out / "estimate.yaml")
         report.save(out / "report.html")
         urdf = write_back(result, out)
+        if load is not None:
+            write_columns(columns, result, runs[0], out / "columns.yaml")
     text = json.dumps(result_dict(result, training, validation) | extra, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if json_path == "-":
@@ -182,11 +230,13 @@ def identify(
         return
     if json_path:
         Path(json_path).write_text(text + "\n", encoding="utf-8")
-    _print_summary(result, training, validation, out)
+    print_summary(result, training, validation)
     for line in rivals:
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
     files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
-    console.print(f"written to {out}: {', '.join(files + ([urdf.name] if urdf else []))}")
+    files += [urdf.name] if urdf else []
+    files += ["columns.yaml"] if load is not None else []
+    console.print(f"written to {out}: {', '.join(files)}", soft_wrap=True)
 
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
@@ -253,80 +303,3 @@ def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
             f"Friction '{text}' is unknown: {err}.",
             remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
         ) from err
-
-
-def result_dict(
-    result: Identification, training: list[Prediction], validation: list[Prediction]
-) -> dict[str, object]:
-    """Contents of result.json."""
-    estimate = result.estimate
-    return {
-        "schema": "robot_sysid/identification/1",
-        "robot": estimate.robot,
-        "urdf_hash": estimate.urdf_hash,
-        "method": estimate.method,
-        "friction_terms": {
-            axis: [term.value for term in result.friction.terms_of(axis)]
-            for axis in result.friction.drives.axis_names
-        },
-        "rank": estimate.rank,
-        "structural_rank": estimate.structural_rank,
-        "rank_tolerance": estimate.rank_tolerance,
-        "condition_number": estimate.condition_number,
-        "physically_consistent": result.physically_consistent,
-        "n_samples": estimate.n_samples,
-        "joints": {
-            name: {
-                kind: _pooled(predictions, name)
-                for kind, predictions in (("training", training), ("validation", validation))
-                if predictions
-            }
-            for name in result.model.joint_names
-        },
-        "training": [p.to_dict() for p in training],
-        "validation": [p.to_dict() for p in validation],
-        "friction": result.friction_parameters,
-        "doubts": list(estimate.certify()),
-        "notes": list(estimate.notes),
-    }
-
-
-def _pooled(predictions: list[Prediction], joint: str) -> dict[str, float]:
-    """RMS and R² of a joint over all runs, in motion."""
-    import numpy as np
-
-    from sysid_core.estimation import residual_statistics
-
-    pairs = [p.columns(joint) for p in predictions]
-    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
-    return residual_statistics((joint,), measured, predicted)[joint]
-
-
-def _print_summary(
-    result: Identification, training: list[Prediction], validation: list[Prediction], out: Path
-) -> None:
-    from rich.table import Table
-
-    estimate = result.estimate
-    table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
-    for column in ("run", "joint", "RMS", "R²", "R² whole run"):
-        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
-    for kind, predictions in (("fitted", training), ("not fitted", validation)):
-        for p in predictions:
-            whole = p.joints(whole=True)
-            for name, stats in p.joints().items():
-                label = f"{kind}: {Path(p.source).stem}" if name == p.joint_names[0] else ""
-                rms, r2 = f"{stats['rms']:.4g} {p.unit}", f"{stats['r2']:.4f}"
-                table.add_row(label, name, rms, r2, f"{whole[name]['r2']:.4f}")
-            table.add_row(
-                "", "all", f"{100 * p.relative_error():.2f} %", "",
-                f"{100 * p.relative_error(whole=True):.2f} %", end_section=True,
-            )  # fmt: skip
-    console.print(table)
-    console.print(
-        f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
-        f" {estimate.condition_number:.0f}, physically consistent:"
-        f" {'yes' if result.physically_consistent else 'no'}"
-    )
-    for note in (*estimate.certify(), *estimate.notes):
-        console.print(f"· {note}", highlight=False, soft_wrap=True)

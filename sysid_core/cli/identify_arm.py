@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sysid_core.cli.identify_load import load_dict, load_sentences
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation import ArmEquations, Estimator, Identification, TorqueDelay
+    from sysid_core.estimation import (
+        ArmEquations,
+        Estimator,
+        Identification,
+        KnownLoad,
+        LoadedIdentification,
+        Processing,
+        TorqueDelay,
+    )
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import Recording
 
@@ -27,12 +36,14 @@ class ArmRun:
         lag: Estimated delay of the efforts.
         prior_weight: In use; None where the method has no prior.
         benefits: What each friction term buys on held-out blocks.
+        loaded: The result with its drive gains and load; None without loaded runs.
     """
 
     identification: Identification
     lag: TorqueDelay
     prior_weight: float | None
     benefits: Mapping[str, Mapping[str, float]]
+    loaded: LoadedIdentification | None = None
 
     def to_dict(self) -> dict[str, object]:
         """For result.json."""
@@ -42,16 +53,18 @@ class ArmRun:
             "delay_corrected": self.identification.processing.delay,
             "prior_weight": self.prior_weight,
             "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
+            **({} if self.loaded is None else load_dict(self.loaded)),
         }
 
     @property
-    def sentence(self) -> str:
-        """The delay in words."""
+    def sentences(self) -> tuple[str, ...]:
+        """Delay, gains and load in words."""
         corrected = bool(self.identification.processing.delay)
-        return (
+        lag = (
             f"efforts lag {1e3 * self.lag.seconds:.1f} ± {1e3 * self.lag.sd:.1f} ms behind positions"
             f" ({'corrected' if corrected else 'not corrected: --delay auto'})"
         )
+        return (lag,) if self.loaded is None else (lag, *load_sentences(self.loaded))
 
 
 def identify_arm(
@@ -60,13 +73,13 @@ def identify_arm(
     friction: FrictionModel,
     *,
     estimator: Callable[[float], Estimator],
-    rate_hz: float,
-    motion_cutoff_hz: float,
-    torque_cutoff_hz: float,
+    processing: Processing,
     delay: str,
     choose_friction: bool,
     prior_weight: float | None,
     say: Callable[[str], None],
+    loaded: Sequence[Recording] = (),
+    load: KnownLoad | None = None,
 ) -> ArmRun:
     """Choose what is left open, and identify.
 
@@ -75,31 +88,33 @@ def identify_arm(
         runs: Recordings that are fitted together.
         friction: Terms to use, or to start from.
         estimator: Makes the estimator for a weight of the prior.
-        rate_hz: Rate of the regressor.
-        motion_cutoff_hz: Low-pass of the motion.
-        torque_cutoff_hz: Low-pass of regressor and torque.
+        processing: Rates and cut-offs.
         delay: Seconds, or 'auto'.
         choose_friction: Whether terms are added by cross-validation.
         prior_weight: 0: by cross-validation; None: the method has no prior.
         say: Shows progress.
+        loaded: Runs with the known load, which give the drives' gains.
+        load: What is known of it.
     """
     from sysid_core.estimation import (
         ArmEquations,
-        Processing,
+        LeastSquares,
         choose_prior_weight,
         identify_equations,
+        identify_with_load,
         term_benefits,
         torque_delay,
+        with_gains,
     )
 
     say("building the regressor")
-    processing = Processing(
-        rate_hz=rate_hz,
-        motion_cutoff_hz=motion_cutoff_hz,
-        torque_cutoff_hz=torque_cutoff_hz,
-        delay=0.0 if delay == "auto" else _seconds(delay),
-    )
+    processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
     equations = ArmEquations.build(model, runs, friction, processing)
+    carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
+    if load and carrying:
+        say("finding the gains of the drives")
+        gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
+        equations, carrying = with_gains(equations, gains), with_gains(carrying, gains)
     if choose_friction:
         say("choosing friction terms on held-out parts of the recordings")
         equations = _with_chosen_terms(equations)
@@ -108,14 +123,23 @@ def identify_arm(
     if delay == "auto" and lag.significant:
         equations = equations.with_delay(lag.seconds)
     weight = prior_weight
+    if weight is not None and weight <= 0.0 and load:
+        weight = 1.0  # the load's mass is to scale the torques, not the URDF's masses
     if weight is not None and weight <= 0.0:
         say("choosing the weight of the prior on held-out parts of the recordings")
         weight = choose_prior_weight(equations)[0]
     say(f"identifying {model.name}")
-    result = identify_equations(equations, estimator(weight or 1.0))
+    together = None
+    if load and carrying:
+        carrying = carrying.with_friction(equations.friction)
+        carrying = carrying.with_delay(equations.processing.delay)
+        together = identify_with_load(equations, carrying, load, estimator(weight or 1.0))
+        result, equations = together.identification, with_gains(equations, together.gains.gains)
+    else:
+        result = identify_equations(equations, estimator(weight or 1.0))
     say("finding out what each friction term buys")
     benefits = term_benefits(equations, prior_weight=weight or 1.0)
-    return ArmRun(result, lag, weight, benefits)
+    return ArmRun(result, lag, weight, benefits, together)
 
 
 def write_back(result: Identification, out: Path) -> Path | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.errors import SignalError
+from sysid_core.cli.app import errors
+from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
     from sysid_core.robot import Drives, RobotModel
@@ -47,13 +49,100 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
     return read_table(path, columns)
 
 
-def drives_of(model: RobotModel, columns: ColumnMap | None) -> Drives:
-    """Drives in the robot's order of joints; without a column map, efforts are torques."""
+def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:
+    """A robot on a fixed base, some joints locked; doubts about its URDF are printed.
+
+    Args:
+        robot: URDF file, or a robot of example-robot-data.
+        lock: `JOINT` (locked at zero) or `JOINT=POSITION` [rad or m].
+
+    Raises:
+        ModelError: An unknown joint, or one with several degrees of freedom.
+    """
+    from sysid_core.robot import RobotModel
+
+    model = RobotModel.from_urdf(robot)
+    positions = {}
+    for text in lock:
+        name, _, value = text.partition("=")
+        try:
+            positions[name.strip()] = float(value or 0.0)
+        except ValueError as err:
+            raise ModelError(
+                f"--lock {text}: '{value}' is no number.",
+                remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
+            ) from err
+    model = model.with_locked(positions)
+    wide = [
+        name
+        for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
+        if nv != 1
+    ]
+    if wide:
+        raise ModelError(
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot isn't on a"
+            " fixed base.",
+            remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
+            f" them: --lock {' --lock '.join(wide)}.",
+        )
+    for warning in model.warnings:
+        errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+    return model
+
+
+def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None:
+    """Refuse data that lack a joint of the robot.
+
+    Raises:
+        ModelError: With what to do.
+    """
+    missing = [name for name in model.joint_names if name not in names]
+    if missing:
+        raise ModelError(
+            f"'{source}' has no joints {missing} of '{model.name}': it has {list(names)}.",
+            remedy="Give the URDF's names in the column map, or lock what wasn't recorded and"
+            f" didn't move: --lock {' --lock '.join(missing)}.",
+            missing=missing,
+        )
+
+
+def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> Drives:
+    """Drives in the robot's order of joints; without a column map, efforts are torques.
+
+    Args:
+        model: The robot.
+        columns: What is known of the drives.
+        gains: Whether they must be known.
+
+    Raises:
+        SignalError: Gains are unknown, or a sliding joint is measured in an angle.
+        ModelError: A joint of the robot is missing.
+    """
+    import numpy as np
+
     from sysid_core.robot import Drives
 
-    return (
-        columns.drives.ordered(model.joint_names) if columns else Drives.direct(model.joint_names)
-    )
+    if columns is None:
+        return Drives.direct(model.joint_names)
+    require_joints(model, columns.joints, "the column map")
+    if gains and not columns.gains_known:
+        raise SignalError(
+            "The column map says that the drives' gains are unknown.",
+            remedy="Find them with runs that carry a known load: `sysid identify … --loaded"
+            " RECORDING --load-mass KG --load-frame FRAME`.",
+        )
+    scales = np.broadcast_to(columns.position_scale, len(columns.joints))
+    angles = [
+        name
+        for name in model.prismatic_joints
+        if scales[columns.joints.index(name)] not in (1.0, 1e-3)
+    ]
+    if angles:
+        raise SignalError(
+            f"The joints {angles} slide, but the column map measures them in an angle.",
+            remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
+        )
+    return columns.drives.ordered(model.joint_names)
 
 
 def _kind(text: str) -> EffortKind:

@@ -33,22 +33,24 @@ def validate(
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
     from rich.table import Table
 
-    from sysid_core.cli.recordings import load_recording
+    from sysid_core.cli.recordings import load_recording, require_joints
     from sysid_core.estimation import Estimate, load_identification
     from sysid_core.report import Report, prediction_figure, prediction_table
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
 
-    model = RobotModel.from_urdf(robot)
     estimate = Estimate.load(identified / "estimate.yaml")
-    identification = load_identification(identified / "parameters.yaml", model, estimate)
+    identification = load_identification(
+        identified / "parameters.yaml", RobotModel.from_urdf(robot), estimate
+    )
+    model = identification.model
     column_map = None if columns is None else ColumnMap.load(columns)
     with errors.status("predicting efforts"):
-        predictions = [
-            predict_recording(identification, load_recording(path, column_map, effort_kind))
-            for path in recordings
-        ]
+        runs = [load_recording(path, column_map, effort_kind) for path in recordings]
+        for run in runs:
+            require_joints(model, run.joints.names, run.source)
+        predictions = [predict_recording(identification, run) for run in runs]
         text = json.dumps([p.to_dict() for p in predictions], indent=2)
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)

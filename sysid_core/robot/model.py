@@ -110,6 +110,21 @@ class RobotModel:
         """Number of degrees of freedom."""
         return int(self.pin_model.nv)
 
+    @property
+    def degrees_of_freedom(self) -> tuple[int, ...]:
+        """Of each joint: 1 but for floating, planar and ball joints."""
+        return tuple(int(joint.nv) for joint in list(self.pin_model.joints)[1:])
+
+    @property
+    def prismatic_joints(self) -> tuple[str, ...]:
+        """Names of the joints that slide."""
+        kinds = (joint.shortname() for joint in list(self.pin_model.joints)[1:])
+        return tuple(
+            name
+            for name, kind in zip(self.joint_names, kinds, strict=True)
+            if kind.startswith("JointModelP") and kind != "JointModelPlanar"
+        )
+
     @cached_property
     def body_names(self) -> tuple[str, ...]:
         """Name of the link that each joint moves, in joint order."""

@@ -5,6 +5,8 @@ from sysid_core.signals.bag_recovery import recover_bag
 from sysid_core.signals.bag_storage import StoredBag, StoredMessage, StoredTopic, open_bag
 from sysid_core.signals.bag_types import build_typestore, message_decoder, message_definitions
 from sysid_core.signals.bag_writer import BagWriter, OfferedQos
+from sysid_core.signals.column_map import SCHEMA as COLUMNS_SCHEMA
+from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.delay import SignalDelay, signal_delay
 from sysid_core.signals.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.joint_filter import JointFilter, filter_joints
@@ -14,7 +16,7 @@ from sysid_core.signals.recording import EffortKind, JointStream, Mark, Recordin
 from sysid_core.signals.smoother import smooth_joints
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
-from sysid_core.signals.table import ColumnMap, read_table
+from sysid_core.signals.table import read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.wrench import WRENCH_AXES, SensorCalibration, compensate, static_regressor
@@ -31,6 +33,7 @@ from sysid_core.signals.zero_phase import (
 )
 
 __all__ = [
+    "COLUMNS_SCHEMA",
     "WRENCH_AXES",
     "BagWriter",
     "ColumnMap",

@@ -47,6 +47,49 @@ def test_columns_may_be_named_by_the_header(tmp_path):
         read_table(path, ColumnMap.from_dict(wrong))
 
 
+def test_what_other_programs_write_can_be_read(tmp_path):
+    spreadsheet = tmp_path / "s.csv"
+    lines = ['\ufeff"t";mode;qa;qb;va;vb;ib;ia']
+    lines += [f"{10 * k};auto;90;180;1;2;3;4" for k in range(3)]  # words in a column nobody needs
+    spreadsheet.write_text("\n".join(lines), encoding="utf-8")
+    named = {
+        **MAP,
+        "n_columns": 8,
+        "header": True,
+        "delimiter": ";",
+        "time": {"column": "t", "unit": "ms"},
+        "velocity": {"columns": ["va", "vb"]},
+        "position": {"columns": ["qa", "qb"], "unit": "deg"},
+        "effort": {"columns": ["ia", "ib"], "kind": "motor_current"},
+    }
+    run = read_table(spreadsheet, ColumnMap.from_dict(named))
+    assert run.joints.q[0] == pytest.approx([np.pi / 2, np.pi])
+    assert run.joints.effort[0] == pytest.approx([4.0, 3.0])
+    spaces = tmp_path / "s.txt"
+    spaces.write_text("# t qa qb va vb ib ia\n" + "\n".join("  ".join(map(str, r)) for r in ROWS))
+    again = read_table(spaces, ColumnMap.from_dict({**MAP, "delimiter": "whitespace"}))
+    assert again.joints.effort == pytest.approx(run.joints.effort[[0] * 5])
+    with pytest.raises(SignalError, match="1 columns"):  # the delimiter is forgotten
+        read_table(spaces, ColumnMap.from_dict({**MAP, "n_columns": 0}))
+
+
+def test_joints_may_have_units_of_their_own(tmp_path):
+    mixed = {**MAP, "position": {"columns": [1, 2], "unit": ["deg", "mm"]}}
+    run = read_table(write(tmp_path / "r.csv", ROWS), ColumnMap.from_dict(mixed))
+    assert run.joints.q[0] == pytest.approx([np.pi / 2, 0.18])
+    short = {**MAP, "position": {"columns": [1, 2], "unit": ["deg"]}}
+    with pytest.raises(SignalError, match="1 units for 2 joints"):
+        ColumnMap.from_dict(short)
+
+
+def test_unknown_gains_are_said(tmp_path):
+    columns = ColumnMap.from_dict({**MAP, "drives": {"gain": "unknown"}})
+    assert not columns.gains_known and ColumnMap.from_dict(MAP).gains_known
+    geared = {**MAP, "transmission": {"reduction": [[10, 0], [4, 4]]}}
+    with pytest.raises(SignalError, match="behind a transmission"):
+        ColumnMap.from_dict({**geared, "drives": {"gain": "unknown"}})
+
+
 def test_motor_side_readings_become_joint_angles_and_torques(tmp_path):
     coupled = {**MAP, "transmission": {"reduction": [[10, 0], [4, 4]], "zero": [0.5, 0.0]}}
     run = read_table(write(tmp_path / "r.csv", ROWS), ColumnMap.from_dict(coupled))
@@ -78,7 +121,7 @@ def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
     rows[1, 5] = np.nan
     with pytest.raises(SignalError, match="row 2"):
         read_table(write(tmp_path / "r.csv", rows), columns)
-    (tmp_path / "ragged.csv").write_text("1,2,3\n4,5\n")
+    (tmp_path / "ragged.csv").write_text("1,2,3,4,5,6,7\n2,3\n")
     with pytest.raises(SignalError, match="isn't a table"):
         read_table(tmp_path / "ragged.csv", columns)
     with pytest.raises(SignalError, match="Can't read"):
