@@ -82,7 +82,7 @@ class Executor:
             begin: On the executor's clock, now or a little later [s].
         """
         follower, settings = self._follower, self.settings
-        if follower is None or self.state.is_final:
+        if follower is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
         if self.state is ExecutorState.ABORTING:
             lead = max(self.stop_at - (self._last_now or self.stop_at), 0.0)

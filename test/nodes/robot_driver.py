@@ -30,23 +30,39 @@ class RobotDriver:
         self.names, self.velocities = list(names), velocities
         self.q, self.v = np.array(q, dtype=float), np.zeros(len(names))
         self.trajectories: list[JointTrajectory] = []
+        self.paused = False  # as after an emergency stop: what it plays waits
         self._node, self._path, self._begin = node, None, 0.0
         self._states = node.create_publisher(JointState, "joint_states", qos_profile_sensor_data)
-        node.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
-        self._order = list(names)
+        node.create_subscription(JointTrajectory, "joint_trajectory", self.follow, 10)
+        self._order, self._last = list(names), self._now()
         node.create_timer(0.01, self._tick)
 
     def _now(self) -> float:
         return self._node.get_clock().now().nanoseconds * 1e-9
 
-    def _on_trajectory(self, message: JointTrajectory) -> None:
+    def follow(self, message: JointTrajectory) -> None:
+        """Play a trajectory from its start time on, instead of any other."""
         self.trajectories.append(message)
         t, q, v, a = trajectory_arrays(message, self._order)
         self._path = BPoly.from_derivatives(t, np.stack([q, v, a], axis=1))
         self._begin = ns_from_stamp(message.header.stamp) * 1e-9
 
+    def hold(self) -> None:
+        """Stand where it is."""
+        self._path, self.v = None, np.zeros(len(self.v))
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it has nothing left to play."""
+        return self._path is None or self._last - self._begin > float(self._path.x[-1])
+
     def _tick(self) -> None:
-        if self._path is not None and self._now() >= self._begin:
+        now, before = self._now(), self._last
+        self._last = now
+        if self.paused:
+            self._begin += now - before
+            self.v = np.zeros(len(self.v))
+        elif self._path is not None and self._now() >= self._begin:
             t = min(self._now() - self._begin, float(self._path.x[-1]))
             self.q, self.v = self._path(t), self._path(t, 1)
         stamp = self._node.get_clock().now().to_msg()
