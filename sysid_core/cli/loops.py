@@ -36,14 +36,18 @@ def check(
     from sysid_core.excitation import assembly_map, motion_box
     from sysid_core.identifiability import constrained_ranks
     from sysid_core.report import loops_report
-    from sysid_core.robot import load_closed_chain
+    from sysid_core.robot import assemble, load_closed_chain, require_determined
 
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
     with errors.status(f"closing the loops of {chain.name}"):
+        require_determined(chain, assemble(chain, chain.home[chain.actuated_columns]))
         box = motion_box(chain, rng)
+        require_determined(chain, assemble(chain, box.center))
         limits = assembly_map(chain, rng, samples)
         inside = assembly_map(chain, rng, samples, box=box)
+        if not inside.assembled.any():
+            assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = constrained_ranks(chain, rng)
         loops_report(chain, limits, inside, box, ranks).save(html_path)
     numbers = {

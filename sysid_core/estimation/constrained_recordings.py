@@ -16,6 +16,7 @@ from sysid_core.robot import (
     constrained_motion,
     project_positions,
     project_velocities,
+    require_determined,
 )
 from sysid_core.signals import (
     EffortKind,
@@ -222,6 +223,7 @@ def _stretch(
         motion = constrained_motion(
             chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
         )
+    require_determined(chain, motion.q[:: max(1, len(motion) // 50)])
     return ConstrainedStretch(motion, even.effort[:, :n_a], rate)
 
 

@@ -14,6 +14,7 @@ from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.loop_box import (
+    MAX_CONDITION,
     AssemblyMap,
     assembly_map,
     coupled_drives,
@@ -79,6 +80,7 @@ from sysid_core.excitation.transfer import (
 
 __all__ = [
     "EXCITED",
+    "MAX_CONDITION",
     "ArmPlan",
     "AssemblyMap",
     "Command",

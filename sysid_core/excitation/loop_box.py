@@ -19,7 +19,7 @@ from sysid_core.robot import (
     try_assemble,
 )
 
-_MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
+MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +117,14 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
         low, high = (steps[r - 1] if r else 0.0 for r in reach)
         half[i] = 0.5 * (low + high)
         center = center + 0.5 * (high - low) * directions[:, i]
+    stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
+    if stuck:
+        raise ExcitationError(
+            f"At the home posture of '{chain.name}' the loops or joint limits let {stuck} not move.",
+            remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
+            " give `home` a posture off its limits.",
+            coordinates=stuck,
+        )
     corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * chain.n_actuated)).reshape(chain.n_actuated, -1)
     s = np.vstack([corners.T, rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated))])
     # Shrink the coordinates of coupled motors before the independent ones.
@@ -181,7 +189,7 @@ def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
 def _usable(chain: ClosedChain, q_a: Array) -> NDArray[np.bool_]:
     found = try_assemble(chain, q_a)
     condition = passive_condition(chain, found.q)
-    return found.assembled & _within(chain, found.q) & (condition < _MAX_CONDITION)
+    return found.assembled & _within(chain, found.q) & (condition < MAX_CONDITION)
 
 
 def _within(chain: ClosedChain, q: Array) -> NDArray[np.bool_]:

@@ -118,8 +118,8 @@ def shown_directions(base: BaseParameters, rows: Array, structure: Array) -> Sho
         rows: Regressor of the data, or its triangular factor, shape (m, p).
         structure: `structural_rows`, shape (s, p).
     """
-    R_S = np.linalg.qr(base.base_regressor(structure), mode="r")
-    R_W = np.linalg.qr(base.base_regressor(rows), mode="r")
+    R_S: Array = np.asarray(np.linalg.qr(base.base_regressor(structure), mode="r"))
+    R_W: Array = np.asarray(np.linalg.qr(base.base_regressor(rows), mode="r"))
     X = scipy.linalg.solve_triangular(R_S, R_W.T, trans="T").T
     _, s, V_T = np.linalg.svd(X, full_matrices=True)
     ratios = np.zeros(base.rank)

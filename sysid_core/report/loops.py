@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_core.excitation import AssemblyMap, coupled_drives
+from sysid_core.excitation import MAX_CONDITION, AssemblyMap, coupled_drives
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
@@ -44,6 +44,12 @@ def loops_report(
         if inside.unique and limits.unique
         else "Some postures have a second solution within the limits: the branch must be known.",
     )
+    worst = float(inside.condition.max())
+    report.verdict(
+        worst < MAX_CONDITION,
+        f"The driven joints decide the passive ones: condition number of J_u up to {worst:.3g} in"
+        f" the box ({MAX_CONDITION:g} would be near a dead centre).",
+    )
     report.table(
         ("quantity", "value"),
         [
@@ -55,7 +61,6 @@ def loops_report(
             ),
             ("… and within the passive ones' [%]", 100 * float(limits.within_limits.mean())),
             ("largest closure error after Newton [m]", max(limits.residual, inside.residual)),
-            ("largest condition number of J_u in the box", float(inside.condition.max())),
         ],
     )
     report.table(

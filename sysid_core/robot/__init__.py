@@ -34,6 +34,7 @@ from sysid_core.robot.loop_actuation import (
     actuation_map_rate,
     closure_state,
     passive_condition,
+    require_determined,
 )
 from sysid_core.robot.loop_closure import (
     ASSEMBLY_TOLERANCE,
@@ -170,6 +171,7 @@ __all__ = [
     "reference_robot",
     "reference_robots",
     "reference_rotors",
+    "require_determined",
     "response_accepted",
     "rotor_regressor",
     "rotors_from_urdf",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loop_constraints import (
     jacobian_at,
@@ -21,6 +22,8 @@ from sysid_core.robot.loop_constraints import (
     residual_at,
 )
 from sysid_core.robot.loops import ClosedChain
+
+_SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
@@ -102,6 +105,33 @@ def passive_condition(chain: ClosedChain, q: ArrayLike) -> Array:
     J_u = loop_jacobian(chain, q)[:, :, chain.passive_columns]
     s = np.linalg.svd(J_u, compute_uv=False)
     return s[:, 0] / np.maximum(s[:, -1], 1e-300)
+
+
+def require_determined(chain: ClosedChain, q: ArrayLike) -> None:
+    """Refuse loops that leave passive joints free to move while the actuated ones stand still.
+
+    Args:
+        chain: The mechanism.
+        q: Closed postures, shape (K, n).
+
+    Raises:
+        ModelError: Assumption 1 fails at a posture; the message names the joints.
+    """
+    if not chain.passive:
+        return
+    _, s, V_T = np.linalg.svd(loop_jacobian(chain, q)[:, :, chain.passive_columns])
+    lost = np.flatnonzero(s[:, -1] <= _SINGULAR * s[:, 0])
+    if not len(lost):
+        return
+    motion = np.abs(V_T[lost[0], -1])
+    free = [j for j, x in zip(chain.passive, motion, strict=True) if x > 0.1 * motion.max()]
+    raise ModelError(
+        f"The loops of '{chain.name}' don't decide the passive joints {free}: they can move while"
+        f" the actuated ones stand still ({len(lost)} of {len(s)} postures).",
+        remedy="Check both ends of the loops, name a further joint as actuated, or keep away from"
+        " dead centres.",
+        free=free,
+    )
 
 
 def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:

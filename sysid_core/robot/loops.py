@@ -124,6 +124,14 @@ class MotionBox:
     directions: Array
     half: Array
 
+    def __post_init__(self) -> None:
+        if not np.all(self.half > 0.0):
+            narrow = [n for n, half in zip(self.names, self.half, strict=True) if not half > 0.0]
+            raise ModelError(
+                f"Coordinates {narrow} of the motion box have no range.",
+                remedy="Give every coordinate of `excitation` a positive `half`.",
+            )
+
     def positions(self, s: Array) -> Array:
         """Actuated positions at coordinates within -1..1, (..., n_a) to (..., n_a)."""
         return self.center + (s * self.half) @ self.directions.T
@@ -159,6 +167,9 @@ class ClosedChain:
         object.__setattr__(self, "actuated", tuple(self.actuated) or names)
         object.__setattr__(self, "loops", tuple(self.loops))
         object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
+        called = [loop.name for loop in self.loops]
+        if len(set(called)) < len(called):
+            raise ModelError(f"Two loops have the same name: {called}.", remedy="Rename one.")
         _check_joints(self.actuated, names, "actuated")
         _check_joints(self.drives, names, "driven")
         object.__setattr__(self, "measured", tuple(self.measured))

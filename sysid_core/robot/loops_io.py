@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,11 +14,16 @@ import pinocchio as pin
 import yaml
 
 from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops import ClosedChain, Drive, Loop, LoopEnd, MotionBox
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
+_TOP_KEYS = (
+    "urdf", "gravity", "actuated", "passive", "measured", "home", "joints", "loops", "excitation",
+    "excitation_center",
+)  # fmt: skip
 # Keys of a joint's entry and the field of `Drive` that they fill; the first that is there counts.
 _DRIVE_KEYS = {
     "F_c": ("friction", "friction_urdf"),
@@ -48,11 +54,12 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as err:
         raise ModelError(f"Can't read the loops file '{path}': {err}.") from err
-    if not isinstance(raw, dict) or "actuated" not in raw:
+    if not isinstance(raw, dict) or not isinstance(raw.get("actuated"), list):
         raise ModelError(
             f"'{path}' is not a loops file: it has no list `actuated`.",
             remedy="It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
         )
+    _refuse_typing_errors(raw, _TOP_KEYS, str(path))
     if urdf is None:
         source: str | Path = path.parent / str(_need(raw, "urdf", str(path)))
     else:
@@ -68,9 +75,14 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
     Raises:
         ModelError: An entry is missing or names what the robot doesn't have.
     """
-    actuated = tuple(raw["actuated"])
-    joints: Mapping[str, Any] = raw.get("joints") or {}
-    passive = tuple(raw.get("passive") or ())
+    actuated = _names(raw, "actuated")
+    passive = _names(raw, "passive")
+    joints = _mapping(raw, "joints")
+    both = sorted(set(actuated) & set(passive))
+    if both:
+        raise ModelError(
+            f"Joints {both} are named as actuated and as passive.", remedy="Keep one of the two."
+        )
     unknown = [j for j in (*actuated, *passive, *joints) if j not in model.joint_names]
     if unknown:
         raise ModelError(
@@ -79,18 +91,18 @@ def closed_chain_from_mapping(raw: Mapping[str, Any], model: RobotModel) -> Clos
             unknown=unknown,
         )
     home = np.zeros(model.nv)
-    for joint, value in (raw.get("home") or {}).items():
+    for joint, value in _mapping(raw, "home").items():
         if joint not in model.joint_names:
             raise ModelError(f"`home` names '{joint}', which is no joint of '{model.name}'.")
-        home[model.joint_names.index(joint)] = float(value)
+        home[model.joint_names.index(joint)] = _number(value, f"home of '{joint}'")
     chain = ClosedChain(
         model=model,
-        loops=tuple(_loop(entry) for entry in raw.get("loops") or ()),
+        loops=tuple(_loop(entry) for entry in _list(raw, "loops")),
         actuated=actuated,
         drives={joint: _drive(joint, entry or {}) for joint, entry in joints.items()},
         home=home,
         box=_motion_box(raw, actuated),
-        measured=tuple(raw.get("measured") or ()),
+        measured=_names(raw, "measured"),
     )
     _ = chain.attachments  # names a link that isn't there now rather than later
     return chain
@@ -153,7 +165,8 @@ def _reference_loops() -> dict[str, Path]:
 
 
 def _load_model(text: str, raw: Mapping[str, Any]) -> RobotModel:
-    gravity = raw.get("gravity") or STANDARD_GRAVITY
+    given = raw.get("gravity")
+    gravity = STANDARD_GRAVITY if given is None else _numbers(given, 3, "gravity")
     whole = RobotModel.from_urdf(text, gravity=gravity)
     listed = {*raw["actuated"], *(raw.get("passive") or ())}
     others = set(whole.joint_names) - listed if raw.get("passive") else set()
@@ -177,22 +190,66 @@ def _need(entry: Mapping[str, Any], key: str, where: str) -> Any:
     return entry[key]
 
 
+def _list(raw: Mapping[str, Any], key: str) -> Sequence[Any]:
+    value = raw.get(key)
+    if value is not None and not isinstance(value, list | tuple):
+        raise ModelError(f"`{key}` is no list: {value!r}.", remedy=f"Write `{key}: [..., ...]`.")
+    return value or ()
+
+
+def _names(raw: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(str(name) for name in _list(raw, key))
+
+
+def _mapping(raw: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = raw.get(key) or {}
+    if not isinstance(value, Mapping):
+        raise ModelError(f"`{key}` is {value!r}.", remedy=f"Write `{key}: {{joint: …}}`.")
+    return value
+
+
+def _number(value: Any, what: str) -> float:
+    return float(_numbers([value], 1, what)[0])
+
+
+def _numbers(values: Any, n: int, what: str) -> Array:
+    try:
+        out = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        out = np.full(1, np.nan)
+    if out.shape != (n,) or not np.all(np.isfinite(out)):
+        wanted = "one finite number" if n == 1 else f"{n} finite numbers"
+        shown = values[0] if n == 1 and isinstance(values, list) else values
+        raise ModelError(f"The {what} is {shown!r}.", remedy=f"Give {wanted}, in SI units.")
+    return out
+
+
+def _refuse_typing_errors(given: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    """Files may hold more than is read, but nothing that looks like what is read."""
+    for key in given:
+        close = difflib.get_close_matches(str(key), known, 1, 0.85)
+        if close and key not in known:
+            raise ModelError(f"`{key}` in '{where}' means nothing.", remedy=f"Write `{close[0]}`?")
+
+
 def _loop(entry: Mapping[str, Any]) -> Loop:
     name = str(_need(entry, "name", "an entry of `loops`"))
     kind = str(entry.get("type", "point"))
-    return Loop(
-        name=name,
-        kind=kind,
-        a=_loop_end(_need(entry, "a", name), name),
-        b=_loop_end(_need(entry, "b", name), name),
-        length=float(_need(entry, "length", name)) if kind == "rod" else 0.0,
-    )
+    length = 0.0
+    if kind == "rod":
+        length = _number(_need(entry, "length", name), f"length of '{name}'")
+    a, b = (_loop_end(_need(entry, side, name), name) for side in ("a", "b"))
+    return Loop(name, kind, a, b, length)
 
 
 def _loop_end(entry: Mapping[str, Any], loop: str) -> LoopEnd:
-    link = str(entry["frame"] if "frame" in entry else _need(entry, "link", loop))
-    roll, pitch, yaw = entry.get("rpy", (0.0, 0.0, 0.0))
-    return LoopEnd(link, entry.get("xyz", np.zeros(3)), pin.rpy.rpyToMatrix(roll, pitch, yaw))
+    key = "frame" if isinstance(entry, Mapping) and "frame" in entry else "link"
+    link = str(_need(entry, key, loop))
+    xyz, rpy = (
+        _numbers(entry.get(key, np.zeros(3)), 3, f"`{key}` of '{loop}' on '{link}'")
+        for key in ("xyz", "rpy")
+    )
+    return LoopEnd(link, xyz, pin.rpy.rpyToMatrix(*rpy))
 
 
 def _loop_entry(loop: Loop) -> dict[str, Any]:
@@ -209,14 +266,25 @@ def _loop_entry(loop: Loop) -> dict[str, Any]:
 
 
 def _drive(joint: str, entry: Mapping[str, Any]) -> Drive:
+    if not isinstance(entry, Mapping):
+        raise ModelError(
+            f"The entry of joint '{joint}' is {entry!r}.",
+            remedy="Write `{friction: 0.6, damping: 0.9, armature: 0.11, torque_limit: 180}`.",
+        )
+    _refuse_typing_errors(entry, sum(_DRIVE_KEYS.values(), ()), joint)
     values: dict[str, float] = {}
     for field, keys in _DRIVE_KEYS.items():
-        given = [entry[key] for key in keys if entry.get(key) is not None]
+        given = [(key, entry[key]) for key in keys if entry.get(key) is not None]
         if given:
-            values[field] = float(given[0])
+            values[field] = _number(given[0][1], f"`{given[0][0]}` of joint '{joint}'")
     negative = [key for key in ("F_c", "F_v", "I_a") if values.get(key, 0.0) < 0.0]
     if negative:
         raise ModelError(f"Joint '{joint}' has a negative {', '.join(negative)}.")
+    if not values.get("torque_limit", 1.0) > 0.0:
+        raise ModelError(
+            f"Joint '{joint}' has a torque limit of {values['torque_limit']:g} N m.",
+            remedy="Give a positive `torque_limit`, or none.",
+        )
     return Drive(**values)
 
 
@@ -229,23 +297,30 @@ def _motion_box(raw: Mapping[str, Any], actuated: tuple[str, ...]) -> MotionBox 
         if mid.shape != (len(actuated),) or half.shape != (len(actuated),):
             raise ModelError(f"`excitation` needs {len(actuated)} entries in `mid` and `half`.")
         return MotionBox(actuated, mid, np.eye(len(actuated)), half)
-    center = np.array([float((raw.get("excitation_center") or {}).get(j, 0.0)) for j in actuated])
-    if not isinstance(entries, Sequence) or len(entries) != len(actuated):
+    given = _mapping(raw, "excitation_center")
+    unknown = [joint for joint in given if joint not in actuated]
+    if unknown:
+        raise ModelError(f"`excitation_center` names {unknown}, which are not actuated.")
+    center = np.array([_number(given.get(j, 0.0), f"excitation_center of '{j}'") for j in actuated])
+    if not isinstance(entries, list | tuple) or len(entries) != len(actuated):
         raise ModelError(
             f"`excitation` must list {len(actuated)} coordinates, one per actuated joint.",
             remedy="Each has a `name`, `joints: {joint: share}` and `half`.",
         )
     directions = np.zeros((len(actuated), len(actuated)))
     for i, entry in enumerate(entries):
-        for joint, share in dict(_need(entry, "joints", "excitation")).items():
+        _need(entry, "joints", "excitation")
+        for joint, share in _mapping(entry, "joints").items():
             if joint not in actuated:
                 raise ModelError(f"`excitation` names '{joint}', which is not actuated.")
-            directions[actuated.index(joint), i] = float(share)
+            directions[actuated.index(joint), i] = _number(share, f"share of '{joint}'")
     if np.linalg.matrix_rank(directions) < len(actuated):
         raise ModelError("The coordinates of `excitation` don't move all actuated joints.")
     return MotionBox(
         names=tuple(str(entry.get("name", i)) for i, entry in enumerate(entries)),
         center=center,
         directions=directions,
-        half=np.array([float(_need(entry, "half", "excitation")) for entry in entries]),
+        half=np.array(
+            [_number(_need(e, "half", "excitation"), "`half` of excitation") for e in entries]
+        ),
     )

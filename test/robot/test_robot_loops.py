@@ -31,6 +31,7 @@ from sysid_core.robot import (
     project_positions,
     project_velocities,
     projected_regressor,
+    require_determined,
     save_closed_chain,
     try_assemble,
 )
@@ -263,18 +264,15 @@ def test_the_file_survives_a_round_trip(leg, tmp_path, rng):
     np.testing.assert_allclose(again.box.half, leg.box.half)
 
 
+PIN = {
+    "name": "pin",
+    "a": {"link": "coupler", "xyz": [0.4, 0, 0]},
+    "b": {"link": "rocker", "xyz": [0, 0, 0.2]},
+}
+
+
 def entry(**changes):
-    raw = {
-        "actuated": ["drive"],
-        "loops": [
-            {
-                "name": "pin",
-                "a": {"link": "coupler", "xyz": [0.4, 0, 0]},
-                "b": {"link": "rocker", "xyz": [0, 0, 0.2]},
-            }
-        ],
-    }
-    return {**raw, **changes}
+    return {"actuated": ["drive"], "loops": [PIN], **changes}
 
 
 @pytest.mark.parametrize(
@@ -295,6 +293,23 @@ def entry(**changes):
         ({"loops": [{"name": "x", "a": {"link": "nowhere"}, "b": {"link": "base"}}]}, "nowhere"),
         ({"loops": []}, "isn't fully actuated"),
         ({"home": {"elbow": 1.0}}, "elbow"),
+        ({"home": {"drive": "up"}}, "'up'"),
+        ({"home": [0.0]}, "`home`"),
+        ({"passive": ["drive", "middle", "far"]}, "as actuated and as passive"),
+        ({"passive": "middle"}, "no list"),
+        ({"measured": ["drive"]}, "passive joints"),
+        ({"joints": {"drive": 3}}, "entry of joint 'drive'"),
+        ({"joints": {"drive": {"friction": "much"}}}, "'much'"),
+        ({"joints": {"drive": {"friction": float("nan")}}}, "nan"),
+        ({"joints": {"drive": {"fricton": 1.0}}}, "Write `friction`"),
+        ({"joints": {"drive": {"torque_limit": 0}}}, "torque limit of 0"),
+        ({"loops": [PIN, PIN]}, "same name"),
+        ({"loops": [PIN | {"a": {"link": "coupler", "xyz": [0.4, "x", 0]}}]}, "`xyz` of 'pin'"),
+        ({"loops": [PIN | {"a": {"link": "coupler", "rpy": [0, 0]}}]}, "`rpy` of 'pin'"),
+        ({"loops": [PIN | {"type": "rod", "length": "long"}]}, "'long'"),
+        ({"loops": {"pin": PIN}}, "no list"),
+        ({"excitation": [{"joints": {"drive": 1}, "half": 0.0}]}, "no range"),
+        ({"excitation": [{"joints": "drive", "half": 0.2}]}, "`joints` is 'drive'"),
         ({"excitation": [{"joints": {"middle": 1}, "half": 0.2}]}, "middle"),
     ],
 )
@@ -302,6 +317,14 @@ def test_wrong_entries_are_named(changes, message):
     model = four_bar("point").model
     with pytest.raises(ModelError, match=message):
         closed_chain_from_mapping(entry(**changes), model)
+
+
+def test_a_loop_that_holds_nothing_is_refused():
+    """Both ends on the coupler: the rocker may swing as it likes."""
+    loose = closed_chain_from_mapping(entry(loops=[PIN | {"b": PIN["a"]}]), four_bar("point").model)
+    with pytest.raises(ModelError, match="don't decide the passive joints"):
+        require_determined(loose, np.zeros((1, 3)))
+    require_determined(four_bar("point"), np.zeros((1, 3)))
 
 
 def test_a_file_without_actuated_joints_is_refused(tmp_path):
