@@ -115,7 +115,7 @@ def identify(
         drives_of,
         load_fixed_base,
         load_recording,
-        require_joints,
+        require_fit,
     )
     from sysid_core.estimation import Processing
     from sysid_core.report import identification_report
@@ -162,7 +162,7 @@ def identify(
         with_load = [load_recording(path, column_map, effort_kind) for path in loaded or []]
         others = [load_recording(path, column_map, effort_kind) for path in validate or []]
         for run in (*runs, *with_load, *others):
-            require_joints(model, run.joints.names, run.source)
+            require_fit(model, run)
         frictions = FrictionModel(drives_of(model, column_map, gains=load is None), terms)
         processing = Processing(
             rate_hz=rate_hz,

@@ -90,6 +90,19 @@ def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:
     return model
 
 
+def require_fit(model: RobotModel, run: Recording) -> None:
+    """Refuse a recording that can't be one of this robot: joints, limits, units.
+
+    Raises:
+        ModelError: A joint is missing.
+        SignalError: Units can't be right.
+    """
+    from sysid_core.signals import require_sound_units
+
+    require_joints(model, run.joints.names, run.source)
+    require_sound_units(run.joints, model, run.source)
+
+
 def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None:
     """Refuse data that lack a joint of the robot.
 
@@ -100,7 +113,9 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
     if missing:
         raise ModelError(
             f"'{source}' has no joints {missing} of '{model.name}': it has {list(names)}.",
-            remedy="Give the URDF's names in the column map, or lock what wasn't recorded and"
+            remedy="Give the URDF that belongs to the recording, or its names in the column map."
+            if len(missing) == len(model.joint_names)
+            else "Give the URDF's names in the column map, or lock what wasn't recorded and"
             f" didn't move: --lock {' --lock '.join(missing)}.",
             missing=missing,
         )

@@ -33,7 +33,7 @@ def validate(
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
     from rich.table import Table
 
-    from sysid_core.cli.recordings import load_recording, require_joints
+    from sysid_core.cli.recordings import load_recording, require_fit
     from sysid_core.estimation import Estimate, load_identification
     from sysid_core.report import Report, prediction_figure, prediction_table
     from sysid_core.robot import RobotModel
@@ -49,7 +49,7 @@ def validate(
     with errors.status("predicting efforts"):
         runs = [load_recording(path, column_map, effort_kind) for path in recordings]
         for run in runs:
-            require_joints(model, run.joints.names, run.source)
+            require_fit(model, run)
         predictions = [predict_recording(identification, run) for run in runs]
         text = json.dumps([p.to_dict() for p in predictions], indent=2)
         if out is not None:

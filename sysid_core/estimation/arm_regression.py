@@ -280,7 +280,7 @@ class ArmEquations:
             )
         tau_all = np.concatenate(taus)
         names = inertial_parameter_names(self.model) + self.friction.names
-        friction_sd = friction_scale(np.concatenate(phi_raw), tau_all)
+        friction_sd = friction_scale(np.concatenate(phi_raw), tau_all, self.friction.names)
         return Regression(
             Y=np.concatenate(blocks),
             tau=tau_all,

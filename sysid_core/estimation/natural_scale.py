@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pinocchio as pin
 
@@ -38,18 +40,28 @@ def inertial_scale(model: RobotModel) -> Array:
     return scale.ravel()
 
 
-def friction_scale(Phi: Array, tau: Array) -> Array:
+def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
     r"""Natural scale of friction parameters: what would explain a joint's whole torque.
 
     Args:
         Phi: Friction regressor, shape (K, n, p).
         tau: Measured torques, shape (K, n).
+        names: Of the parameters, p of them: where a joint hardly moves, its columns count as at
+            least a hundredth of the same symbol's at the liveliest joint. Sensor noise is no motion.
 
     Returns:
         Shape (p,); the torque's RMS over the column's, in the joints where the column acts.
     """
     column = np.sqrt(np.mean(Phi**2, axis=0))  # (n, p)
     torque = np.sqrt(np.mean(tau**2, axis=0))[:, None]
+    symbols = np.array([name.rsplit(".", 1)[-1] for name in names])
+    largest = column.max(axis=0, initial=0.0)
+    for symbol in set(symbols.tolist()):
+        alike = symbols == symbol
+        least = 0.01 * float(largest[alike].max())
+        column[:, alike] = np.where(
+            column[:, alike] > 0.0, np.maximum(column[:, alike], least), 0.0
+        )
     with np.errstate(divide="ignore"):
         ratio = np.where(
             column > 1e-9 * max(float(column.max(initial=0.0)), 1e-300), torque / column, 0.0

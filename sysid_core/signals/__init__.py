@@ -19,6 +19,7 @@ from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome
 from sysid_core.signals.table import read_table
 from sysid_core.signals.tare import StaticPostures, static_postures, tare_single, tare_static
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
+from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
 from sysid_core.signals.wrench import WRENCH_AXES, SensorCalibration, compensate, static_regressor
 from sysid_core.signals.wrench_checks import WrenchFault, require_sound_wrench, wrench_faults
 from sysid_core.signals.wrench_delay import DelayEstimate, delay_of_recording, estimate_delay
@@ -85,6 +86,7 @@ __all__ = [
     "read_bag",
     "read_table",
     "recover_bag",
+    "require_sound_units",
     "require_sound_wrench",
     "require_weight",
     "resample",
@@ -96,5 +98,6 @@ __all__ = [
     "static_regressor",
     "tare_single",
     "tare_static",
+    "velocity_ratio",
     "wrench_faults",
 ]

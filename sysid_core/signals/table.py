@@ -16,6 +16,7 @@ from sysid_core.robot import Array
 from sysid_core.signals.column_map import Column, ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
+_LEAST_STEP, _LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
 _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
 
@@ -100,6 +101,13 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
             f" {time[row - 1]:.6f} s, then {time[row]:.6f} s.",
             remedy="Sort the rows, or split the file where the clock was reset.",
             row=row,
+        )
+    usual = float(np.median(step[step > 0])) if np.any(step > 0) else 1.0
+    if not _LEAST_STEP < usual < _LONGEST_STEP:
+        raise SignalError(
+            f"The samples of '{path}' are {usual:.3g} s apart, if the column map is right.",
+            remedy="Check `time: {column: ..., unit: s | ms | us | ns}` (or `rate_hz`).",
+            step=usual,
         )
     keep = np.concatenate([[True], step > 0]) if len(time) else np.empty(0, dtype=bool)
     notes: tuple[str, ...] = ()

@@ -173,6 +173,27 @@ def test_a_motion_of_one_joint_names_what_it_does_not_show():
     assert result.physically_consistent
 
 
+def test_sensor_noise_of_a_joint_at_rest_is_no_excitation():
+    rng = np.random.default_rng(1)
+    truth, friction = arm(), friction_model()
+    run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05)
+    q, v = run.joints.q.copy(), run.joints.v.copy()
+    q[:, 2], v[:, 2] = 0.3, 0.0
+    a = np.gradient(v, run.joints.time, axis=0)
+    rigid = truth.inverse_dynamics(q, v, a)
+    tau = rigid + friction.regressor(q, v, a, rigid) @ USUAL_VALUES
+    joints = replace(
+        run.joints,
+        q=q,
+        v=v + 1e-3 * rng.normal(size=v.shape),
+        effort=(tau + 0.05 * rng.normal(size=tau.shape)) / friction.drives.gains,
+    )
+    result = identify(truth, [replace(run, joints=joints)], friction, LeastSquares("joint"), WIDE)
+    notes = " ".join(result.estimate.notes)
+    assert "joint3.F_v" in notes and "joint2.F_v" not in notes
+    assert result.estimate.rank < result.estimate.structural_rank
+
+
 def test_verdicts_follow_the_structure(equations):
     verdicts = dict(
         zip(

@@ -73,6 +73,13 @@ def test_what_other_programs_write_can_be_read(tmp_path):
         read_table(spaces, ColumnMap.from_dict({**MAP, "n_columns": 0}))
 
 
+def test_a_wrong_unit_of_time_is_told(tmp_path):
+    path = write(tmp_path / "r.csv", ROWS)
+    for unit, apart in (("s", "10 s apart"), ("us", "1e-05 s apart")):
+        with pytest.raises(SignalError, match=apart):
+            read_table(path, ColumnMap.from_dict({**MAP, "time": {"column": 0, "unit": unit}}))
+
+
 def test_joints_may_have_units_of_their_own(tmp_path):
     mixed = {**MAP, "position": {"columns": [1, 2], "unit": ["deg", "mm"]}}
     run = read_table(write(tmp_path / "r.csv", ROWS), ColumnMap.from_dict(mixed))

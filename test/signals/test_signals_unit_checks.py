@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel
+from sysid_core.signals import JointStream, require_sound_units, velocity_ratio
+
+URDF = """<robot name="two"><link name="base"/><link name="a"/><link name="b"/>
+<joint name="turn" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
+<joint name="roll" type="continuous"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+</joint></robot>"""
+
+
+def stream(
+    position: float = 1.0, velocity: float = 1.0, rate_hz: float = 1000.0, noise: float = 1e-3
+) -> JointStream:
+    """Two joints, the second spinning round and round; scaled as wrong units would."""
+    rng = np.random.default_rng(0)
+    t = np.arange(0.0, 5.0, 1.0 / rate_hz)
+    q = np.column_stack([2.5 * np.sin(2.0 * t), 20.0 * t])
+    v = np.column_stack([5.0 * np.cos(2.0 * t), 20.0 + 0.0 * t])
+    q, v = q + noise * rng.normal(size=q.shape), v + noise * rng.normal(size=v.shape)
+    stamps = np.round(t * 1e9).astype(np.int64)
+    return JointStream(("turn", "roll"), stamps, position * q, velocity * v)
+
+
+@pytest.mark.parametrize("rate_hz", [30.0, 1000.0])
+def test_sound_units_pass_however_noisy_and_far_a_joint_turns(rate_hz):
+    robot = RobotModel.from_urdf(URDF)
+    require_sound_units(stream(rate_hz=rate_hz, noise=0.01), robot, "run")
+    assert velocity_ratio(stream(rate_hz=rate_hz)) == pytest.approx([1.0, 1.0], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("position", "velocity", "message"),
+    [
+        (180 / np.pi, 180 / np.pi, "'turn' of 'run' goes to"),  # degrees
+        (1.0, 180 / np.pi, "57.3 times the derivative"),
+        (0.01, 1.0, "100 times the derivative"),
+        (1.0, -1.0, "-1 times the derivative"),  # another direction
+    ],
+)
+def test_wrong_units_are_named(position, velocity, message):
+    with pytest.raises(SignalError, match=message):
+        require_sound_units(stream(position, velocity), RobotModel.from_urdf(URDF), "run")
+
+
+def test_a_joint_at_rest_has_no_ratio():
+    still = stream()
+    resting = JointStream(still.names, still.stamps_ns, 0.0 * still.q, still.v)
+    assert np.all(np.isnan(velocity_ratio(resting)))
+    assert np.all(np.isnan(velocity_ratio(JointStream(still.names, still.stamps_ns, still.q))))
