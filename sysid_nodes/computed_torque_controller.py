@@ -101,6 +101,8 @@ class ComputedTorqueControllerNode(ManagedNode):
     def _on_joints(self, message: JointState) -> None:
         if self.controller is None:
             return
+        if set(self.controller.chain.actuated).isdisjoint(message.name):
+            return  # a gripper's driver on the same topic
         try:
             q, v, _ = conversions.joint_arrays_from_message(message, self.controller.chain.actuated)
             if v is None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 import time
 
-import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import WrenchStamped
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
@@ -25,8 +24,6 @@ from sysid_core.excitation import (
     Command,
     Executor,
     ExecutorState,
-    Measured,
-    PositionRates,
     SegmentMarks,
     Trajectory,
     check_motion,
@@ -37,6 +34,7 @@ from sysid_nodes import conversions
 from sysid_nodes.executor_config import TrajectoryExecutorConfig
 from sysid_nodes.managed_node import DATA, ManagedNode, run_node
 from sysid_nodes.robot_drive import RobotDrive
+from sysid_nodes.robot_state import RobotState
 
 _LEAD_S = 0.1  # between sending a whole trajectory and its start
 _PATIENCE_NS = 3_000_000_000  # for the first state after the check
@@ -51,11 +49,7 @@ class TrajectoryExecutorNode(ManagedNode):
     def __init__(self) -> None:
         super().__init__("trajectory_executor")
         self.executor_core: Executor | None = None
-        self._measured: Measured | None = None
-        self._wrench: np.ndarray | None = None
         self._enabled = True
-        self._rates = PositionRates()
-        self._others: tuple[str, ...] = ()  # joints of other drivers on the same topic
         self._accepting = self._busy = False
         self._goal: ServerGoalHandle | None = None
         self._finished: Future | None = None
@@ -66,18 +60,20 @@ class TrajectoryExecutorNode(ManagedNode):
         """Make topics."""
         c: TrajectoryExecutorConfig = self.config
         self._drive = RobotDrive(self, c.command_mode, c.action_name)
+        torques = c.effort_kind in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
+        self._robot = RobotState(self.now_ns, torques)
         self._states = self.create_publisher(ExecutorStateMessage, "~/state", 10)
         self._marks = self.create_publisher(Mark, "marks", DATA)
         self.use_robot(c.robot)
 
     def got_robot(self, model: RobotModel) -> None:
         """Only states of this robot count from now on."""
-        self._measured = None
+        self._robot.of(model)
 
     def activate(self) -> None:
         """Listen to the robot, accept goals."""
-        self.subscribe_to_data(JointState, "joint_states", self._on_joints, depth=1)
-        self.subscribe_to_data(WrenchStamped, "wrench", self._on_wrench, depth=1)
+        self.subscribe_to_data(JointState, "joint_states", self._robot.on_joints, depth=1)
+        self.subscribe_to_data(WrenchStamped, "wrench", self._robot.on_wrench, depth=1)
         topic = self.config.enable_topic
         self._enabled = not topic
         if topic:
@@ -112,27 +108,6 @@ class TrajectoryExecutorNode(ManagedNode):
         while not core.state.is_final and time.monotonic() < end:
             self._step()
             time.sleep(1.0 / self.config.rate_hz)
-
-    # ---- what is measured
-
-    def _on_joints(self, message: JointState) -> None:
-        names = tuple(message.name)
-        if self.model is not None and not set(names) & set(self.model.joint_names):
-            self._others = names  # a gripper's driver, or another robot's
-            return
-        torque = self.config.effort_kind in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
-        stamp = (conversions.ns_from_stamp(message.header.stamp) or self.now_ns()) * 1e-9
-        q, v = np.array(message.position), np.array(message.velocity)
-        if np.isnan(v).all():  # also where there are none
-            rates = self._rates.update(stamp, q)
-            if rates is None:
-                return
-            v = rates
-        effort = np.array(message.effort) if torque and len(message.effort) == len(names) else None
-        self._measured = Measured(stamp, names, q, v, effort, self._wrench)
-
-    def _on_wrench(self, message: WrenchStamped) -> None:
-        self._wrench = conversions.wrench_from_message(message.wrench)
 
     def _on_enable(self, message: Bool) -> None:
         self._enabled = bool(message.data)
@@ -170,11 +145,15 @@ class TrajectoryExecutorNode(ManagedNode):
         return result
 
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
-        await self.wait_until(
-            lambda: self.model is not None and self._measured is not None and self._drive.ready, 5.0
-        )
+        check_only = goal.request.check_only
+
+        def ready() -> bool:
+            robot = self._robot.measured is not None and self._drive.ready
+            return self.model is not None and (check_only or robot)
+
+        await self.wait_until(ready, 5.0)
         core = self._prepare(goal.request)
-        if goal.request.check_only:
+        if check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")
         if goal.is_cancel_requested or not self._accepting:
             raise SysIdError("Cancelled before it began.")
@@ -200,16 +179,8 @@ class TrajectoryExecutorNode(ManagedNode):
                 "No robot_description has arrived.",
                 remedy="Start robot_state_publisher, remap robot_description, or set `robot`.",
             )
-        if not self._enabled:
-            raise SysIdError(f"{c.enable_topic} is not true.", remedy="Release the robot first.")
-        if self._measured is None:
-            raise SysIdError(
-                f"No joint state of {self.model.name} has arrived"
-                + (f", only of {list(self._others)}." if self._others else "."),
-                remedy="Is the driver running, is joint_states remapped to its topic, and is"
-                " robot_description of the same robot (joint names, prefix)?",
-            )
-        self._drive.begin()
+        if not request.check_only:
+            self._require_robot(self.model)
         trajectory = Trajectory.load(request.trajectory_file)
         trajectory.belongs_to(self.model)
         limits = c.motion_limits(self.model)
@@ -218,19 +189,31 @@ class TrajectoryExecutorNode(ManagedNode):
         settings = c.settings(request.speed_scale or 1.0, self._drive.takes_whole)
         return Executor(self.model, trajectory, limits, c.monitor_limits(limits), settings)
 
+    def _require_robot(self, model: RobotModel) -> None:
+        """The robot must be there, released and listening."""
+        if not self._enabled:
+            raise SysIdError(
+                f"{self.config.enable_topic} is not true.", remedy="Release the robot first."
+            )
+        if self._robot.measured is None:
+            others = f", only of {list(self._robot.others)}" if self._robot.others else ""
+            raise SysIdError(
+                f"No joint state of {model.name} has arrived{others}.",
+                remedy="Is the driver running, is joint_states remapped to its topic, and is"
+                " robot_description of the same robot (joint names, prefix)?",
+            )
+        self._drive.begin()
+
     # ---- the clockwork
 
     def _tick(self) -> None:
         if self.executor_core is None or self._finished is None:
             return
         now = self.now_ns()
-        if now < self._wait_until_ns and self._age_ns(now) > self.config.stale_s * 5e8:
+        if now < self._wait_until_ns and self._robot.age_ns(now) > self.config.stale_s * 5e8:
             return
         self._wait_until_ns = 0
         self._step()
-
-    def _age_ns(self, now_ns: int) -> float:
-        return float("inf") if self._measured is None else now_ns - self._measured.stamp * 1e9
 
     def _step(self) -> None:
         core = self.executor_core
@@ -239,7 +222,7 @@ class TrajectoryExecutorNode(ManagedNode):
         before = core.state
         if self._drive.dropped:
             core.give_up(self._drive.dropped)
-        command = core.step(now_ns * 1e-9, self._measured)
+        command = core.step(now_ns * 1e-9, self._robot.measured)
         if command.state is not before:
             self.get_logger().info(f"{command.state.value}: {command.message}")
             self._send_whole(core)

@@ -1,0 +1,62 @@
+"""The newest state of a robot, out of its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+
+from sysid_core.excitation import Measured, PositionRates
+from sysid_core.robot import RobotModel
+from sysid_nodes import conversions
+
+
+class RobotState:
+    """Joint states and wrenches become a `Measured`.
+
+    Joint states of other drivers on the same topic (a gripper's) are left out. Velocities that a
+    driver doesn't measure are taken from its positions.
+
+    Args:
+        now_ns: Clock for messages without a stamp.
+        has_torques: Whether the efforts are torques.
+    """
+
+    def __init__(self, now_ns: Callable[[], int], has_torques: bool) -> None:
+        self._now_ns, self._has_torques = now_ns, has_torques
+        self._robot: frozenset[str] = frozenset()
+        self._rates = PositionRates()
+        self._wrench: np.ndarray | None = None
+        self.measured: Measured | None = None
+        self.others: tuple[str, ...] = ()  # joints that were left out
+
+    def of(self, model: RobotModel) -> None:
+        """Only states of this robot count from now on."""
+        self._robot, self.measured = frozenset(model.joint_names), None
+
+    def age_ns(self, now_ns: int) -> float:
+        """Of the newest state; infinite before one."""
+        return float("inf") if self.measured is None else now_ns - self.measured.stamp * 1e9
+
+    def on_joints(self, message: JointState) -> None:
+        """Take in joint states."""
+        names = tuple(message.name)
+        if self._robot.isdisjoint(names):
+            self.others = names
+            return
+        stamp = (conversions.ns_from_stamp(message.header.stamp) or self._now_ns()) * 1e-9
+        q, v = np.array(message.position), np.array(message.velocity)
+        if np.isnan(v).all():  # also where there are none
+            rates = self._rates.update(stamp, q)
+            if rates is None:
+                return
+            v = rates
+        torques = self._has_torques and len(message.effort) == len(names)
+        effort = np.array(message.effort) if torques else None
+        self.measured = Measured(stamp, names, q, v, effort, self._wrench)
+
+    def on_wrench(self, message: WrenchStamped) -> None:
+        """Take in a wrench."""
+        self._wrench = conversions.wrench_from_message(message.wrench)
