@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.constrained_delay import DelayedPart, delay_step
 from sysid_core.estimation.constrained_recordings import (
     ConstrainedProcessing,
     ConstrainedStretch,
@@ -16,7 +17,6 @@ from sysid_core.estimation.constrained_recordings import (
     shifted,
     smoothed,
 )
-from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
 from sysid_core.excitation import structural_rows
@@ -35,10 +35,8 @@ from sysid_core.robot import (
 from sysid_core.signals import (
     Recording,
     ZeroPhaseFilter,
-    central_difference,
 )
 
-_LAG = 400  # longest correlation of the residuals that is looked for, in samples
 _BLOCK = 4000  # samples whose regressor is held at once
 _STICTION_SHARE = 0.01  # of a filtered equation that may stem from samples at standstill
 
@@ -102,20 +100,21 @@ class ConstrainedEquations:
             source=", ".join(dict.fromkeys(r.source for r in recordings if r.source)),
         )
 
-    def without_delay(self, *, inertials: bool = False, rounds: int = 4) -> ConstrainedEquations:
-        r"""Estimate the torques' delay d and take it out.
-
-        To first order `u(t) = e(t + d) = e + d ė` for reported torques e, so d is one more
-        parameter of a linear fit. Noise in ė makes that too small; shifting and repeating removes
-        this, and what first order leaves.
+    def without_delay(self, *, inertials: bool = False, rounds: int = 8) -> ConstrainedEquations:
+        """Estimate the torques' delay and take it out (see `constrained_delay`).
 
         Args:
             inertials: Whether the inertial parameters are fitted beside it.
-            rounds: At most.
+            rounds: At most; each takes out what first order left.
         """
+        parts = []
+        for stretch in self.stretches:
+            W, u, slow = self._filtered(stretch, inertials)
+            time = np.arange(len(stretch.effort))[self._kept(stretch)] / stretch.rate_hz
+            parts.append(DelayedPart(time, W, self._torque(stretch) - u, slow))
         equations = self
         for _ in range(rounds):
-            change, sd = _delay(equations.regression(inertials=inertials, rate=True))
+            change, sd = delay_step(parts, [self._torque(s) for s in equations.stretches])
             equations = replace(equations.delayed_by(change), delay_sd=sd)
             if abs(change) < max(0.1 * sd, 1e-6):
                 break
@@ -129,22 +128,17 @@ class ConstrainedEquations:
         )
         return replace(self, stretches=moved, delay=self.delay + delay)
 
-    def regression(self, *, inertials: bool, rate: bool = False) -> Regression:
+    def regression(self, *, inertials: bool) -> Regression:
         """Filtered, trimmed and decimated equations.
 
         Args:
             inertials: Whether the inertial parameters are among the columns; otherwise the
                 chain's own are taken out of the torques.
-            rate: Whether the torques' rate is the last column (for the delay).
         """
         chain, p = self.chain, self.processing
         blocks, torques, starts, count, lost = [], [], [], 0, []
         for stretch in self.stretches:
             W, u, slow = self._filtered(stretch, inertials)
-            if rate:
-                e = ZeroPhaseFilter(p.cutoff_hz).apply(stretch.effort, stretch.rate_hz)
-                e_dot = central_difference(e, stretch.rate_hz)[kept(len(e), stretch.rate_hz, p)]
-                W = np.concatenate([W, -e_dot[:, :, None]], axis=2)
             W[slow], u[slow] = 0.0, 0.0
             lost.append(slow)
             blocks.append(W)
@@ -167,14 +161,13 @@ class ConstrainedEquations:
             for body, pi in zip(chain.model.body_names, chain.model.pi, strict=True)
             if not np.any(pi)
         )
-        extra = ("effort.delay",) if rate else ()
-        n_drive = 4 * len(self.drives) + len(extra)
+        n_drive = 4 * len(self.drives)
         non_negative = np.tile([True, True, True, False], len(self.drives))
         return Regression(
             Y=W,
             tau=u,
-            names=names[first:] + extra,
-            units=units[first:] + (("s",) if rate else ()),
+            names=names[first:],
+            units=units[first:],
             rows=chain.actuated,
             bodies=chain.model.body_names if inertials else (),
             prior=np.concatenate(
@@ -186,16 +179,8 @@ class ConstrainedEquations:
                     friction_scale(friction, u),
                 ]
             ),
-            non_negative=np.concatenate(
-                [
-                    np.zeros(split - first, dtype=bool),
-                    non_negative,
-                    np.zeros(len(extra), dtype=bool),
-                ]
-            ),
-            structure=np.eye(W.shape[2])
-            if rate  # nothing but the delay is read from that fit
-            else structural_rows(chain, self.drives, inertials=inertials),
+            non_negative=np.concatenate([np.zeros(split - first, dtype=bool), non_negative]),
+            structure=structural_rows(chain, self.drives, inertials=inertials),
             starts=tuple(starts),
             massless=massless if inertials else (),
         )
@@ -249,16 +234,24 @@ class ConstrainedEquations:
 
     def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
         p, rate, chain = self.processing, stretch.rate_hz, self.chain
-        keep = kept(len(stretch.effort), rate, p)
+        keep, u = self._kept(stretch), self._torque(stretch)
         known = _without_drives(chain, self.drives, inertials)
         if p.kind == "paper":
             motion = smoothed(stretch.motion, rate, p).rows(keep)
-            u = ZeroPhaseFilter(p.torque_hz).apply(stretch.effort, rate)[keep]
             W = _columns(chain, motion, self.drives, inertials)
             return W, u - constrained_torques(known, motion), self._slow(stretch)
         low_pass = ZeroPhaseFilter(p.cutoff_hz)
-        u = low_pass.apply(stretch.effort - constrained_torques(known, stretch.motion), rate)[keep]
+        u = u - low_pass.apply(constrained_torques(known, stretch.motion), rate)[keep]
         return self._matched_columns(stretch, inertials, low_pass, keep), u, self._slow(stretch)
+
+    def _kept(self, stretch: ConstrainedStretch) -> slice:
+        return kept(len(stretch.effort), stretch.rate_hz, self.processing)
+
+    def _torque(self, stretch: ConstrainedStretch) -> Array:
+        """Reported torques, filtered and decimated."""
+        p = self.processing
+        low_pass = ZeroPhaseFilter(p.torque_hz if p.kind == "paper" else p.cutoff_hz)
+        return low_pass.apply(stretch.effort, stretch.rate_hz)[self._kept(stretch)]
 
     def _matched_columns(
         self, stretch: ConstrainedStretch, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
@@ -291,27 +284,6 @@ def _without_drives(chain: ClosedChain, drives: tuple[str, ...], inertials: bool
     return (
         known.with_model(chain.model.with_pi(np.zeros_like(chain.model.pi))) if inertials else known
     )
-
-
-def _delay(regression: Regression) -> tuple[float, float]:
-    """Value and standard deviation of the last column's parameter, by joint-weighted fits."""
-    n, p = regression.Y.shape[1:]
-    weights = np.ones(n)
-    for _ in range(4):
-        rows = (regression.Y * np.sqrt(weights)[:, None]).reshape(-1, p)
-        target = (regression.tau * np.sqrt(weights)).ravel()
-        scale = np.linalg.norm(rows, axis=0)
-        scale[scale == 0.0] = 1.0  # parameters that no torque depends on
-        values = np.linalg.lstsq(rows / scale, target, rcond=1e-10)[0] / scale
-        residual = regression.tau - regression.Y @ values
-        weights = 1.0 / np.maximum(np.mean(residual**2, axis=0), 1e-20)
-    # Sandwich H^-1 M H^-1, of which the last entry is wanted: residuals are correlated in time.
-    influence = np.linalg.lstsq(
-        (rows.T @ rows) / np.outer(scale, scale), np.eye(p)[-1], rcond=1e-14
-    )
-    x = influence[0] / scale / scale[-1]
-    M = correlated_information(regression.Y, residual, weights, regression.starts, _LAG)
-    return float(values[-1]), float(np.sqrt(max(x @ M @ x, 0.0)))
 
 
 def drives_from_values(joints: Sequence[str], values: dict[str, float]) -> dict[str, Drive]:

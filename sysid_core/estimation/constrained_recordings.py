@@ -194,6 +194,15 @@ def _pieces(
             missing=passive,
         )
     ordered = stream.ordered((*chain.actuated, *measured))
+    for what in ("q", "v", "effort"):
+        values = getattr(ordered, what)
+        bad = [] if values is None else np.flatnonzero(~np.isfinite(values).all(axis=0)).tolist()
+        if bad:
+            raise SignalError(
+                f"'{what}' of {[ordered.names[j] for j in bad]} in '{recording.source}' holds NaN"
+                " or infinite values.",
+                remedy="Drop these samples first: `in_order`.",
+            )
     pieces = split_at_gaps(ordered, processing.max_gap)
     return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
 

@@ -230,6 +230,16 @@ def test_missing_actuated_joints_are_named(leg, truth):
         identify_constrained(part, leg)
 
 
+@pytest.mark.parametrize("what", ["q", "v", "effort"])
+def test_samples_that_are_no_numbers_are_named(leg, truth, what):
+    run = recording(truth, duration=2.0)
+    values = np.array(getattr(run.joints, what))
+    values[100, 3] = np.nan
+    joints = dataclasses.replace(run.joints, **{what: values})
+    with pytest.raises(SignalError, match=rf"'{what}' of \['knee'\]"):
+        identify_constrained(dataclasses.replace(run, joints=joints), leg)
+
+
 def test_currents_are_refused(leg, truth):
     run = recording(truth, duration=2.0)
     joints = dataclasses.replace(run.joints, effort_kind=EffortKind.MOTOR_CURRENT)
