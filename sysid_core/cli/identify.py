@@ -66,7 +66,8 @@ def identify(
         typer.Option(
             help="'usual', 'geared', 'auto' (chosen on held-out parts of RECORDING), or terms with"
             " commas: coulomb, viscous, inertia, offset,"
-            " asymmetry, stribeck, play, load, saturation, ripple, runout."
+            " asymmetry, stribeck, play, load, saturation, thinning, breakaway, ripple, runout,"
+            " speed_ripple, speed_runout."
         ),
     ] = "usual",
     fix: Annotated[

@@ -170,8 +170,7 @@ def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
     from sysid_core.robot import FrictionTerm
 
     drives = equations.friction.drives
-    known = {FrictionTerm.RIPPLE: drives.ripples, FrictionTerm.RUNOUT: drives.turns}
-    candidates = [term for term in FrictionTerm if known.get(term, True)]
+    candidates = [term for term in FrictionTerm if not term.waves or drives.waves.get(term.value)]
     return equations.with_friction(
         choose_terms(equations, candidates, prior_weight=SELECTION_PRIOR)[0]
     )

@@ -17,8 +17,6 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 
-_NO_DRIFT = (FrictionTerm.INERTIA, FrictionTerm.RIPPLE, FrictionTerm.RUNOUT)
-
 
 def arm_prior(
     model: RobotModel,
@@ -82,10 +80,12 @@ def drift_precision(
         drift: Relative standard deviation of the change.
     """
     size = np.maximum(np.abs(parameters), 0.02 * natural)
-    fixed = {symbol for term in _NO_DRIFT for symbol in term.symbols}
-    sd = np.where(
-        [name.rsplit(".", 1)[1] in fixed for name in friction.names],
-        1e-6 * size,
-        drift * size,
-    )
+    fixed = {
+        name
+        for axis in friction.drives.axis_names
+        for term in friction.terms_of(axis)
+        if term is FrictionTerm.INERTIA or term.waves
+        for name in friction.parameters_of(axis, term)
+    }
+    sd = np.where([name in fixed for name in friction.names], 1e-6 * size, drift * size)
     return np.diag(1.0 / sd**2)

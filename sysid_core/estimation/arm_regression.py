@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import make_interp_spline
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
@@ -67,7 +68,7 @@ class Stretch:
     """Gapless, equally spaced, filtered motion with measured torques at the joints.
 
     Attributes:
-        motion: q, v and a filtered; effort as recorded.
+        motion: q, v, a, filtered, as they were `Processing.delay` before; effort as recorded.
         tau: Joint torques (effort times gain), unfiltered, shape (K, n) [N m].
         rate_hz: Samples per second.
         source: Which recording it comes from.
@@ -137,10 +138,7 @@ def prepare(
         if effort is None:  # `require_torques` has seen to it
             raise SignalError(f"'{recording.source}' has no efforts.")
         if processing.delay:
-            time = motion.time
-            effort = np.column_stack(
-                [np.interp(time + processing.delay, time, effort[:, j]) for j in range(model.nv)]
-            )
+            motion = _earlier(motion, processing.delay)
         out.append(Stretch(motion, effort * friction.drives.gains, rate, recording.source))
     if not out:
         raise SignalError(
@@ -209,27 +207,29 @@ class ArmEquations:
         return replace(self, friction=friction, structure=arm_structural_rows(self.model, friction))
 
     def with_delay(self, delay: float) -> ArmEquations:
-        """The same data with efforts shifted as if they lagged by `delay` [s]."""
-        shift = delay - self.processing.delay
-        moved = []
-        for s in self.stretches:
-            time = s.motion.time
-            columns = [np.interp(time + shift, time, s.tau[:, j]) for j in range(s.tau.shape[1])]
-            moved.append(replace(s, tau=np.column_stack(columns)))
+        """The same data with the motion as it was `delay` [s] before the efforts."""
+        by, parts = delay - self.processing.delay, self.stretches
         return replace(
-            self, stretches=tuple(moved), processing=replace(self.processing, delay=delay)
+            self,
+            stretches=tuple(replace(s, motion=_earlier(s.motion, by)) for s in parts),
+            Y=tuple(_shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, parts, strict=True)),
+            processing=replace(self.processing, delay=delay),
         )
 
     def rigid_torques(self, pi: Array) -> tuple[Array, ...]:
         """Rigid-body torques of every stretch with inertial parameters pi (10 N,)."""
         return tuple(Y @ pi for Y in self.Y)
 
+    def moving(self) -> list[NDArray[np.bool_]]:
+        """Samples of every stretch in which some joint moves, each (K_i,)."""
+        return [
+            np.any(np.abs(_array(s.motion.v)) > self.processing.moving, axis=1)
+            for s in self.stretches
+        ]
+
     def moving_share(self) -> float:
         """Share of the samples in which some joint moves."""
-        moving = [
-            np.any(np.abs(_array(s.motion.v)) > self.processing.moving, 1) for s in self.stretches
-        ]
-        return float(np.mean(np.concatenate(moving)))
+        return float(np.mean(np.concatenate(self.moving())))
 
     def regression(
         self,
@@ -245,8 +245,8 @@ class ArmEquations:
             keep: Samples of every stretch to use, each (K_i,); default: those in motion.
             raw: Neither filtered nor decimated, as a prediction is judged.
         """
-        blocks, taus, starts, count = [], [], [], 0
-        phi_raw = []
+        keep = self.moving() if keep is None else keep
+        blocks, taus, phi_raw, starts, count = [], [], [], [], 0
         for i, (stretch, Y) in enumerate(zip(self.stretches, self.Y, strict=True)):
             motion, rate = stretch.motion, stretch.rate_hz
             v, a = _array(motion.v), _array(motion.a)
@@ -260,8 +260,7 @@ class ArmEquations:
             use = np.zeros(len(tau), dtype=bool)
             trim = min(int(self.processing.end_trim * rate), len(tau) // 8)
             use[trim : len(tau) - trim : step] = True
-            chosen = np.any(np.abs(v) > self.processing.moving, axis=1) if keep is None else keep[i]
-            use &= chosen
+            use &= keep[i]
             rows = np.flatnonzero(use)
             if not len(rows):
                 continue
@@ -306,7 +305,7 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 
     """
     model = with_exact_angles(model)[0].with_pi(model.pi)
     rng = np.random.default_rng(seed)
-    n_samples = 12 * model.n_bodies + 30
+    n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
     q, v, a = random_states(model, n_samples, rng)
     angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
     if q.shape[1] == model.nv:
@@ -332,6 +331,17 @@ def _filtered(values: Array, low_pass: ZeroPhaseFilter, rate_hz: float) -> Array
     out = np.zeros_like(flat)
     out[:, used] = low_pass.apply(flat[:, used], rate_hz)
     return out.reshape(K, n, p)
+
+
+def _earlier(motion: JointStream, shift: float) -> JointStream:
+    """The motion as it was `shift` [s] before; the efforts, which aren't smooth, stay in place."""
+    q, v, a = (_shifted(_array(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
+    return replace(motion, q=q, v=v, a=a)
+
+
+def _shifted(values: Array, time: Array, shift: float) -> Array:
+    """Smooth columns, (K, ...), as they were `shift` before."""
+    return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 
 def _array(values: Array | None) -> Array:

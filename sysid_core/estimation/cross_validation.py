@@ -140,12 +140,12 @@ def choose_terms(
     history = []
     for i, axis in enumerate(start.drives.axis_names):
         open_terms = [t for t in full.friction.terms_of(axis) if t not in terms[axis]]
-        error = _axis_error(scores, terms, rows[i], prior_weight)
+        error = _axis_error(scores, full.friction, terms, rows[i], prior_weight)
         while open_terms:
             tried = {}
             for t in open_terms:
                 more = {**terms, axis: (*terms[axis], t)}
-                tried[t] = _axis_error(scores, more, rows[i], prior_weight)
+                tried[t] = _axis_error(scores, full.friction, more, rows[i], prior_weight)
             best = min(tried, key=tried.__getitem__)
             better = tried[best] < (1.0 - least_gain) * error
             history += [
@@ -178,7 +178,7 @@ def term_benefits(
             axis: tuple(t for t in friction.terms_of(axis) if t is not term)
             for axis in friction.drives.axis_names
         }
-        keep = _columns(scores.regression, rest)
+        keep = _columns(scores.regression, friction, rest)
         ratio = scores.joint_errors(keep, prior_weight) / np.maximum(joints, 1e-300)
         out[term.value] = {
             "all": scores.relative_error(keep, prior_weight) / max(whole, 1e-300) - 1.0,
@@ -206,12 +206,13 @@ def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: flo
 
 def _axis_error(
     scores: BlockScores,
+    friction: FrictionModel,
     terms: Mapping[str, Sequence[FrictionTerm]],
     rows: NDArray[np.bool_],
     prior_weight: float,
 ) -> float:
     """Held-out error of the joints that an axis turns."""
-    errors = scores.joint_errors(_columns(scores.regression, terms), prior_weight)
+    errors = scores.joint_errors(_columns(scores.regression, friction, terms), prior_weight)
     return float(np.sqrt(np.mean(errors[rows] ** 2)))
 
 
@@ -222,9 +223,15 @@ def _loads(equations: ArmEquations) -> Array:
     return identify_equations(equations, LeastSquares("joint")).pi.ravel()
 
 
-def _columns(regression: Regression, terms: Mapping[str, Sequence[FrictionTerm]]) -> list[bool]:
+def _columns(
+    regression: Regression,
+    friction: FrictionModel,
+    terms: Mapping[str, Sequence[FrictionTerm]],
+) -> list[bool]:
     """Columns in use: all inertial ones, and those of the axes' terms."""
-    used = {f"{axis}.{symbol}" for axis, ts in terms.items() for t in ts for symbol in t.symbols}
+    used = {
+        name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
+    }
     n = regression.n_inertial
     return [i < n or name in used for i, name in enumerate(regression.names)]
 

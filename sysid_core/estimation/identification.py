@@ -103,7 +103,7 @@ class Identification:
             inside = (stamps >= motion.stamps_ns[0]) & (
                 stamps <= motion.stamps_ns[-1] + int(1.5e9 / stretch.rate_hz)
             )
-            when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9 - self.processing.delay
+            when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
             for j in range(self.model.nv):
                 out[inside, j] = np.interp(when, motion.time, effort[:, j])
         return out

@@ -39,13 +39,16 @@ def save_identification(identification: Identification, path: str | Path) -> Non
             "coulomb_velocity": friction.coulomb_velocity,
             "stribeck_velocity": friction.stribeck_velocity,
             "play_width": friction.play_width,
+            "breakaway_width": friction.breakaway_width,
         },
         "drives": {
             "joints": list(drives.joint_names),
             "gain": drives.gains.tolist(),
             "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
-            "ripple": dict(drives.ripples),
-            "turns": dict(drives.turns),
+            "waves": {
+                kind: {axis: list(waves) for axis, waves in axes.items()}
+                for kind, axes in drives.waves.items()
+            },
         },
         "processing": dataclasses.asdict(identification.processing),
     }
@@ -88,8 +91,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
         tuple(d["joints"]),
         np.array(d["gain"]),
         d["couplings"],
-        d["ripple"],
-        d.get("turns", {}),  # absent in files from before the term 'runout'
+        d["waves"],
     )
     friction = FrictionModel(
         drives,
@@ -98,6 +100,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
         coulomb_velocity=f["coulomb_velocity"],
         stribeck_velocity=f["stribeck_velocity"],
         play_width=f["play_width"],
+        breakaway_width=f["breakaway_width"],
     )
     return Identification(
         model,

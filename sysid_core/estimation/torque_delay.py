@@ -8,11 +8,15 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm_regression import ArmEquations
-from sysid_core.estimation.covariance import correlated_information, stretches
+from sysid_core.estimation.covariance import correlated_information
 from sysid_core.estimation.identification import identify_equations
 from sysid_core.estimation.least_squares import LeastSquares
 from sysid_core.estimation.regression import compress, solve_compressed
 from sysid_core.robot import Array
+
+REACH = 1e-3  # [s]: how far from the given delay another start is looked for
+STEP = 1e-5  # [s]: for the derivative with respect to the delay
+FEW = 5000  # samples that are enough to find a start
 
 
 @dataclass(frozen=True)
@@ -36,27 +40,31 @@ class TorqueDelay:
 def torque_delay(equations: ArmEquations, iterations: int = 3) -> TorqueDelay:
     r"""Estimate the delay together with the parameters.
 
-    `tau(t) = tau_hat(t - d)` is linearised as `tau_hat - d d/dt tau_hat`, which adds one column to
-    the regression; Gauss-Newton repeats that with the torques shifted.
+    `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
+    regression; Gauss-Newton repeats that with the motion shifted. Where torques are fitted up to
+    frequencies so high that a wave could be mistaken for the next one, it starts from the best of
+    delays up to a millisecond, a quarter of the shortest wave apart.
 
     Args:
         equations: The data.
         iterations: Gauss-Newton steps.
     """
-    delay, sd = equations.processing.delay, float("nan")
+    delay, sd = _start(equations), float("nan")
     for _ in range(iterations):
         shifted = equations.with_delay(delay)
         fit = identify_equations(shifted, LeastSquares("joint"))
-        regression = shifted.regression(fit.pi.ravel())
-        predicted = regression.predict(fit.parameters)
-        slope = np.zeros_like(predicted)
-        for part in stretches(regression.starts, len(predicted)):
-            if part.stop - part.start > 3:
-                slope[part] = np.gradient(predicted[part], 1.0 / regression.rate_hz, axis=0)
-        if not np.any(slope):
+        pi = fit.pi.ravel()
+        keep = shifted.moving()
+        regression = shifted.regression(pi, keep)
+        earlier, later = (
+            equations.with_delay(delay + step).regression(pi, keep).predict(fit.parameters)
+            for step in (-STEP, STEP)
+        )
+        change = (later - earlier) / (2.0 * STEP)
+        if not np.any(change):
             raise EstimationError("The torques don't vary: a delay can't be seen.")
         Y_b = regression.base.base_regressor(regression.Y)
-        augmented: Array = np.concatenate([Y_b, -slope[:, :, None]], axis=2)
+        augmented: Array = np.concatenate([Y_b, change[:, :, None]], axis=2)
         data = compress(augmented, regression.tau)
         weights = 1.0 / np.maximum(data.variances(np.append(fit.estimate.values, 0.0)), 1e-18)
         R, r = data.weighted(weights)
@@ -68,3 +76,22 @@ def torque_delay(equations: ArmEquations, iterations: int = 3) -> TorqueDelay:
         sd = float(np.sqrt(max((H @ M @ H)[-1, -1], 0.0)))
         delay += float(solution[-1])
     return TorqueDelay(delay, sd)
+
+
+def _start(equations: ArmEquations) -> float:
+    """Delay to start from [s]: where least is left of some thousand samples, joint by joint."""
+    here = equations.processing.delay
+    step = 0.25 / equations.processing.torque_cutoff_hz
+    n = int(REACH / step)
+    if n == 0:
+        return here
+    moving = equations.moving()
+    stride = max(1, sum(map(np.sum, moving)) // FEW)
+    few = [m & (np.arange(len(m)) // 50 % stride == 0) for m in moving]
+    left = {}
+    for k in range(-n, n + 1):
+        shifted = equations.with_delay(here + k * step)
+        regression = shifted.regression(equations.prior, few)
+        Y_b = regression.base.base_regressor(regression.Y)
+        left[here + k * step] = float(np.sum(np.log(compress(Y_b, regression.tau).rest + 1e-300)))
+    return min(left, key=left.__getitem__)

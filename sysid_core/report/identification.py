@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from sysid_core.estimation import Identification, TorqueDelay, Verdict
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
+from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
 
 
@@ -48,9 +49,13 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
     """RMS and R² of every joint, and the relative error, run by run."""
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
-        band = prediction.joints_in_band()
+        bands = prediction.bands()
         rows = [
-            [n, motion[n]["rms"], motion[n]["r2"], band[n]["r2"], whole[n]["rms"], whole[n]["r2"]]
+            [
+                *(n, motion[n]["rms"], motion[n]["r2"]),
+                *(joints[n]["r2"] for joints in bands.values()),
+                *(whole[n]["rms"], whole[n]["r2"]),
+            ]
             for n in prediction.joint_names
         ]
         report.table(
@@ -58,7 +63,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 "joint",
                 f"RMS [{prediction.unit}]",
                 "R²",
-                f"R² below {prediction.band_hz:.3g} Hz",
+                *(f"R² below {hz:.4g} Hz" for hz in bands),
                 "RMS, whole run",
                 "R², whole run",
             ],
@@ -154,7 +159,8 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     values = identification.friction_parameters
     sd = dict(zip(estimate.names, estimate.standard_deviations.tolist(), strict=True))
     axes = identification.friction.drives.axis_names
-    symbols = list(dict.fromkeys(name.rsplit(".", 1)[1] for name in values))
+    waves = _wave_names(identification)
+    symbols = list(dict.fromkeys(n.rsplit(".", 1)[1] for n in values if n not in waves))
     report.table(
         ["axis", *symbols],
         [
@@ -171,6 +177,7 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
         ],
         "N m, rad, s; ± one standard deviation, with the residuals' correlation in time",
     )
+    _wave_table(report, identification)
     report.heading("Parameters")
     counts = {v: sum(x is v for x in estimate.verdicts) for v in Verdict}
     report.paragraph(
@@ -190,3 +197,33 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
             )
         ],
     )
+
+
+def _wave_names(identification: Identification) -> set[str]:
+    friction = identification.friction
+    return {
+        name
+        for axis in friction.drives.axis_names
+        for term in friction.terms_of(axis)
+        if term.waves
+        for name in friction.parameters_of(axis, term)
+    }
+
+
+def _wave_table(report: Report, identification: Identification) -> None:
+    """Amplitude of every torque wave."""
+    friction, values = identification.friction, identification.friction_parameters
+    kinds = [term for term in friction.all_terms if term.waves]
+    sizes: dict[tuple[str, float], dict[FrictionTerm, float]] = {}
+    for axis in friction.drives.axis_names:
+        for term in (t for t in kinds if t in friction.terms_of(axis)):
+            parameters = [values[name] for name in friction.parameters_of(axis, term)]
+            pairs = np.reshape(parameters, (-1, 2))
+            for wave, pair in zip(friction.drives.waves_of(term.value, axis), pairs, strict=True):
+                sizes.setdefault((axis, wave), {})[term] = float(np.hypot(*pair))
+    if sizes:
+        report.table(
+            ["axis", "waves per turn", *(f"{term.value} [{term.unit}]" for term in kinds)],
+            [[axis, wave, *map(found.get, kinds)] for (axis, wave), found in sizes.items()],
+            "Amplitudes of torque waves",
+        )

@@ -1,7 +1,7 @@
 """Robots: URDFs, rigid-body parameters, regressors."""
 
 from sysid_core.robot.controller_payload import ControllerPayload, PayloadLimits, fixed_pose
-from sysid_core.robot.drives import Drives
+from sysid_core.robot.drives import WAVE_KINDS, Drives
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
@@ -101,6 +101,7 @@ __all__ = [
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
     "VENDORS",
+    "WAVE_KINDS",
     "Array",
     "Assembly",
     "Attachment",

@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 
+WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
+
 
 @dataclass(frozen=True, eq=False)
 class Drives:
@@ -22,17 +24,16 @@ class Drives:
             1 where the effort is a torque already.
         couplings: Further axes that drives turn, as combinations of the joints: name to
             {joint: factor}. A motor that turns with joints 5 and 6 together resists both.
-        ripples: Axis to torque waves per turn of it (strain wave gears: two per motor turn;
-            cogging: pole pairs per motor turn). Only the friction term RIPPLE needs them.
-        turns: Axis to turns of its motor's shaft per turn of it. Only the friction term RUNOUT
-            needs them.
+        waves: Torque waves per turn of an axis that it may have, for each of the friction terms
+            in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. Gears run out of true once or twice per
+            turn, shafts once per turn of the motor, strain wave gears twice; magnets cog at
+            multiples of their pole pairs.
     """
 
     joint_names: tuple[str, ...]
     gains: Array
     couplings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    ripples: Mapping[str, float] = field(default_factory=dict)
-    turns: Mapping[str, float] = field(default_factory=dict)
+    waves: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
@@ -54,13 +55,28 @@ class Drives:
                     f"The coupled drive '{axis}' names {unknown or 'no joints'}.",
                     remedy=f"Joints: {', '.join(self.joint_names)}.",
                 )
-        for what, given in (("Ripples", self.ripples), ("Turns", self.turns)):
-            strangers = [axis for axis in given if axis not in self.axis_names]
-            if strangers:
-                raise ModelError(
-                    f"{what} are given for unknown axes {strangers}.",
-                    remedy=f"Axes: {', '.join(self.axis_names)}.",
-                )
+        object.__setattr__(self, "waves", self._checked_waves())
+
+    def _checked_waves(self) -> dict[str, dict[str, tuple[float, ...]]]:
+        unknown = [kind for kind in self.waves if kind not in WAVE_KINDS]
+        strangers = [a for axes in self.waves.values() for a in axes if a not in self.axis_names]
+        if unknown or strangers:
+            raise ModelError(
+                f"Waves are given for unknown kinds or axes {unknown + strangers}.",
+                remedy=f"Kinds: {', '.join(WAVE_KINDS)}; axes: {', '.join(self.axis_names)}.",
+            )
+        out = {
+            kind: {axis: tuple(map(float, given)) for axis, given in axes.items()}
+            for kind, axes in self.waves.items()
+        }
+        for kind, axes in out.items():
+            for axis, waves in axes.items():
+                if len(set(waves)) != len(waves) or not all(0.0 < w < np.inf for w in waves):
+                    raise ModelError(
+                        f"'{kind}' of '{axis}' must be positive numbers of waves, each given once:"
+                        f" {list(waves)}."
+                    )
+        return out
 
     @classmethod
     def direct(cls, joint_names: Sequence[str]) -> Drives:
@@ -81,6 +97,10 @@ class Drives:
             for joint, factor in factors.items():
                 row[self.joint_names.index(joint)] = factor
         return np.vstack([np.eye(len(self.joint_names)), extra])
+
+    def waves_of(self, kind: str, axis: str) -> tuple[float, ...]:
+        """Waves per turn of an axis, of one of the `WAVE_KINDS`."""
+        return tuple(self.waves.get(kind, {}).get(axis, ()))
 
     def ordered(self, names: Sequence[str]) -> Drives:
         """The same drives in another order of joints.

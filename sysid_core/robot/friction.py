@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.drives import Drives
+from sysid_core.robot.drives import WAVE_KINDS, Drives
 from sysid_core.robot.inertia import Array
 
 
@@ -33,14 +33,26 @@ class FrictionTerm(str, Enum):
     SATURATION = (
         "saturation"  # F_k tau_rb |tau_rb|: a motor gives less torque per ampere at high load
     )
-    RIPPLE = "ripple"  # F_rc cos(w q) + F_rs sin(w q), w waves per turn: gears, cogging
-    RUNOUT = "runout"  # s(v) (F_oc cos(N q) + F_os sin(N q)), N turns of the motor per turn: its
-    # shaft and seals run out of true, and rub harder once per turn whichever way it goes
+    THINNING = "thinning"  # F_t s(v) sqrt|v|: grease that resists less than in proportion
+    BREAKAWAY = "breakaway"  # F_b (s(v) - z(q)), z over a longer motion: more until surfaces slide
+    # One pair for every one of the axis' waves, w of them per turn of it:
+    RIPPLE = "ripple"  # F_rc cos(w q) + F_rs sin(w q): gears, cogging
+    RUNOUT = "runout"  # s(v) (F_oc cos(w q) + F_os sin(w q)): shafts, seals and gears that run out
+    # of true rub harder at one angle, whichever way they turn
+    SPEED_RIPPLE = "speed_ripple"  # v (F_wc cos(w q) + F_ws sin(w q)): the speed controller answers
+    # to angle errors of its own sensor, and magnets to speed
+    SPEED_RUNOUT = "speed_runout"  # |v| (F_uc cos(w q) + F_us sin(w q)): runout that a controller
+    # follows late, by a lag: a wave and its derivative
 
     @property
     def symbols(self) -> tuple[str, ...]:
-        """Names of its parameters."""
+        """Names of its parameters; those of waves are followed by the wave's number."""
         return _SYMBOLS[self]
+
+    @property
+    def waves(self) -> bool:
+        """Whether it has a pair of parameters for each of the axis' waves."""
+        return self.value in WAVE_KINDS
 
     @property
     def unit(self) -> str:
@@ -58,16 +70,23 @@ _SYMBOLS = {
     FrictionTerm.PLAY: ("F_p",),
     FrictionTerm.LOAD: ("F_l",),
     FrictionTerm.SATURATION: ("F_k",),
+    FrictionTerm.THINNING: ("F_t",),
+    FrictionTerm.BREAKAWAY: ("F_b",),
     FrictionTerm.RIPPLE: ("F_rc", "F_rs"),
     FrictionTerm.RUNOUT: ("F_oc", "F_os"),
+    FrictionTerm.SPEED_RIPPLE: ("F_wc", "F_ws"),
+    FrictionTerm.SPEED_RUNOUT: ("F_uc", "F_us"),
 }
 _UNITS = {
     FrictionTerm.VISCOUS: "N m s/rad",
     FrictionTerm.INERTIA: "kg m^2",
     FrictionTerm.LOAD: "1",
     FrictionTerm.SATURATION: "1/(N m)",
+    FrictionTerm.THINNING: "N m (s/rad)^0.5",
+    FrictionTerm.SPEED_RIPPLE: "N m s/rad",
+    FrictionTerm.SPEED_RUNOUT: "N m s/rad",
 }
-_NON_NEGATIVE = ("F_c", "F_v", "I_a", "F_l", "F_p")
+_NON_NEGATIVE = ("F_c", "F_v", "I_a", "F_l", "F_p", "F_b")
 
 USUAL_TERMS = (
     FrictionTerm.COULOMB,
@@ -102,6 +121,7 @@ class FrictionModel:
         coulomb_velocity: v_0 of the smooth sign [rad/s].
         stribeck_velocity: v_s [rad/s].
         play_width: Motion that turns presliding friction over [rad].
+        breakaway_width: Motion after a reversal until friction has come down [rad].
     """
 
     drives: Drives
@@ -110,6 +130,7 @@ class FrictionModel:
     coulomb_velocity: float = 0.005
     stribeck_velocity: float = 0.3
     play_width: float = 2e-4
+    breakaway_width: float = 0.02
 
     def __post_init__(self) -> None:
         own = {axis: tuple(FrictionTerm(t) for t in ts) for axis, ts in self.own_terms.items()}
@@ -124,18 +145,15 @@ class FrictionModel:
                 f"Friction terms are given for unknown axes {strangers}.",
                 remedy=f"Axes: {', '.join(self.drives.axis_names)}.",
             )
-        for key in ("coulomb_velocity", "stribeck_velocity", "play_width"):
+        for key in ("coulomb_velocity", "stribeck_velocity", "play_width", "breakaway_width"):
             if not getattr(self, key) > 0.0:
                 raise ModelError(f"'{key}' of the friction model must be positive.")
-        if FrictionTerm.RIPPLE in self.all_terms and not self.drives.ripples:
+        still = [t.value for t in self.all_terms if t.waves and not self.drives.waves.get(t.value)]
+        if still:
             raise ModelError(
-                "The friction term 'ripple' needs the number of waves per turn of the joints.",
-                remedy="Give `drives: {ripple: {JOINT: WAVES}}` in the column map, or leave it out.",
-            )
-        if FrictionTerm.RUNOUT in self.all_terms and not self.drives.turns:
-            raise ModelError(
-                "The friction term 'runout' needs the motors' turns per turn of the joints.",
-                remedy="Give `drives: {turns: {JOINT: TURNS}}` in the column map, or leave it out.",
+                f"The friction terms {still} need the number of waves per turn of the axes.",
+                remedy=f"Give `drives: {{{still[0]}: {{JOINT: [WAVES, ...]}}}}` in the column map,"
+                " or leave them out.",
             )
 
     @property
@@ -153,11 +171,10 @@ class FrictionModel:
 
     def _terms_of(self, axis: int) -> tuple[FrictionTerm, ...]:
         """A coupled axis has only the terms that its own motion tells from its joints'."""
-        terms = self._asked(axis)
-        if self.drives.axis_names[axis] not in self.drives.ripples:
-            terms = tuple(t for t in terms if t is not FrictionTerm.RIPPLE)
-        if self.drives.axis_names[axis] not in self.drives.turns:
-            terms = tuple(t for t in terms if t is not FrictionTerm.RUNOUT)
+        name = self.drives.axis_names[axis]
+        terms = tuple(
+            t for t in self._asked(axis) if not t.waves or self.drives.waves_of(t.value, name)
+        )
         if axis < len(self.drives.joint_names):
             return terms
         return tuple(t for t in terms if t not in _JOINT_TERMS)
@@ -166,20 +183,28 @@ class FrictionModel:
     def names(self) -> tuple[str, ...]:
         """Parameter names such as `elbow_joint.F_c`, axis by axis."""
         return tuple(
-            f"{axis}.{symbol}"
+            name
             for i, axis in enumerate(self.drives.axis_names)
             for term in self._terms_of(i)
-            for symbol in term.symbols
+            for name in self.parameters_of(axis, term)
         )
+
+    def parameters_of(self, axis: str, term: FrictionTerm) -> tuple[str, ...]:
+        """Names of an axis' parameters of one term; `elbow_joint.F_rc_202` where it has waves."""
+        if not term.waves:
+            return tuple(f"{axis}.{symbol}" for symbol in term.symbols)
+        # A dot would part the name from the axis.
+        labels = [f"{w:g}".replace(".", "p") for w in self.drives.waves_of(term.value, axis)]
+        return tuple(f"{axis}.{symbol}_{label}" for label in labels for symbol in term.symbols)
 
     @property
     def units(self) -> tuple[str, ...]:
         """Unit of each parameter."""
         return tuple(
             term.unit
-            for i in range(len(self.drives.axis_names))
+            for i, axis in enumerate(self.drives.axis_names)
             for term in self._terms_of(i)
-            for _ in term.symbols
+            for _ in self.parameters_of(axis, term)
         )
 
     @property
@@ -246,12 +271,19 @@ class FrictionModel:
             return (sign * np.exp(-((v / self.stribeck_velocity) ** 2)),)
         if term is FrictionTerm.PLAY:
             return (play(q, self.play_width),)
-        if term is FrictionTerm.RIPPLE:
-            angle = self.drives.ripples[self.drives.axis_names[i]] * q
-            return (np.cos(angle), np.sin(angle))
-        if term is FrictionTerm.RUNOUT:
-            angle = self.drives.turns[self.drives.axis_names[i]] * q
-            return (sign * np.cos(angle), sign * np.sin(angle))
+        if term is FrictionTerm.BREAKAWAY:
+            return (sign - play(q, self.breakaway_width),)
+        if term is FrictionTerm.THINNING:
+            return (sign * np.sqrt(np.abs(v)),)
+        if term.waves:
+            size = {
+                FrictionTerm.RIPPLE: 1.0,
+                FrictionTerm.RUNOUT: sign,
+                FrictionTerm.SPEED_RIPPLE: v,
+                FrictionTerm.SPEED_RUNOUT: np.abs(v),
+            }[term]
+            angles = [w * q for w in self.drives.waves_of(term.value, self.drives.axis_names[i])]
+            return [size * wave(angle) for angle in angles for wave in (np.cos, np.sin)]
         assert load is not None  # checked in `regressor`
         if term is FrictionTerm.SATURATION:
             return (load[:, i] * np.abs(load[:, i]),)

@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import Array, Drives
+from sysid_core.robot import WAVE_KINDS, Array, Drives
 from sysid_core.signals.recording import EffortKind
 
 SCHEMA = "robot_sysid/columns/1"
@@ -205,7 +205,7 @@ def _drives(
 ) -> tuple[Drives, Array | None, Array]:
     section = raw.get("drives") or {}
     n = len(joints)
-    unknown = sorted(set(section) - {"gain", "couplings", "ripple", "turns"})
+    unknown = sorted(set(section) - {"gain", "couplings", *WAVE_KINDS})
     if unknown:
         raise SignalError(f"'{source}': unknown keys {unknown} in 'drives'.")
     if kind is EffortKind.MOTOR_CURRENT and "gain" not in section:
@@ -230,8 +230,7 @@ def _drives(
             joints,
             np.array(gain, dtype=float),
             section.get("couplings") or {},
-            {str(axis): float(w) for axis, w in (section.get("ripple") or {}).items()},
-            {str(axis): float(w) for axis, w in (section.get("turns") or {}).items()},
+            {kind: section[kind] for kind in WAVE_KINDS if kind in section},
         )
         if transmission:
             reduction = np.array(transmission["reduction"], dtype=float)

@@ -11,6 +11,8 @@ from sysid_core.estimation import Identification, residual_statistics
 from sysid_core.robot import Array
 from sysid_core.signals import Recording, ZeroPhaseFilter
 
+BANDS_HZ = (60.0, 20.0, 8.0)  # motors and gears; controllers and elasticity; rigid bodies
+
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -24,7 +26,7 @@ class Prediction:
         measured: As recorded, unfiltered, shape (K, n).
         predicted: Shape (K, n).
         velocity: For the standstill masks, shape (K, n) [rad/s].
-        band_hz: Cut-off of the fit: what lies above is ripple and noise that no model here predicts.
+        band_hz: Highest frequency that the fit looked at.
         motion: Samples between start and end of the motion, without the ends that impacts and
             filters spoil, shape (K,).
     """
@@ -52,17 +54,21 @@ class Prediction:
         rows = self._rows(whole)
         return residual_statistics(self.joint_names, self.measured[rows], self.predicted[rows])
 
-    def joints_in_band(self) -> dict[str, dict[str, float]]:
-        """RMS and R^2 in motion of what lies below `band_hz`, measured and predicted alike."""
-        rows = self._rows(False)
+    def joints_below(self, cutoff_hz: float) -> dict[str, dict[str, float]]:
+        """RMS and R^2 in motion of what lies below a frequency, measured and predicted alike."""
+        known = np.isfinite(self.predicted).all(axis=1)
         rate = (len(self.time) - 1) / float(self.time[-1] - self.time[0])
-        low_pass = ZeroPhaseFilter(self.band_hz)
+        low_pass = ZeroPhaseFilter(cutoff_hz)
         measured, predicted = (
-            low_pass.apply(x[np.isfinite(self.predicted).all(axis=1)], rate)
-            for x in (self.measured, self.predicted)
+            low_pass.apply(x[known], rate) for x in (self.measured, self.predicted)
         )
-        inside = rows[np.isfinite(self.predicted).all(axis=1)]
+        inside = self._rows(False)[known]
         return residual_statistics(self.joint_names, measured[inside], predicted[inside])
+
+    def bands(self) -> dict[float, dict[str, dict[str, float]]]:
+        """The same below the fit's own cut-off, and below those of `BANDS_HZ` that are lower."""
+        lower = [hz for hz in BANDS_HZ if hz < 0.9 * self.band_hz]
+        return {hz: self.joints_below(hz) for hz in (self.band_hz, *lower)}
 
     def columns(self, joint: str, *, whole: bool = False) -> tuple[Array, Array]:
         """Measured and predicted efforts of one joint, each of shape (samples,)."""
@@ -83,7 +89,7 @@ class Prediction:
             "relative_error": self.relative_error(),
             "joints": self.joints(),
             "band_hz": self.band_hz,
-            "joints_in_band": self.joints_in_band(),
+            "joints_below_hz": {f"{hz:g}": joints for hz, joints in self.bands().items()},
             "whole_run": {
                 "relative_error": self.relative_error(whole=True),
                 "joints": self.joints(whole=True),

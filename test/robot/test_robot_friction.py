@@ -52,11 +52,11 @@ def test_a_coupled_drive_does_the_same_work_on_its_joints():
 
 def test_axes_may_have_terms_of_their_own():
     model = FrictionModel(
-        Drives(JOINTS, [1.0, 1.0], ripples={"j2": 100.0}),
+        Drives(JOINTS, [1.0, 1.0], waves={"ripple": {"j2": [100.0]}}),
         (FrictionTerm.VISCOUS,),
         {"j2": (FrictionTerm.COULOMB, FrictionTerm.RIPPLE)},
     )
-    assert model.names == ("j1.F_v", "j2.F_c", "j2.F_rc", "j2.F_rs")
+    assert model.names == ("j1.F_v", "j2.F_c", "j2.F_rc_100", "j2.F_rs_100")
     assert model.non_negative == (True, True, False, False)
     assert len(model.units) == 4
     q = np.array([[0.0, 0.02]])
@@ -64,9 +64,9 @@ def test_axes_may_have_terms_of_their_own():
 
 
 def test_runout_resists_motion_in_both_directions_and_returns_with_every_turn_of_the_motor():
-    drives = Drives(JOINTS, [1.0, 1.0], turns={"j2": 50.0})
+    drives = Drives(JOINTS, [1.0, 1.0], waves={"runout": {"j2": [50.0]}})
     model = FrictionModel(drives, (FrictionTerm.COULOMB, FrictionTerm.RUNOUT))
-    assert model.names == ("j1.F_c", "j2.F_c", "j2.F_oc", "j2.F_os")
+    assert model.names == ("j1.F_c", "j2.F_c", "j2.F_oc_50", "j2.F_os_50")
     q = np.random.default_rng(2).uniform(-1.0, 1.0, (20, 2))
     v, x = np.ones_like(q), np.array([1.0, 1.0, 0.4, -0.3])
     forward = model.regressor(q, v, v) @ x
@@ -77,12 +77,46 @@ def test_runout_resists_motion_in_both_directions_and_returns_with_every_turn_of
     assert np.ptp(forward[:, 1]) > 0.7
 
 
+def test_waves_of_four_kinds_grow_with_speed_or_turn_over_with_direction_as_declared():
+    kinds = {"ripple": 1, "runout": -1, "speed_ripple": -3, "speed_runout": 3}
+    waves = {kind: {"j2": [2.0, 46.5]} for kind in kinds}
+    rng = np.random.default_rng(4)
+    q, v = rng.uniform(-1.0, 1.0, (20, 2)), np.full((20, 2), 0.5)
+    for kind, change in kinds.items():  # from 0.5 rad/s to 1.5 rad/s the other way
+        model = FrictionModel(Drives(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm(kind),))
+        assert [name[-5:] for name in model.names[2:]] == ["_46p5", "_46p5"]
+        x = rng.normal(size=4)
+        slow = model.regressor(q, v, v) @ x
+        assert model.regressor(q, -3.0 * v, v) @ x == pytest.approx(change * slow)
+        assert model.regressor(q + 4.0 * np.pi, v, v) @ x == pytest.approx(slow)
+        assert np.all(slow[:, 0] == 0.0) and np.ptp(slow[:, 1]) > 0.0
+
+
+def test_friction_is_higher_until_the_motion_after_a_reversal_has_broken_away():
+    q = np.concatenate([np.linspace(0.0, 0.1, 101), np.linspace(0.099, 0.0, 100)])[:, None]
+    v = np.gradient(q, axis=0) * 1e3
+    model = FrictionModel(Drives.direct(("j",)), (FrictionTerm.BREAKAWAY,))
+    (extra,) = model.regressor(q, v, v)[:, :, 0].T
+    assert model.names == ("j.F_b",) and model.non_negative == (True,)
+    assert extra[25:99] == pytest.approx(0.0, abs=1e-9)  # 0.02 rad on, and as long as it goes on
+    assert extra[102] < -1.8 and np.all(extra[103:120] < -0.1)
+    assert extra[145:] == pytest.approx(0.0, abs=1e-9)
+
+
+def test_thinning_grows_with_the_root_of_speed():
+    model = FrictionModel(Drives.direct(("j",)), (FrictionTerm.THINNING,))
+    v = np.array([[-4.0], [0.25], [1.0]])
+    assert model.regressor(v, v, v)[:, 0, 0] == pytest.approx([-2.0, 0.5, 1.0])
+
+
 def test_wrong_drives_and_terms_are_refused():
     drives = Drives.direct(JOINTS)
-    with pytest.raises(ModelError, match="turns per turn"):
-        FrictionModel(drives, (FrictionTerm.RUNOUT,))
-    with pytest.raises(ModelError, match="Turns are given for unknown axes"):
-        Drives(JOINTS, [1.0, 1.0], turns={"j9": 50.0})
+    with pytest.raises(ModelError, match=r"unknown kinds or axes .*j9"):
+        Drives(JOINTS, [1.0, 1.0], waves={"runout": {"j9": [50.0]}})
+    with pytest.raises(ModelError, match=r"unknown kinds or axes .*rumble"):
+        Drives(JOINTS, [1.0, 1.0], waves={"rumble": {"j1": [50.0]}})
+    with pytest.raises(ModelError, match="each given once"):
+        Drives(JOINTS, [1.0, 1.0], waves={"ripple": {"j1": [50.0, 50.0]}})
     with pytest.raises(ModelError, match="waves per turn"):
         FrictionModel(drives, (FrictionTerm.RIPPLE,))
     with pytest.raises(ModelError, match="twice"):

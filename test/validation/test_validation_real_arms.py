@@ -116,9 +116,10 @@ class Tx40:
         end = int(run.joints.stamps_ns[-1])
         self.first, self.last = run.window(0, 2 * end // 3), run.window(2 * end // 3, end)
 
-    def identified(self, *terms: FrictionTerm):
+    def identified(self, *terms: FrictionTerm, processing: Processing | None = None):
         friction = FrictionModel(self.drives, (*USUAL_TERMS, *terms))
-        processing = Processing(rate_hz=500.0, motion_cutoff_hz=30.0, torque_cutoff_hz=20.0)
+        slow = Processing(rate_hz=500.0, motion_cutoff_hz=30.0, torque_cutoff_hz=20.0)
+        processing = processing or slow
         return identify(self.model, [self.first], friction, PhysicalArm(), processing)
 
 
@@ -139,24 +140,36 @@ def test_tx40_wrist_friction_agrees_with_the_published_values(tx40):
     assert all(held_out[f"joint_{j}"]["r2"] >= 0.9 for j in (1, 2, 3, 4, 6))
 
 
-def test_tx40_motors_rub_once_per_turn_and_knowing_that_predicts_the_fifth_joint(tx40):
-    terms = (FrictionTerm.STRIBECK, FrictionTerm.RIPPLE, FrictionTerm.RUNOUT)
-    result = tx40.identified(*terms)
+@pytest.mark.slow
+def test_tx40_torque_waves_of_its_wrist_motors_predict_the_fifth_joint(tx40):
+    terms = (
+        FrictionTerm.STRIBECK,
+        FrictionTerm.THINNING,
+        FrictionTerm.BREAKAWAY,
+        FrictionTerm.RIPPLE,
+        FrictionTerm.RUNOUT,
+        FrictionTerm.SPEED_RIPPLE,
+        FrictionTerm.SPEED_RUNOUT,
+    )
+    fast = Processing(5000.0, motion_cutoff_hz=60.0, torque_cutoff_hz=2500.0, delay=3e-4)
+    result = tx40.identified(*terms, processing=fast)
     assert result.physically_consistent
     values = result.friction_parameters
-    for axis in ("joint_5", "motor_6"):
-        varies = np.hypot(values[f"{axis}.F_oc"], values[f"{axis}.F_os"])
-        assert 0.1 < varies / values[f"{axis}.F_c"] < 1.0  # rubs more, never drives
+    for axis, turns in (("joint_5", 45), ("motor_6", 32)):
+        varies = np.hypot(values[f"{axis}.F_oc_{turns}"], values[f"{axis}.F_os_{turns}"])
+        at_one_rad_per_s = sum(values[f"{axis}.{symbol}"] for symbol in ("F_c", "F_v", "F_t"))
+        assert 0.1 < varies / at_one_rad_per_s < 1.0  # rubs more, never drives
     held_out = predict_recording(result, tx40.last)
-    raw, band = held_out.joints(), held_out.joints_in_band()
+    raw, band = held_out.joints(), held_out.joints_below(20.0)
     assert all(raw[f"joint_{j}"]["r2"] >= 0.95 for j in (1, 2, 3, 4, 6))
     usual = predict_recording(tx40.identified(), tx40.last).joints()
     # The torques of motors 5 and 6 nearly cancel at joint 5 there: little is left to explain.
-    assert raw["joint_5"]["rms"] < 0.7 * usual["joint_5"]["rms"]
-    assert band["joint_5"]["r2"] >= 0.85
+    assert raw["joint_5"]["rms"] < 0.55 * usual["joint_5"]["rms"]
+    assert raw["joint_5"]["r2"] >= 0.87
+    assert band["joint_5"]["r2"] >= 0.88
     measured, predicted = (
         np.subtract(*pair)
         for pair in zip(held_out.columns("joint_5"), held_out.columns("joint_6"), strict=True)
     )
     motor_5 = 1.0 - np.sum((measured - predicted) ** 2) / np.sum((measured - measured.mean()) ** 2)
-    assert motor_5 >= 0.95
+    assert motor_5 >= 0.98
