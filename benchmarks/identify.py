@@ -1,12 +1,18 @@
+# ruff: noqa: E402 -- threads are limited before numpy is imported
 """How long a Panda takes from arrays to a physically consistent estimate of all parameters.
 
-Run: python benchmarks/identify.py [samples]
+Run: python benchmarks/identify.py [samples]; with one thread, as `sysid` itself does, unless
+OMP_NUM_THREADS says otherwise.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # before numpy is imported
+    os.environ.setdefault(_variable, "1")
 
 import numpy as np
 from rich.console import Console
