@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sysid_core.estimation import Estimate
+from sysid_core.estimation import Estimate, Verdict
 from sysid_core.report.html import Report
 from sysid_core.robot import ClosedChain
 from sysid_core.validation import Judgement, TorqueError
@@ -30,7 +30,20 @@ def constrained_identification_report(
         f" {estimate.structural_rank}",
     )
     doubts = estimate.certify()
-    report.verdict(not doubts, " ".join(doubts) or "The data show everything that can be seen.")
+    report.verdict(
+        not doubts,
+        " ".join(doubts)
+        or f"The motion excites all {estimate.structural_rank} directions that can be identified,"
+        f" the weakest {estimate.condition_number:.3g} times less than the strongest, against"
+        " vigorous motion.",
+    )
+    weak = sum(verdict is Verdict.PRIOR_DOMINATED for verdict in estimate.verdicts)
+    if weak:
+        report.verdict(
+            False,
+            f"{weak} of {len(estimate.names)} parameters rest on the description rather than on"
+            " these data: noise hides them. Use their combinations, or record longer.",
+        )
     if judgement is not None:
         report.verdict(not judgement.failures, judgement.text)
     report.bullets(estimate.notes)

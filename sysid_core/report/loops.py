@@ -69,9 +69,10 @@ def loops_report(
     )
     report.heading("Where it assembles")
     report.figure(
-        assembly_figure(chain),
+        assembly_figure(chain, box),
         "Other driven joints at home. Maps: condition number of J_u (log10), white where it doesn't"
-        " assemble. Curves: passive joints over the driven one.",
+        " assemble; orange: limits of the passive joints; black: the box to move in. Curves: passive"
+        " joints over the driven one.",
     )
     report.heading("Where motions should stay")
     report.table(
@@ -119,7 +120,7 @@ def loops_report(
     return report
 
 
-def assembly_figure(chain: ClosedChain) -> Figure:
+def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
     """One panel per group of driven joints that move a loop: a map for two, curves for one."""
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
@@ -142,7 +143,7 @@ def assembly_figure(chain: ClosedChain) -> Figure:
         axis.contour(X, Y, within.reshape(X.shape).astype(float), [0.5], colors=[COLOURS[1]])
         axis.set_xlabel(f"{pair[0]} [rad]")
         axis.set_ylabel(f"{pair[1]} [rad]")
-        axis.set_title("orange line: passive joints' limits", fontsize=8, loc="left")
+        axis.plot(*_outline(chain, box, pair), color="black", linewidth=1.0)
     for axis, name in zip(axes[len(pairs) :], alone, strict=False):
         x = _range(chain, name)
         found = try_assemble(chain, _at_home(chain, {name: x}))
@@ -154,6 +155,15 @@ def assembly_figure(chain: ClosedChain) -> Figure:
         axis.set_ylabel("passive joints [rad]")
         axis.legend(fontsize=8, frameon=False)
     return figure
+
+
+def _outline(chain: ClosedChain, box: MotionBox, pair: tuple[str, ...]) -> np.ndarray:
+    """Corners of the box in the plane of two driven joints, closed, shape (2, 5)."""
+    rows = [chain.actuated.index(name) for name in pair]
+    own = np.flatnonzero(np.any(box.directions[rows] != 0.0, axis=0))[:2]
+    s = np.zeros((5, chain.n_actuated))
+    s[:, own] = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1], [-1, -1]])[:, : len(own)]
+    return np.asarray(box.positions(s)[:, rows].T)
 
 
 def _moves_loops(chain: ClosedChain, joint: str) -> bool:

@@ -57,7 +57,10 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         ],
         "Largest relative error over the joints.",
     )
-    report.figure(_parameter_figure(study), "Error of every parameter over its standard deviation.")
+    report.figure(
+        _parameter_figure(study),
+        "Error of every parameter over its standard deviation; a dot per robot, grey: ±2.",
+    )
     report.heading("Table I: torque prediction on a run that wasn't fitted, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
     report.paragraph("The same where the joint moves faster than 0.05 rad/s, without stiction:")
@@ -131,7 +134,7 @@ def _parameter_figure(study: ConstrainedStudy) -> Figure:
     figure, axes = new_figure(1, 1, height=3.2)
     axis = axes[0]
     names = study.seeds[0].estimates["identified"].names
-    for seed, colour in zip(study.seeds, COLOURS * len(study.seeds), strict=False):
+    for seed in study.seeds:
         estimate = seed.estimates["identified"]
         z = [
             (value - seed.truth[name]) / sd
@@ -139,9 +142,8 @@ def _parameter_figure(study: ConstrainedStudy) -> Figure:
                 names, estimate.values, estimate.standard_deviations, strict=True
             )
         ]
-        axis.plot(range(len(z)), z, "o", color=colour, markersize=4, label=f"robot {seed.seed}")
+        axis.plot(range(len(z)), z, "o", color=COLOURS[0], alpha=0.6, markersize=4)
     axis.axhspan(-2, 2, color="0.9", zorder=0)
     axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
     axis.set_ylabel("error / sd")
-    axis.legend(fontsize=8, frameon=False, ncols=len(study.seeds), loc="upper right")
     return figure
