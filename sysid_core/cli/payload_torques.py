@@ -91,7 +91,7 @@ def payload_torques(
 
     model = RobotModel.from_urdf(robot)
     column_map = None if columns is None else ColumnMap.load(columns)
-    drives = drives_of(model, column_map)
+    drives = drives_of(model, column_map, gains=not (target_current or target_torque))
     unloaded = unloaded or []
     with errors.status("reading recordings") as status:
         if target_current or target_torque:

@@ -184,5 +184,5 @@ def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
         robot=model.name,
         urdf_hash=model.urdf_hash,
         source=", ".join(dict.fromkeys(s.source for s in stretches)),
-        notes=(*estimate.notes, *(still if share < 1.0 else ())),
+        notes=(*estimate.notes, *(still if share < 0.995 else ())),
     )

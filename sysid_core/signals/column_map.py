@@ -230,12 +230,16 @@ def _drives(
             joints,
             np.array(gain, dtype=float),
             section.get("couplings") or {},
-            {kind: section[kind] for kind in WAVE_KINDS if kind in section},
+            {
+                kind: {axis: w if isinstance(w, list) else [w] for axis, w in section[kind].items()}
+                for kind in WAVE_KINDS
+                if kind in section
+            },
         )
         if transmission:
             reduction = np.array(transmission["reduction"], dtype=float)
             zero = np.array(transmission.get("zero", zero), dtype=float)
-    except (ModelError, KeyError, ValueError, TypeError) as err:
+    except (ModelError, AttributeError, KeyError, ValueError, TypeError) as err:
         raise SignalError(
             f"'{source}': the drive data can't be used: {err}",
             remedy="Give one number per joint, in the order of `joints`.",

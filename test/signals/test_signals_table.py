@@ -89,6 +89,14 @@ def test_joints_may_have_units_of_their_own(tmp_path):
         ColumnMap.from_dict(short)
 
 
+def test_waves_of_an_axis_are_one_number_or_a_list():
+    drives = {**MAP["drives"], "ripple": {"a": 202, "b": [101, 202]}}
+    waves = ColumnMap.from_dict({**MAP, "drives": drives}).drives.waves
+    assert waves["ripple"] == {"a": (202.0,), "b": (101.0, 202.0)}
+    with pytest.raises(SignalError, match="drive data can't be used"):
+        ColumnMap.from_dict({**MAP, "drives": {**MAP["drives"], "ripple": [202, 202]}})
+
+
 def test_unknown_gains_are_said(tmp_path):
     columns = ColumnMap.from_dict({**MAP, "drives": {"gain": "unknown"}})
     assert not columns.gains_known and ColumnMap.from_dict(MAP).gains_known
