@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from builtin_interfaces.msg import Time
@@ -40,6 +44,8 @@ TYPES = {
     MARKS: "robot_sysid/msg/Mark",
     DESCRIPTION: "std_msgs/msg/String",
 }
+# Filtering comes in slices, between which new messages are taken in.
+_WORK_PERIOD_S, _WORK_S = 0.005, 0.005
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,8 @@ class DataLoggerNode(ManagedNode):
         self._names: list[str] = []
         self._known: set[str] = set()
         self._others: list[str] = []  # joints of other drivers on the same topic
+        # Received, recorded, still to be filtered: handler, bytes, time of reception.
+        self._pending: deque[tuple[Callable[[bytes, int], None], bytes, int]] = deque()
         self._tare_until_ns = self._last_joints_ns = self._bag_began_ns = 0
 
     def configure(self) -> None:
@@ -110,8 +118,13 @@ class DataLoggerNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen; raw, so that what is recorded is what was sent."""
-        self.subscribe_to_data(JointState, JOINTS, self._on_joints, raw=True)
-        self.subscribe_to_data(WrenchStamped, WRENCH, self._on_wrench, raw=True)
+        for kind, topic, use in (
+            (JointState, JOINTS, self._use_joints),
+            (WrenchStamped, WRENCH, self._use_wrench),
+        ):
+            self.subscribe_to_data(kind, topic, partial(self._on_data, topic, use), raw=True)
+        self._pending.clear()
+        self.create_timer(_WORK_PERIOD_S, self._work)
         self.create_subscription(Mark, MARKS, self._on_mark, DATA, raw=True)
         self._timer = self.create_timer(1.0, self._report)
         self._watchdog = self.create_timer(min(self.config.stale_s / 4, 0.25), self._watch)
@@ -138,9 +151,19 @@ class DataLoggerNode(ManagedNode):
     def _stamp(self, stamp: Time, now_ns: int) -> int:
         return conversions.ns_from_stamp(stamp) or now_ns  # some drivers leave it zero
 
-    def _on_joints(self, data: bytes) -> None:
+    def _on_data(self, topic: str, use: Callable[[bytes, int], None], data: bytes) -> None:
+        """Record at once; filter when there is time: an overload delays, and loses nothing."""
         now = self.now_ns()
-        self._write(JOINTS, data, now)
+        self._write(topic, data, now)
+        self._pending.append((use, data, now))
+
+    def _work(self) -> None:
+        end = time.monotonic() + _WORK_S
+        while self._pending and time.monotonic() < end:
+            use, data, now = self._pending.popleft()
+            use(data, now)
+
+    def _use_joints(self, data: bytes, now: int) -> None:
         if self._joint_filter is None:
             self._last_joints_ns = now
             return
@@ -164,9 +187,7 @@ class DataLoggerNode(ManagedNode):
                 self._bytes.filtered_joints(sample, self._names, self.config.effort_kind)
             )
 
-    def _on_wrench(self, data: bytes) -> None:
-        now = self.now_ns()
-        self._write(WRENCH, data, now)
+    def _use_wrench(self, data: bytes, now: int) -> None:
         try:
             message = self._bytes.wrench(data)
         except SysIdError as err:
@@ -227,6 +248,7 @@ class DataLoggerNode(ManagedNode):
             response.message = str(err)
             return response
         # From here on the filters see what the bag holds: a replay gives the same numbers.
+        self._pending.clear()
         self._wrench_filter = WrenchFilter(max_gap_s=self.config.max_gap_s)
         if self.model is not None:
             self._joint_filter = JointFilter(self.model.nv, max_gap_s=self.config.max_gap_s)
@@ -284,6 +306,8 @@ class DataLoggerNode(ManagedNode):
     # ---- health
 
     def _watch(self) -> None:
+        if self._pending:  # it is only we who are late
+            return
         silent_s = (self.now_ns() - max(self._last_joints_ns, self._bag_began_ns)) * 1e-9
         if self.bag is not None and silent_s > self.config.stale_s:
             self.diagnose(DiagnosticStatus.ERROR, "joint_states stopped")

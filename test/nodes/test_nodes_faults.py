@@ -15,11 +15,13 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
 from robot_driver import RobotDriver
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import StartRecording
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
 from sysid_core.excitation import PayloadPlan
@@ -205,6 +207,29 @@ def test_a_reactivated_logger_records_every_message_once(
     assert not [note for note in read_bag(bag).notes if "repeated" in note or "duplicate" in note]
     stored = {topic.name: topic.count for topic in open_bag(bag).topics}
     assert stored["/joint_states"] == len(read_bag(bag).joints)
+
+
+def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    count = 12_000  # three times what the logger's queue holds
+    logger = graph.NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
+    client, _ = start_nodes([logger])
+    states = client.node.create_publisher(JointState, "joint_states", QoSProfile(depth=count))
+    names = [f"joint{k}" for k in range(1, 8)]
+    message = JointState(name=names, position=[0.1] * 7, velocity=[0.0] * 7, effort=[1.0] * 7)
+    ticks = client.node.create_timer(0.01, lambda: states.publish(message))
+    bag = client.start_recording(str(tmp_path / "bag"))
+    client.node.destroy_timer(ticks)
+    for k in range(count):
+        message.header.stamp.sec, message.header.stamp.nanosec = 1_000_000 + k // 1000, k % 1000
+        states.publish(message)
+        if k % 1000 == 999:
+            pause(client, 0.1)
+    # The logger closes its bag a second after the last one.
+    client.wait_until((Path(bag) / "metadata.yaml").exists, 30.0, "the end of the recording")
+    stored = {topic.name: topic.count for topic in open_bag(bag).topics}
+    assert stored["/joint_states"] >= count
 
 
 @pytest.fixture
