@@ -55,7 +55,7 @@ def identify_closed_chain(
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
     with errors.status("reading recordings") as status:
         runs, others = (
-            [_load(path, chain, columns, effort_kind) for path in paths]
+            [load_loop_recording(path, chain, columns, effort_kind) for path in paths]
             for paths in (recordings, validate)
         )
         status.update(f"closing the loops of {chain.name}")
@@ -125,7 +125,9 @@ def identify_closed_chain(
     console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)
 
 
-def _load(path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str) -> Recording:
+def load_loop_recording(
+    path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str
+) -> Recording:
     """A table, or of a bag the joints that count."""
     from sysid_core.cli.recordings import is_bag, load_recording
     from sysid_core.estimation import read_loop_bag

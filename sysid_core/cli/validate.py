@@ -22,6 +22,9 @@ def validate(
     columns: Annotated[
         Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
     ] = None,
+    loops: Annotated[
+        str, typer.Option(help="YAML of closed loops, where it was identified with one.")
+    ] = "",
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None,
     effort_kind: Annotated[
         str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
@@ -40,12 +43,26 @@ def validate(
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
 
+    column_map = None if columns is None else ColumnMap.load(columns)
+    if loops:
+        from sysid_core.cli.validate_loops import validate_closed_chain
+
+        validate_closed_chain(
+            identified,
+            recordings,
+            loops=loops,
+            robot=robot,
+            columns=column_map,
+            effort_kind=effort_kind,
+            out=out,
+            json_path=json_path,
+        )
+        return
     estimate = Estimate.load(identified / "estimate.yaml")
     identification = load_identification(
         identified / "parameters.yaml", RobotModel.from_urdf(robot), estimate
     )
     model = identification.model
-    column_map = None if columns is None else ColumnMap.load(columns)
     with errors.status("predicting efforts"):
         runs = [load_recording(path, column_map, effort_kind) for path in recordings]
         for run in runs:

@@ -112,10 +112,11 @@ class ConstrainedEquations:
             W, u, slow = self._filtered(stretch, inertials)
             time = np.arange(len(stretch.effort))[self._kept(stretch)] / stretch.rate_hz
             parts.append(DelayedPart(time, W, self._torque(stretch) - u, slow))
-        equations = self
+        equations, total = self, 0.0
         for _ in range(rounds):
             change, sd = delay_step(parts, [self._torque(s) for s in equations.stretches])
-            equations = replace(equations.delayed_by(change), delay_sd=sd)
+            total += change
+            equations = replace(self.delayed_by(total), delay_sd=sd)  # interpolated once
             if abs(change) < max(0.1 * sd, 1e-6):
                 break
         return equations

@@ -150,6 +150,24 @@ def test_a_bag_with_a_tarsus_encoder_gives_the_drives(leg_run, tmp_path):
     assert rms["identified"] < 0.2 * rms["nominal"]
 
 
+def test_a_result_is_validated_on_another_bag(leg_run, tmp_path):
+    bag = write_bag(tmp_path / "bag", leg_run, effort_kind="actuator_torque")
+    loops, out = with_tarsus_encoder(tmp_path), tmp_path / "out"
+    assert identify_bag(bag, loops, out).exit_code == 0
+    command = ["validate", str(out), str(bag), "--robot", "own-leg", "--out", str(tmp_path / "v")]
+    result = runner.invoke(app, [*command, "--loops", str(loops), "--json", "-"])
+    assert result.exit_code == 0, result.output
+    numbers = json.loads(result.stdout)
+    fitted = json.loads((out / "result.json").read_text())["torque_rms"]["fitted"]
+    for joint, rms in numbers["torque_rms"]["bag"].items():
+        assert rms["identified"] == pytest.approx(fitted[joint]["identified"], rel=1e-6)
+    assert numbers["verdict"].split(":")[0] in ("pass", "warn")
+    assert (tmp_path / "v" / "validation.html").exists()
+    (out / "result.json").unlink()
+    result = runner.invoke(app, [*command, "--loops", str(loops)])
+    assert isinstance(result.exception, SysIdError) and "no result" in str(result.exception)
+
+
 @pytest.mark.parametrize(
     ("leave_out", "changes", "custom_data", "message"),
     [

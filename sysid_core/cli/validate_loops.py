@@ -1,0 +1,96 @@
+"""`sysid validate … --loops FILE`: an identified closed chain against other recordings."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysid_core.cli.app import console, errors
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.signals import ColumnMap
+
+
+def validate_closed_chain(
+    identified: Path,
+    recordings: list[Path],
+    *,
+    loops: str,
+    robot: str,
+    columns: ColumnMap | None,
+    effort_kind: str,
+    out: Path | None,
+    json_path: str,
+) -> None:
+    """Predict torques with the identified and the nominal chain, and judge.
+
+    Args:
+        identified: Folder that `sysid identify --loops` wrote.
+        recordings: Tables or bags that weren't fitted.
+        loops: Loops file, or a reference robot with loops.
+        robot: URDF.
+        columns: For tables.
+        effort_kind: What the efforts of a bag mean, where it doesn't say.
+        out: Folder for validation.json and .html.
+        json_path: The numbers; - prints them.
+
+    Raises:
+        EstimationError: The folder holds no closed chain's result.
+    """
+    from sysid_core.cli.identify_loops import load_loop_recording
+    from sysid_core.estimation import ConstrainedEquations, Estimate, chain_with_parameters
+    from sysid_core.report import constrained_identification_report
+    from sysid_core.robot import load_closed_chain
+    from sysid_core.validation import judge, torque_errors
+
+    chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
+    estimate = Estimate.load(identified / "estimate.yaml")
+    try:
+        delay = float(json.loads((identified / "result.json").read_text())["delay_s"])
+    except (OSError, ValueError, KeyError) as err:
+        raise EstimationError(
+            f"'{identified}' holds no result of a closed chain: {err}.",
+            remedy="Give the folder that `sysid identify … --loops` wrote.",
+        ) from err
+    model = chain_with_parameters(chain, estimate.names, estimate.values)
+    tables = {}
+    with errors.status("predicting torques"):
+        for path in recordings:
+            run = load_loop_recording(path, chain, columns, effort_kind)
+            trial = ConstrainedEquations.build(chain, [run]).delayed_by(delay)
+            tables[path.name] = (torque_errors(trial, model), torque_errors(trial, chain))
+    rms = {
+        label: tuple({joint: e.rms for joint, e in side.items()} for side in pair)
+        for label, pair in tables.items()
+    }
+    judgement = judge(estimate, {label: (a, b) for label, (a, b) in rms.items()})
+    result = {
+        "schema": "robot_sysid/constrained_validation/1",
+        "robot": chain.name,
+        "torque_rms": {
+            label: {
+                joint: {"identified": a[joint], "nominal": b[joint]} for joint in chain.actuated
+            }
+            for label, (a, b) in rms.items()
+        },
+        "verdict": judgement.text,
+    }
+    text = json.dumps(result, indent=2) + "\n"
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "validation.json").write_text(text, encoding="utf-8")
+        constrained_identification_report(chain, estimate, tables, judgement).save(
+            out / "validation.html"
+        )
+    if json_path == "-":
+        sys.stdout.write(text)
+        return
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    for label, (a, b) in rms.items():
+        shown = ", ".join(f"{joint} {a[joint]:.3g} ({b[joint]:.3g})" for joint in chain.actuated)
+        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
+    console.print(judgement.text, highlight=False, soft_wrap=True)
