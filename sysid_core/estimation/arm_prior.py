@@ -6,6 +6,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.known_load import GAIN, LOAD
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.spd import inverse, root
 from sysid_core.robot import (
@@ -48,9 +49,16 @@ def arm_prior(
     covariance = np.diag(sd**2)
     if identified is None:
         return mean, covariance
-    foreign = [name for name in identified.names if name not in names]
+    # Gains and load that were estimated with the arm say nothing of the arm itself.
+    own = [
+        i
+        for i, name in enumerate(identified.names)
+        if not (name.startswith(f"{LOAD}.") or name.endswith(f".{GAIN}"))
+    ]
+    given = [identified.names[i] for i in own]
+    foreign = [name for name in given if name not in names]
     inertial = set(inertial_parameter_names(model))
-    if foreign or not inertial <= set(identified.names) or not identified.consistent:
+    if foreign or not inertial <= set(given) or not identified.consistent:
         raise EstimationError(
             f"The estimate '{identified.method}' doesn't hold the arm's full parameters"
             f"{f' (unknown here: {foreign[:3]} …)' if foreign else ''}.",
@@ -58,10 +66,10 @@ def arm_prior(
             " parameters and the same friction terms.",
             foreign=foreign,
         )
-    k = [names.index(name) for name in identified.names]
-    mean[k] = identified.values
+    k = [names.index(name) for name in given]
+    mean[k] = identified.values[own]
     # Directions that no data showed keep at most the natural spread.
-    R = root(identified.covariance)
+    R = root(identified.covariance[np.ix_(own, own)])
     known = inverse(R.T @ R + 1e-12 * covariance[np.ix_(k, k)])
     precision = np.diag(1.0 / sd**2)
     precision[np.ix_(k, k)] = known + np.diag(1.0 / sd[k] ** 2)

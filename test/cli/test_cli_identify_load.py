@@ -111,6 +111,23 @@ def test_a_known_load_gives_gains_that_the_next_run_can_use(files, tmp_path, met
         assert written.joint_names == ("j1", "j2")
 
 
+def test_the_arm_found_with_a_load_weighs_other_loads(files, tmp_path):
+    """`payload-torques --arm` takes the estimate, gains and load in it left out."""
+    options = (*loaded(files, "--load-mass", "2.0", "--load-frame", "b"), "--method", "lmi")
+    rigid = URDF.replace('type="prismatic"', 'type="fixed"')
+    (tmp_path / "robot.urdf").write_text(rigid)
+    for name in ("empty.csv", "loaded.csv", "columns.yaml"):
+        (tmp_path / name).write_bytes((files / name).read_bytes())
+    assert run(tmp_path, tmp_path / "arm", *options).exit_code == 0
+    command = ["payload-torques", str(files / "loaded.csv"), "--frame", "b", "--friction", "usual"]
+    command += ["--robot", str(tmp_path / "robot.urdf"), "--out", str(tmp_path / "payload")]
+    command += ["--columns", str(tmp_path / "arm" / "columns.yaml"), "--json", "-"]
+    result = CliRunner().invoke(app, [*command, "--arm", str(tmp_path / "arm" / "estimate.yaml")])
+    assert result.exit_code == 0, result.exception
+    found = json.loads(result.stdout)
+    assert found["mass"] == pytest.approx(2.0, abs=max(0.1, 3.0 * found["mass_sd"]))
+
+
 def test_a_known_centre_of_mass_is_kept(files, tmp_path):
     known = ("--load-mass", "2.0", "--load-com", ",".join(map(str, COM)))
     result = run(files, tmp_path, *lock(), *loaded(files, *known))
