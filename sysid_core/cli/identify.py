@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -111,7 +110,7 @@ def identify(
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
     from sysid_core.cli.identify_arm import identify_arm, write_back
     from sysid_core.cli.identify_load import known_load, load_section, write_columns
-    from sysid_core.cli.identify_result import print_summary, result_dict
+    from sysid_core.cli.identify_result import json_text, print_summary, result_dict
     from sysid_core.cli.recordings import (
         drives_of,
         load_fixed_base,
@@ -224,7 +223,7 @@ def identify(
         urdf = write_back(result, out)
         if load is not None:
             write_columns(columns, result, runs[0], out / "columns.yaml")
-    text = json.dumps(result_dict(result, training, validation) | extra, indent=2)
+    text = json_text(result_dict(result, training, validation) | extra)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if json_path == "-":
         sys.stdout.write(text + "\n")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,6 +49,19 @@ def result_dict(
         "doubts": list(estimate.certify()),
         "notes": list(estimate.notes),
     }
+
+
+def json_text(value: object) -> str:
+    """JSON that every parser takes: null where a number isn't finite."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _pooled(predictions: list[Prediction], joint: str) -> dict[str, float]:

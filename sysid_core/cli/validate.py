@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -36,6 +35,7 @@ def validate(
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
     from rich.table import Table
 
+    from sysid_core.cli.identify_result import json_text
     from sysid_core.cli.recordings import load_recording, require_fit
     from sysid_core.estimation import Estimate, load_identification
     from sysid_core.report import Report, prediction_figure, prediction_table
@@ -68,7 +68,7 @@ def validate(
         for run in runs:
             require_fit(model, run)
         predictions = [predict_recording(identification, run) for run in runs]
-        text = json.dumps([p.to_dict() for p in predictions], indent=2)
+        text = json_text([p.to_dict() for p in predictions])
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             (out / "validation.json").write_text(text + "\n", encoding="utf-8")

@@ -95,8 +95,9 @@ def require_torques(stream: JointStream, source: str) -> None:
     if stream.effort_kind in (EffortKind.UNKNOWN, EffortKind.GRAVITY_COMPENSATED):
         raise SignalError(
             f"The efforts of '{source}' are declared '{stream.effort_kind.value}'.",
-            remedy="Declare what they are (link_torque, actuator_torque or motor_current);"
-            " gravity-compensated efforts can't be used: the weight has been subtracted.",
+            remedy="Declare what they are (link_torque, actuator_torque or motor_current) in the"
+            " column map or with --effort-kind; gravity-compensated efforts can't be used: the"
+            " weight has been subtracted.",
         )
     for key in ("q", "v", "a", "effort"):
         values = getattr(stream, key)

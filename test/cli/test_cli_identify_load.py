@@ -177,3 +177,26 @@ def test_a_load_that_does_not_show_is_not_guessed_from(files, tmp_path):
     np.savetxt(tmp_path / "loaded.csv", unmoved, delimiter=",")
     result = run(files, tmp_path, *lock(), *loaded(tmp_path, "--load-mass", "2.0"))
     assert isinstance(result.exception, SysIdError)
+
+
+def test_numbers_that_are_not_finite_are_null(files, tmp_path):
+    """A joint that was recorded, at rest and without effort: nothing explains its variance."""
+    table = np.loadtxt(files / "empty.csv", delimiter=",")
+    still = np.column_stack([table, np.full(len(table), OPEN), np.zeros((len(table), 2))])
+    np.savetxt(tmp_path / "empty.csv", still, delimiter=",")
+    (tmp_path / "robot.urdf").write_text(URDF)
+    raw = yaml.safe_load((files / "columns.yaml").read_text())
+    raw["joints"].append("slide")
+    for key, column in (("position", 7), ("velocity", 8), ("effort", 9)):
+        raw[key]["columns"].append(column)
+    raw["drives"]["gain"] = [*GAINS.tolist(), 1.0]
+    (tmp_path / "columns.yaml").write_text(yaml.safe_dump(raw))
+    result = run(tmp_path, tmp_path / "out")
+    assert result.exit_code == 0, result.exception
+
+    def refused(token: str) -> None:
+        raise AssertionError(f"{token} is no JSON")
+
+    text = (tmp_path / "out" / "result.json").read_text()
+    found = json.loads(text, parse_constant=refused)
+    assert found["joints"]["slide"]["training"]["r2"] is None
