@@ -346,7 +346,6 @@ def _shifted(values: Array, time: Array, shift: float) -> Array:
 
 
 def _array(values: Array | None) -> Array:
-    """A motion's column that `smooth_motion` has filled."""
-    if values is None:
+    if values is None:  # `smooth_motion` fills them
         raise SignalError("The motion has no velocities or accelerations.")
     return values
