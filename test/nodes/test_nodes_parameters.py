@@ -32,7 +32,7 @@ def test_every_bringup_file_fits_the_nodes_schemas(file: Path) -> None:
 def test_a_controller_is_started_where_the_bringup_file_has_a_section_for_it() -> None:
     specs = {spec.name: spec for spec in read_config(CONFIG / "bringup_torque_control.yaml")}
     controller = specs["computed_torque_controller"]
-    assert controller.remappings["effort_commands"] == "/forward_effort_controller/commands"
+    assert controller.remappings["effort_commands"] == "/effort_controller/commands"
     assert controller.parameters["bandwidth"] == 10.0
     assert "computed_torque_controller" not in {
         spec.name for spec in read_config(CONFIG / "bringup_ur.yaml")
