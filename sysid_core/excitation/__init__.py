@@ -30,6 +30,7 @@ from sysid_core.excitation.loop_motion import of_all_joints, plan_loop_motion
 from sysid_core.excitation.loop_structure import (
     EXCITED,
     ShownDirections,
+    shown_by_motions,
     shown_directions,
     structural_rows,
 )
@@ -133,6 +134,7 @@ __all__ = [
     "plan_sines",
     "plan_transfer",
     "reach_alone",
+    "shown_by_motions",
     "shown_directions",
     "sine_trajectory",
     "straight_move",

@@ -10,6 +10,7 @@ from scipy.interpolate import BPoly
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.loop_excitation import LoopExcitation, Progress, plan_loop_excitation
+from sysid_core.excitation.loop_structure import shown_by_motions
 from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.robot import ClosedChain, constrained_motion
@@ -79,6 +80,13 @@ def plan_loop_motion(
         pace = _MARGIN / haste
         motions = [slowed(motion, pace, config.rate_hz) for motion in motions]
         notes.append(f"Slowed to {100 * pace:.0f} % of the planned pace by the limit of {limit}.")
+        if config.inertials:
+            shown = shown_by_motions(chain, motions)
+            notes.append(
+                f"Then {shown.rank} of {len(shown.names)} directions are excited; condition number"
+                f" {shown.condition_number:.4g}, against vigorous motion."
+                + ("" if shown.rank == len(shown.names) else " A higher limit lets more be seen.")
+            )
     builder = MotionBuilder(checker, motions[0].q[0], rate_hz=config.rate_hz)
     builder.rest(still, "still")
     for i, motion in enumerate(motions, 1):

@@ -9,6 +9,7 @@ vigorous motion shows, whatever base parameters or units are chosen.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +17,19 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from sysid_core.excitation.loop_box import motion_box
-from sysid_core.identifiability import BaseParameters
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.identifiability import BaseParameters, sampled_base_parameters
 from sysid_core.robot import (
     Array,
     ClosedChain,
     constrained_motion,
+    constrained_parameter_names,
     projected_drive_regressor,
     projected_regressor,
 )
 
 EXCITED = 1e-3  # of what vigorous motion shows, both relative to the best direction
+_SAMPLES = 400  # of a motion
 _SAME = 0.3  # of the largest share: a parameter below it isn't named in a direction
 
 _WORDS = {
@@ -128,6 +132,25 @@ def shown_directions(base: BaseParameters, rows: Array, structure: Array) -> Sho
     size = np.linalg.norm(R_S, axis=0)
     alone = np.linalg.norm(R_W, axis=0) / size / max(float(s[0]), 1e-300)
     return ShownDirections(base.base_names, ratios, change * size[:, None], alone)
+
+
+def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> ShownDirections:
+    """What planned motions show of all parameters: inertial ones and the actuated joints' drives.
+
+    Args:
+        chain: The mechanism.
+        motions: Of its actuated joints at least.
+    """
+    names = constrained_parameter_names(chain, chain.actuated)
+    structure = structural_rows(chain, chain.actuated)
+    rows = []
+    for motion in motions:
+        k = [motion.joint_names.index(name) for name in chain.actuated]
+        few = slice(None, None, max(1, len(motion.time) // _SAMPLES))
+        states = (x[few][:, k] for x in (motion.q, motion.v, motion.a))
+        W = projected_regressor(chain, constrained_motion(chain, *states))
+        rows.append(W.reshape(-1, len(names)))
+    return shown_directions(sampled_base_parameters(structure, names), np.vstack(rows), structure)
 
 
 def structural_rows(

@@ -55,7 +55,8 @@ def recording_of(
         if noise.effort_delay:
             late = run.time - noise.effort_delay
             effort = np.column_stack([np.interp(late, run.time, x) for x in effort.T])
-        q = noise.position_step * np.round(q / noise.position_step)
+        if noise.position_step:
+            q = noise.position_step * np.round(q / noise.position_step)
         v = v + noise.velocity_sd * rng.normal(size=v.shape)
         rms = np.sqrt(np.mean(effort**2, axis=0))
         effort = effort + noise.effort_share * rms * rng.normal(size=effort.shape)

@@ -16,6 +16,7 @@ from sysid_core.excitation import (
     coupled_drives,
     motion_box,
     plan_loop_excitation,
+    shown_by_motions,
     shown_directions,
     sine_trajectory,
     structural_rows,
@@ -103,7 +104,7 @@ def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng)
         SMALL, duration=15.0, inertials=True, generations=3, harmonics=8, rate_hz=50.0
     )
     planned = plan_loop_excitation(leg, rng, 2, config)
-    found = shown(leg, *(constrained_motion(leg, t.q, t.v, t.a) for t in planned))
+    found = shown_by_motions(leg, planned)
     assert found.rank == len(found.names) == 120
     assert found.condition_number < 60.0
     assert not found.unexcited()

@@ -195,6 +195,13 @@ def test_sensors_add_the_noise_they_declare(run, rng):
     assert np.abs(noisy.q[:, :6] - exact.q).max() <= 0.5001e-5
 
 
+def test_sensors_without_noise_are_exact(run, rng):
+    quiet = JointSensorNoise(position_step=0.0, velocity_sd=0.0, effort_share=0.0)
+    exact, same = recording_of(run).joints, recording_of(run, rng, quiet).joints
+    for what in ("q", "v", "effort"):
+        np.testing.assert_array_equal(getattr(same, what), getattr(exact, what))
+
+
 def an_estimate(consistent: bool = True) -> Estimate:
     return Estimate(
         method="x",
