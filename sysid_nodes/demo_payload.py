@@ -14,6 +14,7 @@ import numpy as np
 import yaml
 from geometry_msgs.msg import InertiaStamped
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
@@ -159,7 +160,7 @@ def _judge(
         table.add_column(column, justify="left" if left else "right", no_wrap=True)
     for name, unit, value, sd, true, error, verdict in comparison_rows(online, truth):
         numbers = (f"{x:.3g}" for x in (value, 2 * sd, true, error))
-        table.add_row(f"{name} [{unit}]", *numbers, str(verdict))
+        table.add_row(escape(f"{name} [{unit}]"), *numbers, str(verdict))
     console.print(table)
     errors = error_summary(online, truth, size)
     offline_pi = np.array(offline["methods"]["map-running"])  # the estimator that ran live

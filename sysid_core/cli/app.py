@@ -7,6 +7,7 @@ import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from sysid_core.errors import SysIdError
 
@@ -39,7 +40,9 @@ def run() -> None:
     try:
         app()
     except SysIdError as err:
-        errors.print(f"[bold red]error:[/] {err.message}", highlight=False, soft_wrap=True)
+        errors.print(f"[bold red]error:[/] {escape(err.message)}", highlight=False, soft_wrap=True)
         if err.remedy:
-            errors.print(f"[bold]what to do:[/] {err.remedy}", highlight=False, soft_wrap=True)
+            errors.print(
+                f"[bold]what to do:[/] {escape(err.remedy)}", highlight=False, soft_wrap=True
+            )
         sys.exit(2)

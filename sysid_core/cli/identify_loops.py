@@ -121,7 +121,7 @@ def identify_closed_chain(
         shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
         console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
     for note in (*estimate.certify(), *estimate.notes):
-        console.print(f"· {note}", highlight=False, soft_wrap=True)
+        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
     console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)
 
 

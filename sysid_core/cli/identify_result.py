@@ -103,4 +103,4 @@ def print_summary(
         f" {'yes' if result.physically_consistent else 'no'}"
     )
     for note in (*estimate.certify(), *estimate.notes):
-        console.print(f"· {note}", highlight=False, soft_wrap=True)
+        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)

@@ -244,5 +244,5 @@ def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
             f" the true {true_mass:g} kg: {off / estimate.standard_deviations[0]:+.1f} sd."
         )
     for line in (*estimate.certify(), *estimate.notes):
-        console.print(f"- {line}", soft_wrap=True, highlight=False)
+        console.print(f"- {line}", soft_wrap=True, highlight=False, markup=False)
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

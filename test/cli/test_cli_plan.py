@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
+from sysid_core.cli.app import run as cli_run
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import Trajectory
 from sysid_core.robot import RobotModel, load_closed_chain
@@ -116,3 +117,14 @@ def test_motions_of_a_closed_chain_are_planned_checked_and_written(tmp_path):
     assert len(trajectory.joint_names) == 15
     with pytest.raises(ExcitationError, match="not safe"):
         run("loops", "own-leg", "--out", tmp_path, "--duration", 4, "--ground", 1)
+
+
+def test_messages_keep_their_brackets(capsys, monkeypatch):
+    def fail() -> None:
+        raise ExcitationError("limit [m] is wrong", remedy="give [deg, m]")
+
+    monkeypatch.setattr("sysid_core.cli.app.app", fail)
+    with pytest.raises(SystemExit):
+        cli_run()
+    said = capsys.readouterr().err
+    assert "[m]" in said and "[deg, m]" in said
