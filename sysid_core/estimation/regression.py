@@ -214,17 +214,19 @@ RANK_TOLERANCE = 1e-3
 
 
 def excited_rank(R: Array, structure: Array, tolerance: float = RANK_TOLERANCE) -> int:
-    r"""Rank of the data, in units of what vigorous motion would show.
+    r"""Rank of the data: directions shown to more than a share of what vigorous motion would.
 
-    Columns are scaled by their size under ideal motion, not by their own: sensor noise in a column
-    that nothing excites must not look like excitation.
+    Directions are compared with ideal motion, `R R_S^-1`, not with each other: parameters differ
+    by decades in what they do, and sensor noise in a column that nothing excites must not look
+    like excitation.
 
     Args:
         R: Base regressor of the data or its unweighted triangular factor, shape (m, b).
         structure: Base regressor at random states, shape (s, b), full rank.
         tolerance: Relative to the largest singular value.
     """
-    s = np.linalg.svd(R / np.linalg.norm(structure, axis=0), compute_uv=False)
+    R_S = np.linalg.qr(structure, mode="r")
+    s = np.linalg.svd(scipy.linalg.solve_triangular(R_S, R.T, trans="T"), compute_uv=False)
     return int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0.0 else 0
 
 
