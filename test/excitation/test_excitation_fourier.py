@@ -27,7 +27,7 @@ UR5_FRAME = "tool0"
 def wrist() -> RobotModel:
     """The last three joints of a UR5: a small arm that plans quickly."""
     model = RobotModel.from_urdf("ur5")
-    return model.with_locked(model.joint_names[:3], np.array([0.0, -1.2, 1.2, 0, 0, 0]))
+    return model.with_locked(dict(zip(model.joint_names[:3], [0.0, -1.2, 1.2], strict=True)))
 
 
 @pytest.fixture(scope="module")
