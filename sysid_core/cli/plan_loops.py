@@ -27,6 +27,7 @@ def plan_loops(
     urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = "",
     motions: Annotated[int, typer.Option(min=1, help="One after another.")] = 2,
     duration: Annotated[float, typer.Option(min=2.0, help="Of each motion [s].")] = 20.0,
+    harmonics: Annotated[int, typer.Option(min=2, max=20, help="Of each joint's series.")] = 8,
     velocity: Annotated[
         float, typer.Option(min=0.01, help="Of the driven joints, at most [rad/s].")
     ] = 1.5,
@@ -52,6 +53,7 @@ def plan_loops(
     chain = load_closed_chain(planning.robot, urdf or None)
     config = LoopExcitation(
         duration=duration,
+        harmonics=harmonics,
         fill=fill,
         velocity=velocity,
         population=candidates,
@@ -81,7 +83,7 @@ def plan_loops(
         facts={
             "driven joints": ", ".join(chain.actuated),
             "joints that follow": ", ".join(chain.passive),
-            "motions": f"{motions} of {duration:g} s",
+            "motions": f"{motions} of {duration:g} s, {harmonics} harmonics",
         },
         lines=list(trajectory.notes),
     )
