@@ -15,7 +15,8 @@ from sysid_core.estimation.regression import compress, solve_compressed
 from sysid_core.robot import Array
 
 REACH = 1e-3  # [s]: how far from the given delay another start is looked for
-STEP = 1e-5  # [s]: for the derivative with respect to the delay
+NUDGE = 0.05  # of the shortest wave's period, for the derivative with respect to the delay: over
+# less, samples step over friction's reversals
 FEW = 5000  # samples that are enough to find a start
 
 
@@ -37,7 +38,7 @@ class TorqueDelay:
         return abs(self.seconds) > max(2.0 * self.sd, 1e-4)
 
 
-def torque_delay(equations: ArmEquations, iterations: int = 3) -> TorqueDelay:
+def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     r"""Estimate the delay together with the parameters.
 
     `tau(t) = tau_hat(t - d)` is linearised in d, which adds the column `d tau_hat / d d` to the
@@ -47,20 +48,25 @@ def torque_delay(equations: ArmEquations, iterations: int = 3) -> TorqueDelay:
 
     Args:
         equations: The data.
-        iterations: Gauss-Newton steps.
+        rounds: Most Gauss-Newton steps; Coulomb friction at reversals makes the first ones short.
+            A last step that isn't small yet counts as deviation.
+
+    Raises:
+        EstimationError: The torques don't vary.
     """
     delay, sd = _start(equations), float("nan")
-    for _ in range(iterations):
+    nudge = NUDGE / equations.processing.torque_cutoff_hz
+    for _ in range(rounds):
         shifted = equations.with_delay(delay)
         fit = identify_equations(shifted, LeastSquares("joint"))
         pi = fit.pi.ravel()
         keep = shifted.moving()
         regression = shifted.regression(pi, keep)
         earlier, later = (
-            equations.with_delay(delay + step).regression(pi, keep).predict(fit.parameters)
-            for step in (-STEP, STEP)
+            equations.with_delay(delay + by).regression(pi, keep).predict(fit.parameters)
+            for by in (-nudge, nudge)
         )
-        change = (later - earlier) / (2.0 * STEP)
+        change = (later - earlier) / (2.0 * nudge)
         if not np.any(change):
             raise EstimationError("The torques don't vary: a delay can't be seen.")
         Y_b = regression.base.base_regressor(regression.Y)
@@ -74,8 +80,10 @@ def torque_delay(equations: ArmEquations, iterations: int = 3) -> TorqueDelay:
         )
         H = np.linalg.pinv(R.T @ R, rcond=1e-12, hermitian=True)
         sd = float(np.sqrt(max((H @ M @ H)[-1, -1], 0.0)))
-        delay += float(solution[-1])
-    return TorqueDelay(delay, sd)
+        delay, step = delay + float(solution[-1]), abs(float(solution[-1]))
+        if step < max(0.1 * sd, 1e-6):
+            return TorqueDelay(delay, sd)
+    return TorqueDelay(delay, max(sd, step))
 
 
 def _start(equations: ArmEquations) -> float:

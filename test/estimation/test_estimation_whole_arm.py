@@ -311,6 +311,17 @@ def test_delay_of_the_torques_is_found():
     assert found.significant
 
 
+@pytest.mark.parametrize("delay", [-0.004, 0.0, 0.01, 0.02])
+def test_delay_is_found_within_its_deviation_though_friction_reverses_in_less(delay):
+    truth, friction = arm(), friction_model()
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05, delay=delay)
+        found = torque_delay(ArmEquations.build(truth, [run], friction, Processing()))
+        assert found.sd < 3e-4
+        assert abs(found.seconds - delay) < 3.5 * found.sd
+
+
 @pytest.mark.parametrize("name", ["wls", "lmi", "entropic"])
 def test_gains_arm_and_load_come_from_a_known_mass_wherever_the_search_starts(name):
     rng = np.random.default_rng(9)
