@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import NoReturn
 
 import typer
 from rich.console import Console
@@ -40,9 +41,19 @@ def run() -> None:
     try:
         app()
     except SysIdError as err:
-        errors.print(f"[bold red]error:[/] {escape(err.message)}", highlight=False, soft_wrap=True)
-        if err.remedy:
-            errors.print(
-                f"[bold]what to do:[/] {escape(err.remedy)}", highlight=False, soft_wrap=True
-            )
-        sys.exit(2)
+        _explain(err.message, err.remedy)
+    except OSError as err:  # a file or folder of the user's that can't be read or written
+        if err.filename is None:
+            raise
+        _explain(
+            f"'{os.fsdecode(err.filename)}': {err.strerror}.",
+            "Check the path: is it a file where a file is meant, a folder where a folder is meant,"
+            " and may you read or write it?",
+        )
+
+
+def _explain(message: str, remedy: str) -> NoReturn:
+    errors.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    if remedy:
+        errors.print(f"[bold]what to do:[/] {escape(remedy)}", highlight=False, soft_wrap=True)
+    sys.exit(2)

@@ -161,7 +161,12 @@ def _show_info(stored: StoredBag) -> None:
     for column in ("topic", "type", "messages", "Hz"):
         table.add_column(column, justify="right" if column in ("messages", "Hz") else "left")
     for topic in stored.topics:
-        table.add_row(topic.name, topic.type, str(topic.count), f"{topic.rate_hz:.1f}")
+        table.add_row(
+            topic.name,
+            topic.type,
+            str(topic.count),
+            f"{topic.rate_hz:.1f}" if topic.count > 1 else "–",
+        )
     console.print(table)
     for key, value in stored.custom_data.items():
         console.print(f"{escape(key)}: {escape(value)}", soft_wrap=True)

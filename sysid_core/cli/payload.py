@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
 from sysid_core.cli.app import app, console, errors
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
-    from sysid_core.robot import Shape
+    from sysid_core.robot import Array, Shape
     from sysid_core.signals import SensorCalibration
 
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
@@ -27,7 +28,8 @@ def payload(
         str,
         typer.Option(
             help="Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L',"
-            " 'sphere R' (metres), a mesh, or a YAML file (see config/shapes)."
+            " 'sphere R' (metres), each with 'at X Y Z' where its centre isn't the sensor's origin;"
+            " a mesh, or a YAML file (see config/shapes)."
         ),
     ],
     sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")],
@@ -49,9 +51,6 @@ def payload(
     ] = "",
 ) -> None:
     """Identify the payload from a bag with joint states, wrench and marks."""
-    import numpy as np
-    import yaml
-
     from sysid_core.estimation import (
         OnlinePayload,
         PayloadSession,
@@ -72,6 +71,7 @@ def payload(
         )
     model = RobotModel.from_urdf(robot or run.urdf_xml)
     body = load_shape(shape)
+    true_pi = None if truth is None else _read_truth(truth)
     if method not in METHODS:
         raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
     session = PayloadSession(
@@ -99,9 +99,6 @@ def payload(
             )
         )
     estimate = results[method]
-    true_pi = None
-    if truth is not None:
-        true_pi = np.asarray(yaml.safe_load(truth.read_text(encoding="utf-8"))["pi"], dtype=float)
     out.mkdir(parents=True, exist_ok=True)
     estimate.save(out / "estimate.yaml")
     if session.calibration is not None:
@@ -134,8 +131,12 @@ def payload(
         return
     if json_out:
         Path(json_out).write_text(text, encoding="utf-8")
-    _print_table(comparison_rows(estimate, true_pi))
-    console.print(f"{session.online.state.value}. {session.online.advice}")
+    _print_table(comparison_rows(estimate, true_pi), known=true_pi is not None)
+    for note in (*estimate.notes, *estimate.certify()):
+        console.print(f"[yellow]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+    console.print(
+        f"While it ran: {session.online.state.value}. {session.online.advice}", soft_wrap=True
+    )
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
 
 
@@ -157,14 +158,35 @@ def payload_estimators(shape: Shape, calibration: SensorCalibration | None) -> d
     }
 
 
-def _print_table(rows: Sequence[Sequence[object]]) -> None:
+def _read_truth(path: Path) -> Array:
+    """The ten parameters that a result is compared with, shape (10,)."""
+    import numpy as np
+    import yaml
+
+    text = path.read_text(encoding="utf-8")
+    try:
+        pi = np.asarray(yaml.safe_load(text)["pi"], dtype=float)
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        pi = np.empty(0)
+    if pi.shape != (10,) or not np.isfinite(pi).all() or pi[0] <= 0:
+        raise SignalError(
+            f"'{path}' holds no true parameters.",
+            remedy="Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the"
+            " sensor's origin.",
+        )
+    return pi
+
+
+def _print_table(rows: Sequence[Sequence[object]], *, known: bool) -> None:
     from rich.table import Table
 
     from sysid_core.report import cell_text
 
     table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
-    for name in ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict"):
-        table.add_column(name)
+    names = ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict")
+    shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
+    for i in shown:
+        table.add_column(names[i], justify="right" if 2 <= i < 6 else "left")
     for row in rows:
-        table.add_row(*(cell_text(x) for x in row))
+        table.add_row(*(cell_text(row[i]) for i in shown))
     console.print(table)

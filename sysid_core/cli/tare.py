@@ -130,17 +130,19 @@ def _print_summary(calibration: SensorCalibration, out: Path) -> None:
     from sysid_core.signals import WRENCH_AXES
 
     table = Table(title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures")
-    for column in ("axis", "bias", "± sd", "noise per sample"):
-        table.add_column(column, justify="left" if column == "axis" else "right")
+    for column in ("axis", "unit", "bias", "± sd", "noise per sample"):
+        table.add_column(column, justify="left" if column in ("axis", "unit") else "right")
     for axis, bias, sd, noise in zip(
         WRENCH_AXES, calibration.bias, calibration.bias_sd, calibration.noise, strict=True
     ):
-        table.add_row(axis, f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}")
+        table.add_row(
+            axis, "N" if axis[0] == "f" else "N m", f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}"
+        )
     console.print(table)
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
-    axes = ", ".join(f"{x:.4f} ± {s:.4f}" for x, s in zip(com, com_sd, strict=True))
-    lines = [f"On the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] m."]
+    axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))
+    lines = [f"On the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
     if np.isfinite(calibration.misalignment):
         lines.append(
             f"Axes agree with the model to {np.rad2deg(calibration.misalignment):.1f} degrees."

@@ -74,8 +74,12 @@ class Information:
             parts = [names[k] for k in top if abs(u[k]) > 0.3 * abs(u[top[0]])]
             out.append(
                 f"Hardly seen by these data: {' with '.join(parts)} (standard deviation"
-                f" {np.sqrt(self.ratios[i]):.2g} times what is natural)."
+                f" {_times(float(np.sqrt(self.ratios[i])))} what is natural)."
             )
         if len(unseen) > limit:
             out.append(f"{len(unseen) - limit} further directions are hardly seen.")
         return tuple(out)
+
+
+def _times(ratio: float) -> str:
+    return "more than 1000 times" if ratio > 1e3 else f"{ratio:.2g} times"

@@ -217,9 +217,9 @@ def told_misfit(covariance: Array, misfit: float) -> tuple[Array, tuple[str, ...
     if misfit < MISFIT_LIMIT:
         return covariance, ()
     note = (
-        f"The wrench is explained {misfit:.1f} times worse than the sensor allows: check gravity's"
-        " direction, the sensor's mounting and frame, contact, or a load that moves. The standard"
-        " deviations were widened by that factor."
+        f"The wrench is explained {misfit:.1f} times worse than the sensor allows: check the shape"
+        " and where it is, gravity's direction, the sensor's mounting and frame, contact, or a load"
+        " that moves. The standard deviations were widened by that factor."
     )
     return covariance * misfit**2, (note,)
 

@@ -132,7 +132,8 @@ class MotionLimits:
             notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
         if np.ndim(acceleration) == 0:
             notes.append(
-                f"Acceleration limit {float(np.max(acceleration))} for every joint: the URDF has none."
+                f"Acceleration limit {float(np.max(acceleration)):g} rad/s² (m/s²) for every joint:"
+                " the URDF has none."
             )
         frame = tcp_frame or _last_link(model)
         model.frame_id(frame)

@@ -56,7 +56,7 @@ def combination_text(terms: dict[str, float]) -> str:
     """A linear combination as people write it: `Ixx + 0.25 m`."""
     parts: list[str] = []
     for name, value in terms.items():
-        size = "" if abs(abs(value) - 1.0) < 1e-12 else f"{abs(value):.6g} "
+        size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "
         sign = "- " if value < 0 else ("+ " if parts else "")
         parts.append(f"{sign}{size}{name}")
     return " ".join(parts)

@@ -72,10 +72,11 @@ def structural_identifiability(
                 alternative = other
                 raw = sum(len(r.visible) - len(r.dependent) for r in results)
                 snapped = sum(len(r.visible) - len(r.dependent) for r in other._results)
+                counted = " (rotors included)" if layout.rotors else ""
                 warnings.append(
                     f"The URDF gives angles of {listed(changed)} with few digits (such as 3.1416 for"
-                    f" pi). As written there are {raw} base parameters, with the exact angles"
-                    f" {snapped}: the difference exists only through the rounding."
+                    f" pi). As written there are {raw} base parameters{counted}, with the exact"
+                    f" angles {snapped}: the difference exists only through the rounding."
                 )
     warnings += mimic_in_words(model, mimic)
     return _assemble(model, g, static, layout, results, alternative, tuple(warnings))

@@ -73,8 +73,9 @@ class Report:
     def table(
         self, columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
     ) -> None:
-        """A table; numbers are right-aligned and shown with four significant digits."""
+        """A table; numbers are right-aligned, with four significant digits. Blank columns: no head."""
         head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
+        head = f"<thead><tr>{head}</tr></thead>" if any(columns) else ""
         body = "".join(
             "<tr>"
             + "".join(
@@ -87,7 +88,7 @@ class Report:
         )
         title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
         self._parts.append(
-            f'<div class="wide"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+            f'<div class="wide"><table>{title}{head}<tbody>{body}</tbody></table></div>'
         )
 
     def figure(self, figure: Figure, caption: str = "") -> None:

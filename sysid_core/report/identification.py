@@ -34,8 +34,9 @@ def prediction_figure(prediction: Prediction) -> Figure:
             axis.axvspan(
                 float(inside[0]), float(inside[-1]), color="#000000", alpha=0.03, linewidth=0
             )
+        r2 = f", R² {joints[name]['r2']:.4f}" if prediction.motion.any() else ", at rest"
         axis.set_title(
-            f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}, R² {joints[name]['r2']:.4f}",
+            f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}{r2}",
             fontsize=9,
             loc="left",
         )
@@ -50,6 +51,15 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
     for prediction in predictions:
         motion, whole = prediction.joints(), prediction.joints(whole=True)
         bands = prediction.bands()
+        if not prediction.motion.any():  # R² of a constant says nothing
+            report.table(
+                ["joint", f"RMS [{prediction.unit}]"],
+                [[n, whole[n]["rms"]] for n in prediction.joint_names],
+                f"{prediction.source}: at rest throughout, relative error"
+                f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
+                " Friction at rest is anywhere between its limits",
+            )
+            continue
         rows = [
             [
                 *(n, motion[n]["rms"], motion[n]["r2"]),
@@ -64,7 +74,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 f"RMS [{prediction.unit}]",
                 "R²",
                 *(f"R² below {hz:.4g} Hz" for hz in bands),
-                "RMS, whole run",
+                f"RMS, whole run [{prediction.unit}]",
                 "R², whole run",
             ],
             rows,

@@ -13,6 +13,7 @@ from sysid_core.report.html import Report
 from sysid_core.robot import RobotModel
 
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
+_READABLE = 16  # labels side by side
 
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
@@ -36,8 +37,9 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
         for segment in trajectory.segments:
             if segment.label not in _STILL:
                 axis.axvspan(segment.start, segment.end, color="#0072B2", alpha=0.06, linewidth=0)
-    for segment in trajectory.segments:
-        if segment.label != "transfer":
+    named = [segment for segment in trajectory.segments if segment.label != "transfer"]
+    if len(named) <= _READABLE:  # more are in the table of segments
+        for segment in named:
             axes[0].text(
                 (segment.start + segment.end) / 2,
                 1.08,
@@ -100,7 +102,7 @@ def motion_report(
         else "; ".join(str(violation) for violation in check.violations),
     )
     report.table(("", ""), list(facts.items()))
-    report.bullets([*remarks, *trajectory.notes])
+    report.bullets(dict.fromkeys([*remarks, *trajectory.notes]))
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),

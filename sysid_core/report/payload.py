@@ -43,8 +43,9 @@ def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[ob
     for name, unit, x, sd, t, verdict in zip(
         _NAMES, _UNITS, values, sds, true, estimate.verdicts, strict=True
     ):
-        error = None if t is None else float(x - t)
-        rows.append([name, unit, float(x), float(sd), t, error, verdict.value])
+        x = float(x) if abs(x) > 1e-9 * sd else 0.0  # a symmetric shape leaves rounding
+        error = None if t is None else x - t
+        rows.append([name, unit, x, float(sd), t, error, verdict.value])
     return rows
 
 
@@ -139,6 +140,7 @@ def point_mass_figure(shape: Shape, masses: Array, com: ArrayLike) -> Figure:
         axis.set_xlabel(f"{'xyz'[i]} [m]")
         axis.set_ylabel(f"{'xyz'[j]} [m]")
         axis.set_aspect("equal")
+        axis.margins(0.15)  # room for the discs of the outermost cells
     axes[0].legend(fontsize=8, frameon=False)
     return figure
 
@@ -238,7 +240,7 @@ def payload_report(
                 [
                     other.method,
                     None if p is None else p.mass,
-                    *([None] * 3 if p is None else (1e3 * p.com).tolist()),
+                    *([None] * 3 if p is None else (1e3 * p.com).round(9).tolist()),
                     bool(other.physically_consistent),
                     errors.get("mass"),
                     errors.get("com"),
@@ -250,8 +252,8 @@ def payload_report(
                 "method",
                 "mass [kg]",
                 "com x [mm]",
-                "y",
-                "z",
+                "com y [mm]",
+                "com z [mm]",
                 "consistent",
                 "mass error %",
                 "com %",

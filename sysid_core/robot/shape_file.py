@@ -14,7 +14,8 @@ from sysid_core.robot.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS' (metres), a mesh"
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS' (metres), each with 'at X Y Z' where"
+    " its centre isn't the sensor's origin, a mesh"
     f" ({', '.join(MESHES)}), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )
 
@@ -23,7 +24,8 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
     """A shape in the sensor frame.
 
     Args:
-        text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, a mesh file, or a YAML file:
+        text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, each centred at the sensor's
+            origin unless `at X Y Z` follows; a mesh file; or a YAML file:
 
             boxes:                # and/or `mesh: FILE`, `scale: 0.001` for millimetres
               - {size: [0.05, 0.2, 0.05], centre: [0, 0, 0.025], cells: [2, 4, 2]}
@@ -37,8 +39,10 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
     words = str(text).split()
     sizes = {"box": 3, "cylinder": 2, "sphere": 1}
     if words and words[0] in sizes:
+        split = words.index("at") if "at" in words else len(words)
         try:
-            numbers = [float(word) for word in words[1:]]
+            numbers = [float(word) for word in words[1:split]]
+            centre = [float(word) for word in words[split + 1 :]]
         except ValueError as err:
             raise ModelError(f"The shape '{text}' has words for numbers.", remedy=_FORMS) from err
         if len(numbers) != sizes[words[0]]:
@@ -46,10 +50,14 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
                 f"A {words[0]} takes {sizes[words[0]]} numbers, not {len(numbers)}.",
                 remedy=f"Give {_FORMS}.",
             )
+        if split < len(words) and len(centre) != 3:
+            raise ModelError(f"'at' takes 3 numbers, not {len(centre)}.", remedy=f"Give {_FORMS}.")
         if words[0] == "box":
-            return Shape.box(numbers, cells=cells)
-        build = Shape.cylinder if words[0] == "cylinder" else Shape.sphere
-        return build(*numbers, cells=cells)
+            shape = Shape.box(numbers, cells=cells)
+        else:
+            build = Shape.cylinder if words[0] == "cylinder" else Shape.sphere
+            shape = build(*numbers, cells=cells)
+        return shape.posed(pin.SE3(np.eye(3), np.array(centre)).homogeneous) if centre else shape
     path = Path(text)
     if not path.is_file():
         raise ModelError(f"No shape '{text}'.", remedy=f"Give {_FORMS}.")

@@ -74,3 +74,12 @@ def test_an_unknown_method_is_refused(run):
     result = payload(folder, "--method", "guess")
     assert isinstance(result.exception, SignalError)
     assert "guess" in str(result.exception)
+
+
+@pytest.mark.parametrize("text", ["just words", "pi: [1, 2]", "pi: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]"])
+def test_a_truth_without_ten_parameters_is_refused_by_name(run, text):
+    folder, _ = run
+    (folder / "truth.yaml").write_text(text)
+    result = payload(folder)
+    assert isinstance(result.exception, SignalError)
+    assert "truth.yaml" in str(result.exception)

@@ -9,6 +9,7 @@ from sysid_core.identifiability import (
     BaseParameters,
     Verdict,
     certify_excitation,
+    combination_text,
     coupling_matrix,
     exact_angle,
     mimic_joints,
@@ -336,6 +337,11 @@ def test_regroupings_say_in_words_what_they_mean():
     assert by_name["link2.mx"].terms["link3.m"] == pytest.approx(0.4318)
     assert "Iyy of link6 itself" in by_name["link6.Ixx"].meaning
     assert str(answer.transfers[5]) == "link6 into link5 across joint6: m; mz; Ixx + Iyy"
+
+
+def test_a_combination_has_no_ones_in_it():
+    terms = {"a.Ixx": 1.0, "b.Iyy": 1.0 - 1e-9, "b.mz": -0.5, "c.m": -1.0 - 1e-9}
+    assert combination_text(terms) == "a.Ixx + b.Iyy - 0.5 b.mz - c.m"
 
 
 def test_verdicts_are_asked_by_name():

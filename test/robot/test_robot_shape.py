@@ -8,6 +8,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import (
     Shape,
     is_physically_consistent,
+    load_shape,
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
     transform_pi,
@@ -72,6 +73,16 @@ def test_a_mesh_file_is_read_in_its_unit(tmp_path):
         assert Shape.from_mesh(path, scale=0.001).size == pytest.approx([0.1, 0.1, 0.2], rel=1e-5)
     with pytest.raises(ModelError, match="millimetres"):
         Shape.from_mesh(path)
+
+
+@pytest.mark.parametrize("text", ["box 0.2 0.3 0.05", "cylinder 0.05 0.2", "sphere 0.05"])
+def test_a_shape_in_words_stands_where_it_is_told(text):
+    shape = load_shape(f"{text} at 0.01 -0.02 0.03")
+    np.testing.assert_allclose(
+        shape.points, load_shape(text).points + [0.01, -0.02, 0.03], atol=1e-15
+    )
+    with pytest.raises(ModelError, match="'at' takes 3 numbers, not 2"):
+        load_shape(f"{text} at 0.01 0.02")
 
 
 def test_posing_a_shape_transforms_its_parameters(rng):

@@ -1,0 +1,28 @@
+"""The tables of predictions, and what they leave out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.report import Report, prediction_table
+from sysid_core.validation import Prediction
+
+
+def test_a_run_at_rest_has_no_r_squared(tmp_path, rng):
+    """R² of a constant is a large negative number that says nothing."""
+    time = np.arange(0.0, 2.0, 0.01)
+    measured = 1.0 + 0.01 * rng.normal(size=(len(time), 1))
+    still = Prediction(
+        source="still.csv",
+        joint_names=("elbow",),
+        unit="A",
+        time=time,
+        measured=measured,
+        predicted=np.full_like(measured, 1.2),
+        velocity=np.zeros_like(measured),
+        motion=np.zeros(len(time), dtype=bool),
+    )
+    report = Report("validation")
+    prediction_table(report, [still])
+    page = report.save(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "at rest throughout" in page and "R²" not in page and "RMS [A]" in page
