@@ -1,6 +1,7 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
-from sysid_core.estimation.arm_regression import ArmEquations, Processing, arm_structural_rows
+from sysid_core.estimation.arm_recordings import Processing
+from sysid_core.estimation.arm_regression import ArmEquations, arm_structural_rows
 from sysid_core.estimation.carried_load import payload_torque_regressor, torque_streams
 from sysid_core.estimation.consistent_fit import Consistency, Prior, consistent_fit
 from sysid_core.estimation.constrained import (

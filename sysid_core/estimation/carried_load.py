@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm_regression import Processing, prepare
+from sysid_core.estimation.arm_recordings import Processing, prepare
 from sysid_core.estimation.estimate import Verdict
 from sysid_core.identifiability import numerical_rank, random_states
 from sysid_core.robot import (

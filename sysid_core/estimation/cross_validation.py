@@ -15,6 +15,8 @@ from sysid_core.estimation.least_squares import LeastSquares
 from sysid_core.estimation.regression import Regression
 from sysid_core.robot import Array, FrictionModel, FrictionTerm
 
+_EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
+
 
 @dataclass(frozen=True, eq=False)
 class BlockScores:
@@ -68,7 +70,7 @@ class BlockScores:
     def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
         """The same for each joint, shape (n,)."""
         error, signal = self._squares(keep, prior_weight)
-        return np.sqrt(error / np.maximum(signal, 1e-300))
+        return np.sqrt(error / np.maximum(signal, _least(signal)))
 
     def _squares(self, keep: Sequence[bool] | None, prior_weight: float) -> tuple[Array, Array]:
         """Squared held-out errors and squared torques of every joint, each (n,)."""
@@ -96,7 +98,7 @@ class BlockScores:
             pi = _solve(total, weights, prior, sd, rho)
             theta = np.append(-pi, 1.0)
             squares = _quadratic(theta, total)
-            weights = count / np.maximum(squares, 1e-18 * total[:, -1, -1])
+            weights = count / np.maximum(squares, _least(total[:, -1, -1]))
         return weights
 
 
@@ -217,8 +219,11 @@ def _axis_error(
 
 
 def _loads(equations: ArmEquations) -> Array:
-    """Inertial parameters good enough to compute loads from."""
-    if not equations.friction.needs_load:
+    """Inertial parameters good enough to compute loads from.
+
+    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    """
+    if not equations.friction.needs_load or np.any(equations.silent()):
         return equations.prior
     return identify_equations(equations, LeastSquares("joint")).pi.ravel()
 
@@ -234,6 +239,11 @@ def _columns(
     }
     n = regression.n_inertial
     return [i < n or name in used for i, name in enumerate(regression.names)]
+
+
+def _least(signal: Array) -> Array:
+    """What squares count as at least, (n,): a joint's efforts may be zero, or without noise."""
+    return _EXACT * np.maximum(signal, _EXACT * max(float(np.max(signal)), 1e-200))
 
 
 def _quadratic(theta: Array, products: Array) -> Array:

@@ -9,7 +9,8 @@ from typing import Protocol
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm_regression import ArmEquations, Processing, prepare
+from sysid_core.estimation.arm_recordings import Processing, prepare
+from sysid_core.estimation.arm_regression import ArmEquations
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.regression import Regression
 from sysid_core.robot import (
@@ -171,7 +172,7 @@ def identify_equations(
 
 
 def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
-    """The estimate with robot, data and standstill noted."""
+    """The estimate with robot, data and what was left out noted."""
     stretches = [stretch for part in parts for stretch in part.stretches]
     share = replace(parts[0], stretches=tuple(stretches)).moving_share()
     still = (
@@ -179,10 +180,19 @@ def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
         " the fit.",
     )
     model = parts[0].model
+    silent = np.any([part.silent() for part in parts], axis=0)
+    unmeasured = (
+        f"The efforts of {', '.join(np.array(model.joint_names)[silent].tolist())} are zero"
+        " throughout: what these joints' motion would tell is left open.",
+    )
     return replace(
         estimate,
         robot=model.name,
         urdf_hash=model.urdf_hash,
         source=", ".join(dict.fromkeys(s.source for s in stretches)),
-        notes=(*estimate.notes, *(still if share < 0.995 else ())),
+        notes=(
+            *estimate.notes,
+            *(still if share < 0.995 else ()),
+            *(unmeasured if np.any(silent) else ()),
+        ),
     )

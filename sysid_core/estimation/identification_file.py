@@ -10,7 +10,7 @@ import numpy as np
 import yaml
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm_regression import Processing
+from sysid_core.estimation.arm_recordings import Processing
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.identification import Identification
 from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel

@@ -62,9 +62,7 @@ def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
         column[:, alike] = np.where(
             column[:, alike] > 0.0, np.maximum(column[:, alike], least), 0.0
         )
-    with np.errstate(divide="ignore"):
-        ratio = np.where(
-            column > 1e-9 * max(float(column.max(initial=0.0)), 1e-300), torque / column, 0.0
-        )
+    acts = column > 1e-9 * max(float(column.max(initial=0.0)), 1e-300)
+    ratio = np.divide(torque, column, out=np.zeros_like(column), where=acts)
     scale = ratio.max(axis=0, initial=0.0)
     return np.where(scale > 0.0, scale, 1.0)

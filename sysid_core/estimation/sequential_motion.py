@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm_regression import ArmEquations, Processing
+from sysid_core.estimation.arm_recordings import Processing
+from sysid_core.estimation.arm_regression import ArmEquations
 from sysid_core.estimation.identification import Identification, full_parameters
 from sysid_core.estimation.sequential import SequentialFit, SequentialLeastSquares
 from sysid_core.excitation import Segment, Trajectory
