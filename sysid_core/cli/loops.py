@@ -41,7 +41,7 @@ def check(
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)
     with errors.status(f"closing the loops of {chain.name}"):
-        require_determined(chain, assemble(chain, chain.home[chain.actuated_columns]))
+        require_determined(chain, assemble(chain, chain.actuated_home))
         box = motion_box(chain, rng)
         require_determined(chain, assemble(chain, box.center))
         limits = assembly_map(chain, rng, samples)

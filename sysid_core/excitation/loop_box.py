@@ -100,8 +100,7 @@ def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 20
     """
     if chain.box is not None:
         return chain.box
-    assert chain.home is not None  # set by ClosedChain itself
-    center = chain.home[chain.actuated_columns]
+    center = chain.actuated_home
     if not _usable(chain, center[None])[0]:
         raise ExcitationError(
             f"The home posture of '{chain.name}' doesn't assemble within the joint limits.",
@@ -154,8 +153,7 @@ def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
 
 def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
     """Groups of actuated joints that move the same passive ones through the loops."""
-    assert chain.home is not None  # set by ClosedChain itself
-    q = assemble(chain, chain.home[chain.actuated_columns])
+    q = assemble(chain, chain.actuated_home)
     touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
     groups = [set(np.flatnonzero(row).tolist()) for row in touched]
     merged: list[set[int]] = []

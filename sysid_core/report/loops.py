@@ -178,9 +178,8 @@ def _range(chain: ClosedChain, joint: str) -> np.ndarray:
 
 
 def _at_home(chain: ClosedChain, moved: dict[str, np.ndarray]) -> np.ndarray:
-    assert chain.home is not None  # set by ClosedChain itself
     K = max((len(values) for values in moved.values()), default=1)
-    q_a = np.tile(chain.home[chain.actuated_columns], (K, 1))
+    q_a = np.tile(chain.actuated_home, (K, 1))
     for name, values in moved.items():
         q_a[:, chain.actuated.index(name)] = values
     return q_a

@@ -43,7 +43,7 @@ def project_positions(
     """
     columns, q, w = _measured(chain, names, q, weights)
     K = len(q)
-    start = np.tile(_home_actuated(chain), (K, 1))
+    start = np.tile(chain.actuated_home, (K, 1))
     for i, joint in enumerate(names):
         if joint in chain.actuated:
             start[:, chain.actuated.index(joint)] = q[:, i]
@@ -93,11 +93,6 @@ def _measured(
         )
     w = np.ones(len(names)) if weights is None else np.asarray(weights, dtype=float)
     return [chain.model.joint_names.index(name) for name in names], values, w
-
-
-def _home_actuated(chain: ClosedChain) -> Array:
-    assert chain.home is not None  # set by ClosedChain itself
-    return chain.home[chain.actuated_columns]
 
 
 def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:

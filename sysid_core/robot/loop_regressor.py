@@ -170,9 +170,8 @@ def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
 
 def actuated_inertia(chain: ClosedChain) -> Array:
     """Diagonal of the reduced mass matrix at the home posture, drives included, (n_a,) [kg m^2]."""
-    assert chain.home is not None  # set by ClosedChain itself
     n = chain.n_actuated
-    q_a = np.tile(chain.home[chain.actuated_columns], (n + 1, 1))
+    q_a = np.tile(chain.actuated_home, (n + 1, 1))
     a_a = np.vstack([np.zeros((1, n)), np.eye(n)])
     motion = constrained_motion(chain, q_a, np.zeros_like(q_a), a_a, ordered=False)
     u = constrained_torques(chain, motion)

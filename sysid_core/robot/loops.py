@@ -199,6 +199,12 @@ class ClosedChain:
         return self.model.nv
 
     @property
+    def actuated_home(self) -> Array:
+        """Driven joints of the home posture, shape (n_a,)."""
+        assert self.home is not None  # set in `__post_init__`
+        return self.home[self.actuated_columns]
+
+    @property
     def n_actuated(self) -> int:
         """Number of driven joints."""
         return len(self.actuated)
