@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -49,6 +50,20 @@ def run() -> None:
             f"'{os.fsdecode(err.filename)}': {err.strerror}.",
             "Check the path: is it a file where a file is meant, a folder where a folder is meant,"
             " and may you read or write it?",
+        )
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a folder for results that can't be made, before anything long is computed.
+
+    Raises:
+        SysIdError: A file is in the way, or nothing may be written there.
+    """
+    there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "can't be written to" if there.is_dir() else "is a file"
+        raise SysIdError(
+            f"The results can't go to '{path}': '{there}' {why}.", remedy="Give another --out."
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, errors, require_folder
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
@@ -123,6 +123,7 @@ def identify(
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
 
+    require_folder(out)
     refused = [
         option
         for option, given in (("--loaded", loaded), ("--lock", lock if loops else None))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, errors, require_folder
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ def payload(
     from sysid_core.robot import RobotModel, load_shape
     from sysid_core.signals import SensorCalibration, read_bag, wrench_faults
 
+    require_folder(out)
     run = read_bag(recording)
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         text = f"[yellow]warning:[/] {fault.text} {fault.remedy}"

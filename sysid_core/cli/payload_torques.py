@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, errors, require_folder
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def payload_torques(
     from sysid_core.robot import FrictionModel, RobotModel, load_shape
     from sysid_core.signals import ColumnMap
 
+    require_folder(out)
     model = RobotModel.from_urdf(robot)
     column_map = None if columns is None else ColumnMap.load(columns)
     drives = drives_of(model, column_map, gains=not (target_current or target_torque))

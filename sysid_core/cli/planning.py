@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, errors, plan
+from sysid_core.cli.app import console, errors, plan, require_folder
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ def _run(
     from sysid_core.report import motion_report
     from sysid_core.robot import load_robot
 
+    require_folder(out)
     model = load(robot, own) if load else load_robot(robot)
     if lock:
         model = model.with_locked(lock)
@@ -191,6 +192,11 @@ def _run(
         )
     if workspace:
         w = numbers(workspace, (6,), "--workspace")
+        if not all(low < high for low, high in zip(w[:3], w[3:], strict=True)):
+            raise ExcitationError(
+                f"--workspace {workspace}: the first corner must lie below the second on all axes.",
+                remedy="Write X0,Y0,Z0,X1,Y1,Z1 with X0 < X1, Y0 < Y1 and Z0 < Z1.",
+            )
         corners = ((w[0], w[1], w[2]), (w[3], w[4], w[5]))
     limits = MotionLimits.from_model(
         model,

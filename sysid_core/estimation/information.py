@@ -82,4 +82,6 @@ class Information:
 
 
 def _times(ratio: float) -> str:
-    return "more than 1000 times" if ratio > 1e3 else f"{ratio:.2g} times"
+    if ratio > 1e3:
+        return "more than 1000 times"
+    return f"{ratio:.0f} times" if ratio >= 10.0 else f"{ratio:.2g} times"

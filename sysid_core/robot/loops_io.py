@@ -53,7 +53,11 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, yaml.YAMLError) as err:
-        raise ModelError(f"Can't read the loops file '{path}': {err}.") from err
+        raise ModelError(
+            f"Can't read the loops file '{path}': {err}.",
+            remedy="Give a YAML file as in docs/closed_chains.md, or one of:"
+            f" {', '.join(_reference_loops())}.",
+        ) from err
     if not isinstance(raw, dict) or not isinstance(raw.get("actuated"), list):
         raise ModelError(
             f"'{path}' is not a loops file: it has no list `actuated`.",

@@ -82,7 +82,8 @@ class RobotModel:
                 model = pin.buildModelFromXML(text)
         except Exception as err:
             raise ModelError(
-                f"The URDF can't be parsed: {err}.", remedy="Check it with `check_urdf`."
+                f"The URDF can't be parsed: {str(err).rstrip('.')}.",
+                remedy="Check it with `check_urdf`.",
             ) from err
         if model.njoints < 2:
             raise ModelError(

@@ -183,6 +183,10 @@ def _metadata(path: Path) -> dict[str, Any]:
 
 def _storage_files(path: Path, metadata: dict[str, Any]) -> tuple[Path, ...]:
     if path.is_file():
+        if path.suffix not in (".mcap", ".db3"):
+            raise SignalError(
+                f"'{path}' is no bag.", remedy="Give a rosbag2 folder, or an .mcap or .db3 file."
+            )
         return (path,)
     if not path.is_dir():
         raise SignalError(
@@ -245,7 +249,11 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
                         yield dict(item.metadata)
         except (McapError, struct.error, UnicodeDecodeError, ValueError) as err:
             if not closed:
-                yield f"'{file.name}' is cut off ({type(err).__name__}): read to its last whole chunk."
+                yield (
+                    f"'{file.name}' is cut off ({type(err).__name__}): read to its last whole chunk."
+                    if _is_mcap(file)
+                    else f"'{file.name}' doesn't begin as an MCAP file does."
+                )
                 closed = True
     if not closed:
         yield f"'{file.name}' is cut off: read to its last whole chunk."
@@ -253,6 +261,14 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
         yield f"{bad_chunks} damaged chunks of '{file.name}' were left out."
     if lost_messages:
         yield f"{lost_messages} messages of '{file.name}' belong to topics that were lost."
+
+
+def _is_mcap(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(5) in (
+            b"",
+            b"\x89MCAP",
+        )  # a logger that was killed at once leaves nothing
 
 
 def _topic(channel: Channel, schema: Schema | None) -> StoredTopic:

@@ -131,6 +131,8 @@ def _head(path: Path, columns: ColumnMap) -> list[str]:
     with _errors(path, columns), path.open(encoding=_ENCODING) as file:
         lines = [file.readline().strip().lstrip("#")] if columns.header else []
         lines.append(next((line for line in file if line.partition("#")[0].strip()), ""))
+    if not lines[-1]:
+        raise SignalError(f"'{path}' has no samples.", remedy="Check the path.")
     names, row = (
         [cell.strip().strip("\"'") for cell in x.split(delimiter)] for x in (lines[0], lines[-1])
     )

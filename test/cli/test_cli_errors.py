@@ -27,3 +27,21 @@ def test_an_unwritable_target_is_named_without_a_traceback(tmp_path: Path, targe
     assert done.returncode == 2
     assert target in done.stderr and "what to do:" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_file_in_the_way_of_the_results_is_told_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "a_file").touch()
+    done = sysid("plan", "payload", "no-such-robot", "--out", "a_file/plan", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is a file" in done.stderr and "--out" in done.stderr
+
+
+def test_a_workspace_upside_down_is_refused(tmp_path: Path) -> None:
+    done = sysid("plan", "payload", "scara", "--workspace", "1,1,1,0,0,0", cwd=tmp_path)
+    assert done.returncode == 2 and "below the second" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["ur5", "nowhere.yaml"])
+def test_a_robot_without_loops_leads_to_the_loops_file(tmp_path: Path, name: str) -> None:
+    done = sysid("loops", "check", name, cwd=tmp_path)
+    assert done.returncode == 2 and "own-leg" in done.stderr

@@ -383,8 +383,11 @@ def test_what_is_no_usable_bag_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="Nothing can be read"):
         read_bag(tmp_path / "zero.mcap")
     (tmp_path / "noise.mcap").write_bytes(b"no bag at all, but long enough to be one" * 10)
-    with pytest.raises(SignalError, match="Nothing can be read"):
+    with pytest.raises(SignalError, match=r"Nothing can be read.*doesn't begin as an MCAP file"):
         read_bag(tmp_path / "noise.mcap")
+    (tmp_path / "table.csv").write_text("1,2,3\n")
+    with pytest.raises(SignalError, match=r"table\.csv' is no bag"):
+        read_bag(tmp_path / "table.csv")
     path = write_joints(tmp_path / "bag", [joint_state(T0, np.zeros(3))])
     with pytest.raises(SignalError, match=r"Joints there: .*elbow"):
         read_bag(path, joints=["hip"])

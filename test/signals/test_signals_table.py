@@ -180,3 +180,10 @@ def test_the_shipped_ur10e_map_fits_robot_and_recording(shared_data):
     # Measured velocities are the derivative of measured positions.
     q, v, t = run.joints.q, run.joints.v, run.joints.time
     assert np.gradient(q[:, 1], t)[1000:3000] == pytest.approx(v[1000:3000, 1], abs=0.05)
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a remark\n"])
+def test_a_table_without_samples_is_said_to_be_so(tmp_path, text):
+    (tmp_path / "r.csv").write_text(text)
+    with pytest.raises(SignalError, match="no samples"):
+        read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
