@@ -40,6 +40,12 @@ class ComputedTorqueControllerConfig:
     drive_inertia: float = parameter(
         0.0, "Of every drive besides the loops file's, for the gains [kg m^2].", minimum=0.0
     )
+    feedback_limit: float = parameter(
+        50.0,
+        "Largest acceleration that the tracking error may ask for [rad/s^2].",
+        minimum=1.0,
+        maximum=10000.0,
+    )
     setpoint_timeout_s: float = parameter(
         0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
     )
@@ -83,6 +89,7 @@ class ComputedTorqueControllerNode(ManagedNode):
                 setpoint_timeout=c.setpoint_timeout_s, state_timeout=c.state_timeout_s
             ),
             drive_inertia=c.drive_inertia,
+            feedback_limit=c.feedback_limit,
         )
         self._tell("nominal")
 

@@ -75,6 +75,9 @@ class SimulatedRobotConfig:
     seed: int = parameter(0, "Of noise and link errors.", minimum=0)
 
 
+_CATCH_UP_S = 0.02  # at a time; commands come in between
+
+
 class SimulatedRobotNode(ManagedNode):
     """Publishes joint_states, wrench and robot_description; takes trajectories and streams."""
 
@@ -129,7 +132,7 @@ class SimulatedRobotNode(ManagedNode):
         # Catch up with the wall clock sample by sample, so that stamps stay equidistant.
         period = 1.0 / self.config.rate_hz
         behind = (self.now_ns() - self._start_ns) * 1e-9 - self.robot.plant.time
-        for _ in range(min(int(behind / period), 20)):
+        for _ in range(int(min(behind, _CATCH_UP_S) / period + 1e-6)):
             m = self.robot.advance(period)
             stamp = stamp_from_ns(self._start_ns + round(m.time * 1e9))
             joints = JointState(

@@ -65,6 +65,8 @@ class TorqueController:
         bandwidth: Of the tracking error, w [rad/s].
         timing: Watchdogs and fading.
         drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
+        feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the
+            robot catches up without a jerk.
     """
 
     def __init__(
@@ -74,10 +76,12 @@ class TorqueController:
         timing: ControllerTiming | None = None,
         *,
         drive_inertia: float = 0.0,
+        feedback_limit: float = np.inf,
     ) -> None:
         self.nominal = self.chain = chain
         self.bandwidth = bandwidth
         self.drive_inertia = drive_inertia
+        self.feedback_limit = feedback_limit
         self.timing = timing or ControllerTiming()
         self.limits = chain.torque_limits
         self.state = ControllerState.IDLE
@@ -176,7 +180,8 @@ class TorqueController:
             wish = self._set_point[1:]
         u = self._feedforward(t, *wish)
         w = self.bandwidth
-        u = u + self._inertia @ (w * w * (q_d - q) + 2.0 * w * (v_d - v))
+        wanted = w * w * (q_d - q) + 2.0 * w * (v_d - v)
+        u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)

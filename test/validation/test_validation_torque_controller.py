@@ -98,6 +98,24 @@ def test_efforts_never_exceed_the_limits(arm: ClosedChain) -> None:
     assert np.any(controller.saturated)
 
 
+def test_a_large_error_is_caught_up_with_without_a_jerk(arm: ClosedChain) -> None:
+    free = TorqueController(arm, 10.0)
+    gentle = TorqueController(arm, 10.0, feedback_limit=5.0)
+    for controller in (free, gentle):
+        controller.set_point(0.0, Q, ZERO, ZERO)
+        controller.measured(0.0, Q - 0.3, ZERO)
+    gravity = arm.model.inverse_dynamics(Q[None], ZERO[None], ZERO[None])[0]
+    M = arm.model.inverse_dynamics(np.tile(Q, (6, 1)), np.zeros((6, 6)), np.eye(6)).T
+    M = M - gravity[:, None]
+    for controller, acceleration in ((free, 30.0), (gentle, 5.0)):
+        effort = controller.effort(0.0)
+        assert effort is not None
+        whole = gravity + M @ np.full(6, acceleration)
+        np.testing.assert_allclose(
+            effort, np.clip(whole, -arm.torque_limits, arm.torque_limits), atol=1e-6
+        )
+
+
 def test_late_set_points_end_in_a_damped_stop(arm: ClosedChain) -> None:
     controller = TorqueController(arm, 10.0)
     v = np.full(6, 0.5)
