@@ -53,7 +53,7 @@ def arm_prior(
     own = [
         i
         for i, name in enumerate(identified.names)
-        if not (name.startswith(f"{LOAD}.") or name.endswith(f".{GAIN}"))
+        if name in names or not (name.startswith(f"{LOAD}.") or name.endswith(f".{GAIN}"))
     ]
     given = [identified.names[i] for i in own]
     foreign = [name for name in given if name not in names]

@@ -19,7 +19,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm_regression import ArmEquations, arm_structural_rows
@@ -39,6 +39,7 @@ from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     Array,
+    RobotModel,
     is_physically_consistent,
     pi_from_mass_com_inertia,
 )
@@ -132,9 +133,11 @@ def identify_with_load(
         rounds: Most rounds of gains.
 
     Raises:
-        EstimationError: The gains don't settle.
+        EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's
+            name.
     """
     model, friction = unloaded.model, unloaded.friction
+    _require_gains(model, unloaded.silent() | loaded.silent())
     X_L = carried_by(model, load.frame)
     estimator = _with_known_load(estimator, load)
     first = copy(estimator)
@@ -195,6 +198,23 @@ def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
         friction=replace(equations.friction, drives=drives.with_gains(gains)),
         stretches=tuple(replace(s, tau=s.tau * ratio) for s in equations.stretches),
     )
+
+
+def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
+    """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
+    if LOAD in model.body_names:
+        raise EstimationError(
+            f"A link of '{model.name}' is called '{LOAD}', as the known load is.",
+            remedy="Give the link another name in the URDF.",
+        )
+    if np.any(silent):
+        joints = np.array(model.joint_names)[silent].tolist()
+        raise EstimationError(
+            f"The efforts of {joints} are zero throughout: their gains can't be found.",
+            remedy="Lock joints without a measured drive, such as a gripper's: "
+            f"--lock {' --lock '.join(joints)}.",
+            joints=joints,
+        )
 
 
 def _joint_regression(

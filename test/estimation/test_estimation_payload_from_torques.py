@@ -180,9 +180,12 @@ def test_nominal_model_alone_gives_a_wider_but_honest_mass(
     assert abs(nominal["payload.m"] - PAYLOAD[0]) < 3 * nominal.standard_deviations[0]
 
 
+@pytest.mark.parametrize("last_link", ["wrist_3_link", "load"])
 def test_identified_arm_replaces_the_unloaded_recording(
-    robot: RobotModel, usual: FrictionModel, rng: np.random.Generator
+    robot: RobotModel, usual: FrictionModel, rng: np.random.Generator, last_link: str
 ) -> None:
+    robot = RobotModel.from_urdf(robot.urdf_xml.replace('"wrist_3_link"', f'"{last_link}"'))
+    assert last_link in robot.body_names
     arm = true_arm(robot)
     estimator = PayloadFromTorques(robot, FLANGE, friction=usual)
     friction = np.tile([3.0, 2.0, 0.5, -0.1], robot.nv)

@@ -10,12 +10,14 @@ import pytest
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import (
     ArmEquations,
+    KnownLoad,
     LeastSquares,
     PhysicalArm,
     Processing,
     choose_prior_weight,
     choose_terms,
     identify_equations,
+    identify_with_load,
     term_benefits,
     torque_delay,
 )
@@ -89,6 +91,12 @@ def test_settings_are_chosen_without_it(arm, terms):
     assert not [choice for choice in tried if choice.chosen and choice.axis == arm.joint_names[4]]
     assert benefits["coulomb"]["all"] > 0.3
     assert all(0.0 < error < 0.1 for error in errors.values())
+
+
+def test_the_gain_of_such_a_joint_is_refused(arm):
+    data = equations(arm, [4])
+    with pytest.raises(EstimationError, match=arm.joint_names[4]):
+        identify_with_load(data, data, KnownLoad(1.0, "tool0"), LeastSquares("joint"))
 
 
 def test_no_efforts_at_all_are_refused(arm):
