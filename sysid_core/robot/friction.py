@@ -194,7 +194,7 @@ class FrictionModel:
         if not term.waves:
             return tuple(f"{axis}.{symbol}" for symbol in term.symbols)
         # A dot would part the name from the axis.
-        labels = [f"{w:g}".replace(".", "p") for w in self.drives.waves_of(term.value, axis)]
+        labels = [f"{w:.12g}".replace(".", "p") for w in self.drives.waves_of(term.value, axis)]
         return tuple(f"{axis}.{symbol}_{label}" for label in labels for symbol in term.symbols)
 
     @property

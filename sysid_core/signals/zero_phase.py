@@ -100,7 +100,7 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
         rate_hz: Wanted rate.
     """
     time = stream.time
-    native = (len(time) - 1) / time[-1]
+    native = _rate(stream)
     if native > 1.5 * rate_hz:  # average away what the lower rate can't carry
         fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / native))
         low_pass = ZeroPhaseFilter(0.4 * rate_hz)
@@ -124,7 +124,7 @@ def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter
         low_pass: For the motion.
     """
     time = stream.time
-    native = (len(time) - 1) / time[-1]
+    native = _rate(stream)
     q, v, a = stream.q, stream.v, stream.a
     # Derivatives are taken at the native rate, before samples are dropped.
     fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / max(native, rate_hz)))
@@ -136,6 +136,16 @@ def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter
     smooth = dataclasses.replace(fine, q=q, v=v, a=a, effort=None)
     smooth = _interpolate(smooth, at_rate.time)
     return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
+
+
+def _rate(stream: JointStream) -> float:
+    """Mean rate of the samples [Hz]."""
+    if len(stream) < 2:
+        raise SignalError(
+            f"A stretch of {len(stream)} samples is too short to be filtered.",
+            remedy="Record longer, or allow larger gaps.",
+        )
+    return float((len(stream) - 1) / stream.time[-1])
 
 
 def _interpolate(stream: JointStream, time: Array) -> JointStream:

@@ -92,6 +92,12 @@ def test_waves_of_four_kinds_grow_with_speed_or_turn_over_with_direction_as_decl
         assert np.all(slow[:, 0] == 0.0) and np.ptp(slow[:, 1]) > 0.0
 
 
+def test_waves_of_almost_the_same_number_have_names_of_their_own():
+    waves = {"ripple": {"j1": [202.0, 202.0001]}}
+    model = FrictionModel(Drives(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm.RIPPLE,))
+    assert len(set(model.names)) == len(model.names) == 4
+
+
 def test_friction_is_higher_until_the_motion_after_a_reversal_has_broken_away():
     q = np.concatenate([np.linspace(0.0, 0.1, 101), np.linspace(0.099, 0.0, 100)])[:, None]
     v = np.gradient(q, axis=0) * 1e3

@@ -84,5 +84,8 @@ def test_gaps_split_and_disorder_is_refused():
 def test_a_few_samples_or_a_senseless_cutoff_are_refused():
     with pytest.raises(SignalError, match="too short"):
         ZeroPhaseFilter(5.0).apply(np.zeros(5), 100.0)
+    for few in (0, 1):
+        with pytest.raises(SignalError, match="too short"):
+            smooth_motion(stream(np.arange(few) / 100.0), 100.0, ZeroPhaseFilter(5.0))
     with pytest.raises(SignalError, match="positive cut-off"):
         ZeroPhaseFilter(0.0)
