@@ -43,6 +43,9 @@ def run() -> None:
         app()
     except SysIdError as err:
         _explain(err.message, err.remedy)
+    except KeyboardInterrupt:  # where typer doesn't see it
+        errors.print("Stopped.")
+        sys.exit(130)
     except OSError as err:  # a file or folder of the user's that can't be read or written
         if err.filename is None:
             raise

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sysid_core.cli.app import console, errors, reproduce
-from sysid_core.report import Report
+
+if TYPE_CHECKING:
+    from sysid_core.report import Report
 
 _Json = Annotated[str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")]
 _Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")]

@@ -45,3 +45,9 @@ def test_a_workspace_upside_down_is_refused(tmp_path: Path) -> None:
 def test_a_robot_without_loops_leads_to_the_loops_file(tmp_path: Path, name: str) -> None:
     done = sysid("loops", "check", name, cwd=tmp_path)
     assert done.returncode == 2 and "own-leg" in done.stderr
+
+
+def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> None:
+    """`sysid --help` and shell completion load all commands, but no numpy."""
+    code = "import sys, sysid_core.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
