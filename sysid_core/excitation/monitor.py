@@ -122,6 +122,8 @@ class PositionRates:
         """The velocities at a stamp, shape (n,); None as long as too little is known."""
         if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
             self._past.clear()  # another clock or another robot
+        if self._past and stamp == self._past[-1][0]:
+            self._past.pop()  # a clock that stands still
         self._past.append((stamp, q))
         while len(self._past) > 1 and stamp - self._past[1][0] >= self._over:
             self._past.popleft()
