@@ -19,6 +19,7 @@ from sysid_core.estimation.arm_recordings import (
 )
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
+from sysid_core.estimation.silent_joints import refuse_silence, silent_joints
 from sysid_core.identifiability import random_states, with_exact_angles
 from sysid_core.robot import (
     INERTIAL_UNITS,
@@ -110,8 +111,8 @@ class ArmEquations:
         return float(np.mean(np.concatenate(self.moving())))
 
     def silent(self) -> NDArray[np.bool_]:
-        """Joints whose efforts are zero throughout, shape (n,): there nothing was measured."""
-        return ~np.any([np.any(s.tau != 0.0, axis=0) for s in self.stretches], axis=0)
+        """Joints whose efforts are zero throughout, shape (n,)."""
+        return silent_joints([s.tau for s in self.stretches])
 
     def regression(
         self,
@@ -131,11 +132,7 @@ class ArmEquations:
             EstimationError: No joint moves, or no effort was measured.
         """
         silent = self.silent()
-        if np.all(silent):
-            raise EstimationError(
-                "All efforts are zero: the driver measures none.",
-                remedy="Record from a driver that reports torques or currents.",
-            )
+        refuse_silence(silent)
         keep = self.moving() if keep is None else keep
         blocks, taus, phi_raw, starts, count = [], [], [], [], 0
         for i, (stretch, Y) in enumerate(zip(self.stretches, self.Y, strict=True)):
@@ -186,7 +183,6 @@ class ArmEquations:
             ),
             structure=self.structure,
             starts=tuple(starts),
-            rate_hz=self.stretches[0].rate_hz / step,
         )
 
 

@@ -24,6 +24,7 @@ from sysid_core.estimation.identification import Estimator
 from sysid_core.estimation.least_squares import Weighting
 from sysid_core.estimation.physical_arm import PhysicalArm
 from sysid_core.estimation.regression import Regression
+from sysid_core.estimation.silent_joints import silent_notes
 from sysid_core.excitation import EXCITED, ShownDirections, shown_directions
 from sysid_core.robot import (
     DRIVE_NAMES,
@@ -164,7 +165,7 @@ def chain_with_parameters(
 
 def _notes(equations: ConstrainedEquations, inertials: bool) -> tuple[str, ...]:
     chain = equations.chain
-    notes = []
+    notes = [*silent_notes(chain.actuated, equations.silent())]
     if np.isfinite(equations.delay_sd):
         notes.append(
             f"Torques were reported {1e3 * equations.delay:+.3f} ms late"

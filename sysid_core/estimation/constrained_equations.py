@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.constrained_delay import DelayedPart, delay_step
@@ -19,6 +20,7 @@ from sysid_core.estimation.constrained_recordings import (
 )
 from sysid_core.estimation.natural_scale import friction_scale, inertial_scale
 from sysid_core.estimation.regression import Regression
+from sysid_core.estimation.silent_joints import refuse_silence, silent_joints
 from sysid_core.excitation import structural_rows
 from sysid_core.robot import (
     DRIVE_NAMES,
@@ -32,10 +34,7 @@ from sysid_core.robot import (
     projected_drive_regressor,
     projected_regressor,
 )
-from sysid_core.signals import (
-    Recording,
-    ZeroPhaseFilter,
-)
+from sysid_core.signals import Recording, ZeroPhaseFilter
 
 _BLOCK = 4000  # samples whose regressor is held at once
 _STICTION_SHARE = 0.01  # of a filtered equation that may stem from samples at standstill
@@ -109,9 +108,9 @@ class ConstrainedEquations:
         """
         parts = []
         for stretch in self.stretches:
-            W, u, slow = self._filtered(stretch, inertials)
+            W, u, left_out = self._filtered(stretch, inertials)
             time = np.arange(len(stretch.effort))[self._kept(stretch)] / stretch.rate_hz
-            parts.append(DelayedPart(time, W, self._torque(stretch) - u, slow))
+            parts.append(DelayedPart(time, W, self._torque(stretch) - u, left_out))
         equations, total = self, 0.0
         for _ in range(rounds):
             change, sd = delay_step(parts, [self._torque(s) for s in equations.stretches])
@@ -137,21 +136,21 @@ class ConstrainedEquations:
                 chain's own are taken out of the torques.
         """
         chain, p = self.chain, self.processing
-        blocks, torques, starts, count, lost = [], [], [], 0, []
+        blocks, torques, starts, count = [], [], [], 0
         for stretch in self.stretches:
-            W, u, slow = self._filtered(stretch, inertials)
-            W[slow], u[slow] = 0.0, 0.0
-            lost.append(slow)
+            W, u, left_out = self._filtered(stretch, inertials)
+            W[left_out], u[left_out] = 0.0, 0.0
             blocks.append(W)
             torques.append(u)
             starts.append(count)
             count += len(u)
         W, u = np.concatenate(blocks), np.concatenate(torques)
-        if np.mean(np.concatenate(lost)) > 0.95:
+        if np.mean(list(self.slow_share().values())) > 0.95:
             raise EstimationError(
                 f"No joint of '{chain.name}' moves faster than {p.dead_band} rad/s.",
                 remedy="Move the robot, or lower the dead band.",
             )
+        refuse_silence(self.silent())
         names = constrained_parameter_names(chain, self.drives)
         units = constrained_parameter_units(chain, self.drives)
         split = 10 * chain.model.n_bodies
@@ -185,6 +184,10 @@ class ConstrainedEquations:
             starts=tuple(starts),
             massless=massless if inertials else (),
         )
+
+    def silent(self) -> NDArray[np.bool_]:
+        """Actuated joints whose efforts are zero throughout, shape (n_a,)."""
+        return silent_joints([s.effort for s in self.stretches])
 
     def slow_share(self) -> dict[str, float]:
         """Share of each actuated joint's equations that were dropped as too slow."""
@@ -236,14 +239,15 @@ class ConstrainedEquations:
     def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
         p, rate, chain = self.processing, stretch.rate_hz, self.chain
         keep, u = self._kept(stretch), self._torque(stretch)
+        left_out = self._slow(stretch) | self.silent()
         known = _without_drives(chain, self.drives, inertials)
         if p.kind == "paper":
             motion = smoothed(stretch.motion, rate, p).rows(keep)
             W = _columns(chain, motion, self.drives, inertials)
-            return W, u - constrained_torques(known, motion), self._slow(stretch)
+            return W, u - constrained_torques(known, motion), left_out
         low_pass = ZeroPhaseFilter(p.cutoff_hz)
         u = u - low_pass.apply(constrained_torques(known, stretch.motion), rate)[keep]
-        return self._matched_columns(stretch, inertials, low_pass, keep), u, self._slow(stretch)
+        return self._matched_columns(stretch, inertials, low_pass, keep), u, left_out
 
     def _kept(self, stretch: ConstrainedStretch) -> slice:
         return kept(len(stretch.effort), stretch.rate_hz, self.processing)

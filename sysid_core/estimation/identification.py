@@ -13,6 +13,7 @@ from sysid_core.estimation.arm_recordings import Processing, prepare
 from sysid_core.estimation.arm_regression import ArmEquations
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.regression import Regression
+from sysid_core.estimation.silent_joints import silent_notes
 from sysid_core.robot import (
     Array,
     FrictionModel,
@@ -181,10 +182,6 @@ def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
     )
     model = parts[0].model
     silent = np.any([part.silent() for part in parts], axis=0)
-    unmeasured = (
-        f"The efforts of {', '.join(np.array(model.joint_names)[silent].tolist())} are zero"
-        " throughout: what these joints' motion would tell is left open.",
-    )
     return replace(
         estimate,
         robot=model.name,
@@ -193,6 +190,6 @@ def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
         notes=(
             *estimate.notes,
             *(still if share < 0.995 else ()),
-            *(unmeasured if np.any(silent) else ()),
+            *silent_notes(model.joint_names, silent),
         ),
     )

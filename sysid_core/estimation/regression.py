@@ -37,7 +37,6 @@ class Regression:
             states, or its triangular factor.
         starts: First sample of every gapless stretch; noise is correlated only within one.
         massless: Bodies without mass (rods of a closed chain): fixed to zero.
-        rate_hz: Samples per second within a stretch; NaN where unknown.
     """
 
     Y: Array
@@ -52,7 +51,6 @@ class Regression:
     structure: Array
     starts: tuple[int, ...] = (0,)
     massless: tuple[str, ...] = ()
-    rate_hz: float = float("nan")
 
     def __post_init__(self) -> None:
         K, n, p = self.Y.shape

@@ -247,6 +247,23 @@ def test_currents_are_refused(leg, truth):
         identify_constrained(dataclasses.replace(run, joints=joints), leg)
 
 
+def test_a_joint_without_efforts_is_left_out_and_named(leg, truth, rng):
+    run = recording(truth, rng)
+    effort = run.joints.effort.copy()
+    effort[:, leg.actuated.index("knee")] = 0.0
+    estimate = identify_constrained(
+        dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort)), leg
+    )
+    assert any("knee are zero throughout" in note for note in estimate.notes)
+    assert estimate.structural_rank - estimate.rank == len(DRIVE_NAMES)
+    for name, value in true_values(truth).items():
+        sd = estimate.standard_deviations[estimate.names.index(name)]
+        assert name.startswith("knee.") or abs(estimate[name] - value) < 4.0 * sd + 1e-3
+    nothing = dataclasses.replace(run.joints, effort=0.0 * effort)
+    with pytest.raises(EstimationError, match="All efforts are zero"):
+        identify_constrained(dataclasses.replace(run, joints=nothing), leg)
+
+
 def test_a_robot_at_rest_is_refused(leg):
     t = np.arange(0, 3, 1 / RATE)
     still = np.zeros((len(t), 6))

@@ -1,0 +1,44 @@
+"""Joints whose efforts are zero throughout: their drivers measure none, as those of grippers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array
+
+
+def silent_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
+    """Where nothing was measured, shape (n,).
+
+    Args:
+        efforts: Of every stretch, each (K_i, n).
+    """
+    return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
+
+
+def refuse_silence(silent: NDArray[np.bool_]) -> None:
+    """Refuse recordings in which nothing was measured anywhere.
+
+    Raises:
+        EstimationError: All joints are silent.
+    """
+    if np.all(silent):
+        raise EstimationError(
+            "All efforts are zero: the driver measures none.",
+            remedy="Record from a driver that reports torques or currents.",
+        )
+
+
+def silent_notes(names: Sequence[str], silent: NDArray[np.bool_]) -> tuple[str, ...]:
+    """A sentence for the result, or none."""
+    joints = [name for name, none in zip(names, silent, strict=True) if none]
+    if not joints:
+        return ()
+    return (
+        f"The efforts of {', '.join(joints)} are zero throughout: what only they would tell is"
+        " left open.",
+    )
