@@ -60,11 +60,6 @@ class MujocoStepper:
         self.substeps = substeps
 
     @property
-    def control_period(self) -> float:
-        """Time that one step advances [s]."""
-        return float(self.substeps * self.mj_model.opt.timestep)
-
-    @property
     def time(self) -> float:
         """[s]."""
         return float(self.mj_data.time)

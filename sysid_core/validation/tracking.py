@@ -104,7 +104,6 @@ class ComputedTorque:
             v=trajectory.v[:, columns],
             a=trajectory.a[:, columns],
         )
-        self._desired = feedforward
         if feedforward:
             motion = constrained_motion(
                 chain, self.trajectory.q, self.trajectory.v, self.trajectory.a
@@ -112,10 +111,6 @@ class ComputedTorque:
             self.feedforward = constrained_torques(chain, motion)
         else:
             self.feedforward = np.zeros_like(self.trajectory.q)
-
-    def with_chain(self, chain: ClosedChain) -> ComputedTorque:
-        """The same task with another model."""
-        return ComputedTorque(chain, self.trajectory, self.gains, feedforward=self._desired)
 
     def effort(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> Array:
         """Efforts of the actuated joints at a time since the start, shape (n_a,) [N m].
