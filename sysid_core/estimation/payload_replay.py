@@ -23,9 +23,9 @@ def replay_payload(
         The filtered joint states.
 
     Raises:
-        EstimationError: There is no wrench.
+        EstimationError: There is no wrench, or nothing in it.
     """
-    if recording.wrench is None:
+    if recording.wrench is None or not len(recording.wrench):
         raise EstimationError(
             f"'{recording.source}' has no wrench.",
             remedy="Record the force-torque sensor, or use `sysid payload-torques`.",

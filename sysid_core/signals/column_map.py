@@ -104,10 +104,11 @@ class ColumnMap:
             raise SignalError(
                 f"'{source}' has unknown keys {unknown}.", remedy=f"Known: {sorted(_KEYS)}."
             )
-        joints = tuple(str(name) for name in raw.get("joints") or ())
-        if not joints:
+        names = raw.get("joints")
+        joints = tuple(map(str, names)) if isinstance(names, list | tuple) else ()
+        if not joints or len(set(joints)) < len(joints):
             raise SignalError(
-                f"'{source}' names no joints.",
+                f"'{source}' names {'a joint twice' if joints else 'no joints'}.",
                 remedy="Give `joints: [...]` with the URDF's joint names, in the columns' order.",
             )
         n = len(joints)
@@ -127,7 +128,10 @@ class ColumnMap:
                 effort_columns = _columns(effort, "effort", n, source)
             kind = _effort_kind(effort.get("kind"), source)
         time = raw.get("time")
-        rate_hz = float(raw.get("rate_hz") or 0.0)
+        if time is not None and not (isinstance(time, Mapping) and "column" in time):
+            raise SignalError(
+                f"'{source}': 'time' says no column.", remedy="Give `time: {column: 0, unit: s}`."
+            )
         time_units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
         unit = (time or {}).get("unit", "s")
         if unit not in time_units:
@@ -147,16 +151,23 @@ class ColumnMap:
             position_scale=scales["position"],
             velocity_scale=scales["velocity"],
             acceleration_scale=scales["acceleration"],
-            rate_hz=rate_hz,
-            delimiter=str(raw.get("delimiter", ",")),
+            rate_hz=_number(raw, "rate_hz", source),
+            delimiter=str(raw.get("delimiter") or ","),
             header=bool(raw.get("header", False)),
-            n_columns=int(raw.get("n_columns", 0)),
+            n_columns=int(_number(raw, "n_columns", source)),
             files=tuple(raw.get("files") or ()),
             drives=drives,
             reduction=reduction,
             zero=zero,
             gains_known=(raw.get("drives") or {}).get("gain") != "unknown",
         )
+
+
+def _number(raw: Mapping[str, Any], key: str, source: str) -> float:
+    try:
+        return float(raw.get(key) or 0.0)
+    except (TypeError, ValueError) as err:
+        raise SignalError(f"'{source}': '{key}' is {raw[key]!r}, no number.") from err
 
 
 def _columns(entry: Any, key: str, n: int, source: str) -> tuple[Column, ...]:
@@ -178,7 +189,7 @@ def _signal(
     unit = entry.get("unit", "rad" + suffix) if isinstance(entry, Mapping) else ""
     units = {angle + suffix: scale for angle, scale in _ANGLES.items()}
     several = unit if isinstance(unit, list) else [unit]
-    unknown = [one for one in several if one not in units]
+    unknown = [one for one in several if not isinstance(one, str) or one not in units]
     if unknown or (isinstance(unit, list) and len(unit) != n):
         raise SignalError(
             f"'{source}': unit '{unknown[0]}' of '{key}' is unknown."
@@ -229,7 +240,10 @@ def _drives(
         drives = Drives(
             joints,
             np.array(gain, dtype=float),
-            section.get("couplings") or {},
+            {
+                axis: {joint: float(factor) for joint, factor in factors.items()}
+                for axis, factors in (section.get("couplings") or {}).items()
+            },
             {
                 kind: {axis: w if isinstance(w, list) else [w] for axis, w in section[kind].items()}
                 for kind in WAVE_KINDS

@@ -16,7 +16,7 @@ from sysid_core.estimation import (
 )
 from sysid_core.excitation import MotionLimits, plan_payload_motion
 from sysid_core.robot import RobotModel, load_shape, pi_from_mass_com_inertia
-from sysid_core.signals import FilteredJointStream, Recording, filter_joints
+from sysid_core.signals import FilteredJointStream, Recording, WrenchStream, filter_joints
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
 FRAME = "link_eef"
@@ -150,8 +150,10 @@ def test_a_recording_without_marks_has_no_data(model: RobotModel, run: Recording
 def test_a_recording_without_wrench_is_refused(model: RobotModel, run: Recording) -> None:
     import dataclasses
 
-    with pytest.raises(SysIdError, match="no wrench"):
-        replay_payload(dataclasses.replace(run, wrench=None), new_session(model))
+    empty = WrenchStream(FRAME, np.empty(0), np.empty((0, 6)))
+    for wrench in (None, empty):
+        with pytest.raises(SysIdError, match="no wrench"):
+            replay_payload(dataclasses.replace(run, wrench=wrench), new_session(model))
 
 
 def test_filtering_twice_gives_the_same_bits(run: Recording) -> None:
