@@ -18,7 +18,7 @@ _STYLE = """
 h1 { font-size:1.9rem; margin:0 0 .25rem } h2 { margin:2.4rem 0 .6rem; padding-bottom:.25rem; border-bottom:1px solid var(--line); font-size:1.3rem }
 h3 { margin:1.5rem 0 .4rem; font-size:1.05rem } .soft { color:var(--soft) } .wide { overflow-x:auto }
 table { border-collapse:collapse; font-size:.92rem; margin:.5rem 0 1rem; font-variant-numeric:tabular-nums } th { text-align:left; background:var(--tint) }
-th,td { padding:.32rem .7rem; border-bottom:1px solid var(--line) } td.n { text-align:right } caption { text-align:left; color:var(--soft); padding:.2rem 0 }
+th,td { padding:.32rem .7rem; border-bottom:1px solid var(--line) } td.n { text-align:right } p.caption { color:var(--soft); font-size:.92rem; margin:1rem 0 0 }
 figure { margin:1rem 0 1.6rem } figure img { max-width:100%; background:#fff; border-radius:6px } figcaption { color:var(--soft); font-size:.92rem }
 .verdict { padding:.6rem .9rem; border-left:5px solid; background:var(--tint); margin:.7rem 0; font-weight:600 } .ok { border-color:var(--good) } .no { border-color:var(--bad) }
 pre { background:var(--tint); padding:.8rem; overflow-x:auto; border-radius:6px; font-size:.86rem }
@@ -32,6 +32,10 @@ def cell_text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 class Report:
@@ -79,16 +83,16 @@ class Report:
         body = "".join(
             "<tr>"
             + "".join(
-                f"<td{' class=n' if isinstance(x, (int, float)) and not isinstance(x, bool) else ''}>"
+                f"<td{' class=n' if any(columns) and _is_number(x) else ''}>"
                 f"{html.escape(cell_text(x))}</td>"
                 for x in row
             )
             + "</tr>"
             for row in rows
         )
-        title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+        title = f'<p class="caption">{html.escape(caption)}</p>' if caption else ""
         self._parts.append(
-            f'<div class="wide"><table>{title}{head}<tbody>{body}</tbody></table></div>'
+            f'{title}<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>'
         )
 
     def figure(self, figure: Figure, caption: str = "") -> None:

@@ -212,9 +212,11 @@ def payload_report(
         others: Results of other methods on the same data.
     """
     report.heading("The payload in the sensor frame")
+    columns = ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict")
+    kept = [i for i in range(len(columns)) if truth is not None or i not in (4, 5)]
     report.table(
-        ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict"),
-        comparison_rows(estimate, truth),
+        [columns[i] for i in kept],
+        [[row[i] for i in kept] for row in comparison_rows(estimate, truth)],
         "Inertia about the centre of mass, in the axes of the sensor."
         " Prior-dominated: these data say less than the shape does.",
     )
@@ -226,12 +228,16 @@ def payload_report(
             ("rank of the data", f"{estimate.rank} of {estimate.structural_rank}"),
             ("condition number (scaled columns)", estimate.condition_number),
             ("physically consistent", bool(estimate.physically_consistent)),
-            *((f"residual RMS, {k}", v) for k, v in estimate.residual_rms.items()),
+            *(
+                (f"residual RMS, {k} [{'N' if k == 'force' else 'N m'}]", v)
+                for k, v in estimate.residual_rms.items()
+            ),
         ),
     )
     report.bullets([*estimate.notes, *estimate.certify()])
     if others:
         report.heading("All methods on the same data")
+        measures = () if truth is None else ("mass", "com", "inertia")
         rows = []
         for other in (estimate, *others):
             p = summarise_payload(other) if other.values[0] > 0 else None
@@ -240,11 +246,9 @@ def payload_report(
                 [
                     other.method,
                     None if p is None else p.mass,
-                    *([None] * 3 if p is None else (1e3 * p.com).round(9).tolist()),
+                    *([None] * 3 if p is None else ((1e3 * p.com).round(9) + 0.0).tolist()),
                     bool(other.physically_consistent),
-                    errors.get("mass"),
-                    errors.get("com"),
-                    errors.get("inertia"),
+                    *(errors.get(name) for name in measures),
                 ]
             )
         report.table(
@@ -255,12 +259,12 @@ def payload_report(
                 "com y [mm]",
                 "com z [mm]",
                 "consistent",
-                "mass error %",
-                "com %",
-                "inertia %",
+                *(f"{name} error [%]" for name in measures),
             ),
             rows,
-            "Errors in the measures of Nadeau et al. 2022 (eq. 10–12), of the object's extent.",
+            "Errors in the measures of Nadeau et al. 2022 (eq. 10–12), of the object's extent."
+            if measures
+            else "",
         )
     report.heading("Wrench, measured against predicted")
     report.figure(
