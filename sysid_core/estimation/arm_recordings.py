@@ -145,7 +145,7 @@ def earlier(motion: JointStream, shift: float) -> JointStream:
 
 
 def shifted(values: Array, time: Array, shift: float) -> Array:
-    """Smooth columns, (K, ...), as they were `shift` before."""
+    """Smooth columns, shape (K, ...), as they were `shift` [s] before; held at the ends."""
     return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
 
 

@@ -50,6 +50,8 @@ def consistent_fit(
 ) -> tuple[Array, tuple[str, ...]]:
     r"""`min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
 
+    Zhang, Haugk, Vasudevan 2024, eq. 32, with a prior; the distance d is that of `PhysicalArm`.
+
     Args:
         regression: Prior, scales and signs.
         free: Parameters that are estimated, shape (p,); the others keep their prior.

@@ -1,4 +1,7 @@
-r"""From recordings of a closed chain to its measurement equations, `u = G^T W theta`."""
+r"""From recordings of a closed chain to its measurement equations, `u = G^T W theta`.
+
+Zhang, Haugk, Vasudevan 2024, eq. 23, stacked over the samples as in eq. 27-29.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class PhysicalArm:
     r"""Least squares over all parameters with every body physically consistent.
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
-    pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 29-31, as the
+    pseudo-inertia of every body and `F_c, F_v, I_a >= 0` (Zhang et al. 2024, eq. 30-32, as the
     convex program that it is). The prior decides only what the data leave open. With
     `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee, Wensing and Park
     2020), which doesn't depend on frames or units.

@@ -202,7 +202,15 @@ def compress(Y: Array, tau: Array, weights: Array | None = None) -> Compressed:
 
 
 def solve_compressed(R: Array, r: Array) -> Array:
-    """Least squares after scaling the columns; the shortest solution where they are dependent."""
+    """Least squares after scaling the columns; the shortest solution where they are dependent.
+
+    Args:
+        R: Shape (m, p).
+        r: Shape (m,).
+
+    Returns:
+        Shape (p,).
+    """
     scale = np.linalg.norm(R, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale
@@ -229,7 +237,7 @@ def excited_rank(R: Array, structure: Array, tolerance: float = RANK_TOLERANCE) 
 
 
 def condition_number(R: Array) -> float:
-    """Of the column-scaled matrix; infinite where a column is zero."""
+    """Of a column-scaled matrix of shape (m, p); infinite where a column is zero."""
     scale = np.linalg.norm(R, axis=0)
     if np.any(scale == 0.0):
         return float("inf")

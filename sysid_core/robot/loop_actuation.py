@@ -144,7 +144,7 @@ def _map_from_jacobian(chain: ClosedChain, J: Array) -> Array:
 
 
 def solve_passive(A: Array, B: Array) -> Array:
-    """`A^{-1} B` for stacks of matrices; least squares where A is tall or singular."""
+    """`A^{-1} B`, (K, m, u) and (K, m, c) to (K, u, c); least squares where A is tall or singular."""
     if A.shape[1] == A.shape[2]:
         try:
             return np.linalg.solve(A, B)

@@ -134,14 +134,14 @@ class SimulatedRobot:
         self._effort, self._braking = None, False
 
     def command_position(self, q: ArrayLike) -> None:
-        """Follow a streamed position."""
+        """Follow a streamed position, shape (n,) [rad or m]."""
         if self._target is None:
             self._reference = self._desired(self.plant.time)[:2]
         self._target = np.asarray(q, float).copy()
         self._path, self._effort, self._braking = None, None, False
 
     def command_effort(self, effort: ArrayLike) -> None:
-        """Apply a streamed effort until the next one, or until the timeout."""
+        """Apply a streamed effort, (n,) [N m or N], until the next one or the timeout."""
         self._effort = (self.plant.time, np.asarray(effort, float).copy())
         self._path = self._target = None
         self._braking = False
