@@ -26,9 +26,9 @@ def payload(
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
     ] = "",
-    report: Annotated[Path, typer.Option(help="Where the HTML report goes.")] = Path(
-        "payload_study.html"
-    ),
+    report: Annotated[
+        Path, typer.Option("--html", "--report", metavar="FILE", help="The report.")
+    ] = Path("payload_study.html"),
     objects: Annotated[
         str, typer.Option(help="Names, separated by commas; all eight if not given.")
     ] = "",
