@@ -175,7 +175,7 @@ def _errors(path: Path, columns: ColumnMap) -> Iterator[None]:
         ) from err
     except ValueError as err:
         raise SignalError(
-            f"'{path}' isn't a table of numbers: {err}.",
+            f"'{path}' isn't a table of numbers: {str(err).rstrip('.')}.",
             remedy="Check `delimiter` and `header` of the column map; every row needs all columns.",
         ) from err
 

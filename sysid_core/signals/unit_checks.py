@@ -10,6 +10,7 @@ from sysid_core.signals.recording import JointStream
 from sysid_core.signals.zero_phase import split_at_gaps
 
 _LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
+_CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
 _AGREEMENT = (0.5, 2.0)  # measured velocity over derivative of the position
 
 
@@ -61,7 +62,7 @@ def velocity_ratio(stream: JointStream, window: float = 0.2) -> Array:
     Returns:
         NaN where there is no velocity or hardly any motion.
     """
-    product, square = np.zeros((2, len(stream.names)))
+    product, square, told = np.zeros((3, len(stream.names)))
     for part in split_at_gaps(stream, 0.1) if stream.v is not None else ():
         if part.v is None or len(part) < 2:
             continue
@@ -73,5 +74,7 @@ def velocity_ratio(stream: JointStream, window: float = 0.2) -> Array:
         moved, expected = np.diff(part.q[marks], axis=0), np.diff(travelled[marks], axis=0)
         product += np.sum(moved * expected, axis=0)
         square += np.sum(moved**2, axis=0)
+        told += np.sum(expected**2, axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(square > _LEAST_MOTION**2, product / square, np.nan)
+        moves = (square > _LEAST_MOTION**2) | ((told > _CLEAR_MOTION**2) & (square > 0.0))
+        return np.where(moves, product / square, np.nan)

@@ -40,6 +40,7 @@ def test_sound_units_pass_however_noisy_and_far_a_joint_turns(rate_hz):
         (180 / np.pi, 180 / np.pi, "'turn' of 'run' goes to"),  # degrees
         (1.0, 180 / np.pi, "57.3 times the derivative"),
         (0.01, 1.0, "100 times the derivative"),
+        (0.001, 1.0, "1e[+]03 times the derivative"),  # hardly any motion, say the positions
         (1.0, -1.0, "-1 times the derivative"),  # another direction
     ],
 )
