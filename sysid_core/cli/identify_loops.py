@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_core.cli.app import console, errors
+from sysid_core.cli.identify_result import json_text
+from sysid_core.cli.recordings import is_bag, load_recording, run_labels
 
 if TYPE_CHECKING:
     from sysid_core.estimation import Estimator
@@ -70,9 +71,9 @@ def identify_closed_chain(
         )
         status.update("predicting torques")
         tables = {"fitted": (torque_errors(equations, model), torque_errors(equations, chain))}
-        for path, run in zip(validate, others, strict=True):
+        for label, run in zip(run_labels(validate), others, strict=True):
             trial = ConstrainedEquations.build(chain, [run]).delayed_by(equations.delay)
-            tables[f"not fitted: {path.name}"] = (
+            tables[f"not fitted: {label}"] = (
                 torque_errors(trial, model),
                 torque_errors(trial, chain),
             )
@@ -110,7 +111,7 @@ def identify_closed_chain(
         "doubts": list(estimate.certify()),
         "notes": list(estimate.notes),
     }
-    text = json.dumps(result, indent=2) + "\n"
+    text = json_text(result) + "\n"
     (out / "result.json").write_text(text, encoding="utf-8")
     if json_path == "-":
         sys.stdout.write(text)
@@ -129,7 +130,6 @@ def load_loop_recording(
     path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str
 ) -> Recording:
     """A table, or of a bag the joints that count."""
-    from sysid_core.cli.recordings import is_bag, load_recording
     from sysid_core.estimation import read_loop_bag
 
     if path.exists() and is_bag(path):

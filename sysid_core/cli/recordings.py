@@ -170,3 +170,12 @@ def _kind(text: str) -> EffortKind:
             f"Effort kind '{text}' is unknown.",
             remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
         ) from err
+
+
+def run_labels(paths: Sequence[Path]) -> list[str]:
+    """What recordings are called in tables: their names, or their paths where names are alike."""
+    names = [path.name for path in paths]
+    return [
+        name if names.count(name) == 1 else str(path)
+        for name, path in zip(names, paths, strict=True)
+    ]

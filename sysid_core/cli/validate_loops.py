@@ -41,6 +41,8 @@ def validate_closed_chain(
         EstimationError: The folder holds no closed chain's result.
     """
     from sysid_core.cli.identify_loops import load_loop_recording
+    from sysid_core.cli.identify_result import json_text
+    from sysid_core.cli.recordings import run_labels
     from sysid_core.estimation import ConstrainedEquations, Estimate, chain_with_parameters
     from sysid_core.report import constrained_identification_report
     from sysid_core.robot import load_closed_chain
@@ -58,10 +60,10 @@ def validate_closed_chain(
     model = chain_with_parameters(chain, estimate.names, estimate.values)
     tables = {}
     with errors.status("predicting torques"):
-        for path in recordings:
+        for path, label in zip(recordings, run_labels(recordings), strict=True):
             run = load_loop_recording(path, chain, columns, effort_kind)
             trial = ConstrainedEquations.build(chain, [run]).delayed_by(delay)
-            tables[path.name] = (torque_errors(trial, model), torque_errors(trial, chain))
+            tables[label] = (torque_errors(trial, model), torque_errors(trial, chain))
     rms = {
         label: tuple({joint: e.rms for joint, e in side.items()} for side in pair)
         for label, pair in tables.items()
@@ -78,7 +80,7 @@ def validate_closed_chain(
         },
         "verdict": judgement.text,
     }
-    text = json.dumps(result, indent=2) + "\n"
+    text = json_text(result) + "\n"
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "validation.json").write_text(text, encoding="utf-8")

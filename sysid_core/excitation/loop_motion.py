@@ -11,9 +11,9 @@ from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.loop_excitation import LoopExcitation, Progress, plan_loop_excitation
 from sysid_core.excitation.loop_structure import shown_by_motions
-from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
+from sysid_core.excitation.motion_check import MotionCheck, MotionChecker, Violation
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.robot import ClosedChain, constrained_motion
+from sysid_core.robot import ClosedChain, constrained_motion, constrained_torques
 
 _MARGIN = 0.99
 
@@ -93,7 +93,30 @@ def plan_loop_motion(
         builder.play(motion.time, motion.q, motion.v, motion.a, f"motion_{i}")
         builder.rest(still, "still")
     trajectory = builder.build(seed=seed, notes=notes)
-    return trajectory, checker.check(trajectory)
+    return trajectory, _with_closed_loops(chain, trajectory, checker.check(trajectory))
+
+
+def _with_closed_loops(
+    chain: ClosedChain, trajectory: Trajectory, check: MotionCheck
+) -> MotionCheck:
+    """The check with the motors' efforts of the closed chain in place of the opened tree's."""
+    few = slice(None, None, max(1, len(trajectory.time) // 2000))
+    time, q, v, a = (x[few] for x in (trajectory.time, trajectory.q, trajectory.v, trajectory.a))
+    k = chain.actuated_columns
+    torques = constrained_torques(chain, constrained_motion(chain, q[:, k], v[:, k], a[:, k]))
+    share = np.abs(torques) / chain.torque_limits
+    worst = np.argmax(share, axis=0)
+    broken = tuple(
+        Violation("effort", name, float(time[i]), float(torques[i, j]), chain.torque_limits[j])
+        for j, (name, i) in enumerate(zip(chain.actuated, worst, strict=True))
+        if share[i, j] > 1.0
+    )
+    return dataclasses.replace(
+        check,
+        violations=(*(x for x in check.violations if x.kind != "effort"), *broken),
+        usage={**check.usage, "effort": float(share.max())},
+        notes=(*check.notes, "Efforts are those of the nominal motors, with the loops closed."),
+    )
 
 
 def _haste(check: MotionCheck) -> tuple[float, str]:

@@ -12,6 +12,7 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
+from sysid_core.cli.recordings import run_labels
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.excitation import sine_trajectory
@@ -185,3 +186,8 @@ def test_what_a_bag_lacks_is_named(leg_run, tmp_path, leave_out, changes, custom
     result = identify_bag(bag, with_tarsus_encoder(tmp_path, **changes), tmp_path / "out")
     assert isinstance(result.exception, SysIdError), result.output
     assert message in str(result.exception)
+
+
+def test_recordings_of_one_name_in_two_folders_keep_apart():
+    same = [Path("a/run.csv"), Path("b/run.csv"), Path("c/other.csv")]
+    assert run_labels(same) == ["a/run.csv", "b/run.csv", "other.csv"]

@@ -14,7 +14,12 @@ from sysid_core.excitation import (
     plan_loop_motion,
 )
 from sysid_core.excitation.loop_motion import slowed
-from sysid_core.robot import load_closed_chain, loop_residual
+from sysid_core.robot import (
+    constrained_motion,
+    constrained_torques,
+    load_closed_chain,
+    loop_residual,
+)
 
 QUICK = LoopExcitation(duration=4.0, fill=0.5, population=3, generations=1, rate_hz=100.0)
 
@@ -58,5 +63,19 @@ def test_a_motion_that_is_too_fast_is_slowed_until_it_keeps_to_its_limits(leg):
     assert slow.duration > 1.5 * fast.duration
     assert any("tcp speed" in note for note in slow.notes)
     assert np.max(np.abs(loop_residual(leg, slow.q))) < 1e-6
-    tight = dataclasses.replace(limits(leg, 0.3), effort=np.full(leg.model.nv, 1e-3))
-    assert not plan_loop_motion(leg, tight, QUICK, n_motions=1, seed=3)[1].is_safe
+
+
+def test_efforts_are_the_motors_with_the_loops_closed(leg):
+    trajectory, check = plan_loop_motion(leg, limits(leg, 50.0), QUICK, n_motions=1, seed=3)
+    k = leg.actuated_columns
+    motion = constrained_motion(leg, trajectory.q[:, k], trajectory.v[:, k], trajectory.a[:, k])
+    share = np.max(np.abs(constrained_torques(leg, motion)) / leg.torque_limits)
+    assert check.usage["effort"] == pytest.approx(share, rel=0.02)
+    drives = {
+        name: dataclasses.replace(leg.drive(name), torque_limit=0.5 * share * limit)
+        for name, limit in zip(leg.actuated, leg.torque_limits, strict=True)
+    }
+    patient = dataclasses.replace(QUICK, torque_share=10.0)
+    weak = leg.with_drives(drives)
+    _, refused = plan_loop_motion(weak, limits(weak, 50.0), patient, n_motions=1, seed=3)
+    assert {v.kind for v in refused.violations} == {"effort"}
