@@ -37,6 +37,17 @@ console = Console()
 errors = Console(stderr=True)
 
 
+def copy_json(text: str, json_path: str) -> bool:
+    """The copy that `--json` asks for; whether it went to standard output, where nothing else goes."""
+    text = text.rstrip("\n") + "\n"
+    if json_path == "-":
+        sys.stdout.write(text)
+        return True
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    return False
+
+
 def run() -> None:
     """Run the command line; an error of ours is one red message and exit status 2."""
     try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, require_folder
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
@@ -226,11 +225,8 @@ def identify(
             write_columns(columns, result, runs[0], out / "columns.yaml")
     text = json_text(result_dict(result, training, validation) | extra)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
-    if json_path == "-":
-        sys.stdout.write(text + "\n")
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
     print_summary(result, training, validation)
     for line in rivals:
         console.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.app import console, errors
+from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.cli.identify_result import json_text
 from sysid_core.cli.recordings import is_bag, load_recording, run_labels
 
@@ -113,11 +112,8 @@ def identify_closed_chain(
     }
     text = json_text(result) + "\n"
     (out / "result.json").write_text(text, encoding="utf-8")
-    if json_path == "-":
-        sys.stdout.write(text)
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
     for label, (new, old) in tables.items():
         shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
         console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)

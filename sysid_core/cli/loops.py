@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, copy_json, errors
 
 loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
 app.add_typer(loops, name="loops")
@@ -72,11 +71,8 @@ def check(
         },
     }
     text = json.dumps(numbers, indent=2) + "\n"
-    if json_path == "-":
-        sys.stdout.write(text)
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
     console.print(
         f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
         highlight=False,

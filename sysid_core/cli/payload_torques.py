@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, require_folder
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -132,11 +131,8 @@ def payload_torques(
     report.save(out / "report.html")
     text = json.dumps(result_dict(fit, drives.gains.tolist(), gain_sd, truth), indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
-    if json_path == "-":
-        sys.stdout.write(text + "\n")
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
     _print_summary(fit, truth, out)
 
 

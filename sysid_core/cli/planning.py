@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, errors, plan, require_folder
+from sysid_core.cli.app import console, copy_json, errors, plan, require_folder
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
@@ -257,11 +256,8 @@ def _run(
     }
     text = json.dumps(result, indent=2) + "\n"
     (out / "plan.json").write_text(text, encoding="utf-8")
-    if json_path == "-":
-        sys.stdout.write(text)
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
     used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
     for line in (
         *found.lines,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import console, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, reproduce
 
 
 @reproduce.command("constrained")
@@ -49,11 +48,8 @@ def constrained(
         )
     constrained_report(study).save(html_path)
     text = json.dumps(study.to_dict(), indent=2) + "\n"
-    if json_path == "-":
-        sys.stdout.write(text)
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
     table = Table(title=f"{chain.name}: {seeds} simulated robots")
     for column in ("goal", "reached", ""):
         table.add_column(column)

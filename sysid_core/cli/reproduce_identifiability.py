@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, reproduce
 
 if TYPE_CHECKING:
     from sysid_core.report import Report
@@ -88,9 +87,4 @@ def _write(report: Report, numbers: dict[str, Any], html_path: Path, json_path: 
     """Write what was asked for; whether the numbers went to standard output."""
     report.save(html_path)
     text = json.dumps(numbers, indent=2) + "\n"
-    if json_path == "-":
-        sys.stdout.write(text)
-        return True
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
-    return False
+    return copy_json(text, json_path)

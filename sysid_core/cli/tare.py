@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, copy_json, errors
 
 if TYPE_CHECKING:
     from sysid_core.signals import SensorCalibration
@@ -88,11 +87,8 @@ def tare(
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.save(out)
     text = json.dumps(result_dict(calibration), indent=2)
-    if json_path == "-":
-        sys.stdout.write(text + "\n")
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
     _print_summary(calibration, out)
 
 

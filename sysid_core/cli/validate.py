@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, copy_json, errors
 
 
 @app.command()
@@ -80,11 +79,8 @@ def validate(
             for prediction in predictions:
                 report.figure(prediction_figure(prediction), prediction.source)
             report.save(out / "validation.html")
-    if json_path == "-":
-        sys.stdout.write(text + "\n")
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text + "\n", encoding="utf-8")
     table = Table(title=f"{model.name}: raw efforts against prediction")
     for column in ("run", "joint", "RMS", "R²", "RMS whole run"):
         table.add_column(column, justify="left" if column in ("run", "joint") else "right")

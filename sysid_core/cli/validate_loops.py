@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.app import console, errors
+from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
@@ -87,11 +86,8 @@ def validate_closed_chain(
         constrained_identification_report(chain, estimate, tables, judgement).save(
             out / "validation.html"
         )
-    if json_path == "-":
-        sys.stdout.write(text)
+    if copy_json(text, json_path):
         return
-    if json_path:
-        Path(json_path).write_text(text, encoding="utf-8")
     for label, (a, b) in rms.items():
         shown = ", ".join(f"{joint} {a[joint]:.3g} ({b[joint]:.3g})" for joint in chain.actuated)
         console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
