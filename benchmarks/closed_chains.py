@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sysid_core.estimation import identify_constrained
-from sysid_core.excitation import sine_trajectory
-from sysid_core.robot import (
+from sysid_core.estimation.closed_chain import identify_constrained
+from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.robot.loops import (
     assemble_along,
     constrained_motion,
     constrained_torques,

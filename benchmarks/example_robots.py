@@ -13,7 +13,7 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import mimic_joints, structural_identifiability
+from sysid_core.identifiability.rpna import mimic_joints, structural_identifiability
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
 
 MARKS = ("<!-- example robots: begin -->", "<!-- example robots: end -->")

@@ -10,15 +10,9 @@ import time
 
 import numpy as np
 
-from sysid_core.excitation import (
-    Executor,
-    ExecutorState,
-    Measured,
-    MotionChecker,
-    MotionLimits,
-    plan_arm_motion,
-    plan_payload_motion,
-)
+from sysid_core.excitation import MotionChecker, MotionLimits, plan_arm_motion
+from sysid_core.excitation.execution import Executor, ExecutorState, Measured
+from sysid_core.excitation.payload import plan_payload_motion
 from sysid_core.robot import RobotModel
 
 ROBOTS = {"xarm7": "link_eef", "ur5": "tool0", "panda": "panda_hand_tcp"}

@@ -16,7 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.identifiability import structural_identifiability
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, joint_torque_regressor, load_robot
 
 ARMS = ("puma560", "tx40", "ur5", "kinova", "panda", "xarm7")

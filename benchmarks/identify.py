@@ -18,15 +18,17 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sysid_core.estimation import (
+from sysid_core.estimation.arm import (
     ArmEquations,
+    Processing,
+    arm_structural_rows,
+    identify_equations,
+)
+from sysid_core.estimation.fit import (
     LeastSquares,
     PhysicalArm,
-    Processing,
     Regression,
-    arm_structural_rows,
     friction_scale,
-    identify_equations,
     inertial_scale,
 )
 from sysid_core.robot import (

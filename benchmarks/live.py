@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from robot_sysid.msg import FilteredJointState
 
-from sysid_core.signals import open_bag, read_bag
+from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import live_client, own_domain
 from sysid_nodes.managed_node import DATA

@@ -19,35 +19,35 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 
-from sysid_core.estimation import (
-    CALIBRATED_SENSOR,
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import (
     EntropicRegression,
-    Estimate,
-    JointSplines,
-    OnlinePayload,
     PayloadInformation,
-    PayloadMAP,
     PointMassDiscretization,
+)
+from sysid_core.estimation.payload_live import OnlinePayload
+from sysid_core.estimation.payload_map import (
+    CALIBRATED_SENSOR,
+    JointSplines,
+    PayloadMAP,
     RunningMAP,
     SensorModel,
     SplineMotion,
 )
-from sysid_core.studies import (
-    Case,
-    modular_objects,
-    normalised_squared_error,
-    payload_errors,
-    random_objects,
-    simulate,
-)
-from sysid_core.studies.payload_scene import (
+from sysid_core.studies.payload import (
     GOAL_FAULTS,
     NOISE_LEVELS,
+    Case,
     accelerometer_experiment,
     encoder_experiment,
+    modular_objects,
+    normalised_squared_error,
+    random_objects,
     robot,
+    simulate,
     swing,
 )
+from sysid_core.validation import payload_errors
 
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:

@@ -13,8 +13,9 @@ import time
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, plan_sequential
-from sysid_core.identifiability import minimal_constants
+from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
+from sysid_core.excitation.sequential import plan_sequential
+from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.robot import Drives, FrictionModel, load_robot
 from sysid_core.studies import run_sequential
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion

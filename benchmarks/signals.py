@@ -11,18 +11,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from sysid_core.signals import (
-    BagWriter,
-    JointFilter,
-    JointStream,
-    NoiseLevels,
-    StreamMonitor,
-    WrenchFilter,
-    build_typestore,
-    estimate_noise,
-    read_bag,
-    smooth_joints,
-)
+from sysid_core.signals import JointStream, StreamMonitor
+from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
+from sysid_core.signals.filters import JointFilter, NoiseLevels, estimate_noise, smooth_joints
+from sysid_core.signals.wrench import WrenchFilter
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 SAMPLES, JOINTS, PERIOD_NS = 5000, 7, 1_000_000

@@ -19,8 +19,9 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import identified_chain
-from sysid_core.robot import ClosedChain, RobotModel, load_closed_chain
+from sysid_core.estimation.closed_chain import identified_chain
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.validation import ControllerTiming, TorqueController
 from sysid_nodes import conversions
 from sysid_nodes.managed_node import LATCHED, ManagedNode, run_node

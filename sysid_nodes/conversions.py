@@ -20,11 +20,12 @@ from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation import Estimate, Verdict, summarise_payload
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation.payload import summarise_payload
 from sysid_core.excitation import Trajectory
-from sysid_core.identifiability import Identifiability as StructuralAnswer
-from sysid_core.identifiability import Verdict as StructuralVerdict
-from sysid_core.identifiability import combination_text
+from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
+from sysid_core.identifiability.rpna import Verdict as StructuralVerdict
+from sysid_core.identifiability.rpna import combination_text
 from sysid_core.robot import RobotModel
 from sysid_core.signals import StreamStatistics
 

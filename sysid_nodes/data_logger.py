@@ -23,15 +23,10 @@ from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import (
-    BagWriter,
-    EffortKind,
-    JointFilter,
-    OfferedQos,
-    SampleOutcome,
-    StreamMonitor,
-    WrenchFilter,
-)
+from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
+from sysid_core.signals.bags import BagWriter, OfferedQos
+from sysid_core.signals.filters import JointFilter
+from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes import conversions
 from sysid_nodes.managed_node import DATA, ManagedNode, interface_definitions, run_node
 from sysid_nodes.parameters import parameter

@@ -8,15 +8,11 @@ import numpy as np
 from rich.console import Console
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import (
-    LoopExcitation,
-    MotionLimits,
-    export_trajectory,
-    of_all_joints,
-    plan_loop_excitation,
-)
+from sysid_core.excitation import MotionLimits, export_trajectory
+from sysid_core.excitation.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
 from sysid_core.report import Report
-from sysid_core.robot import load_closed_chain, write_urdf
+from sysid_core.robot import write_urdf
+from sysid_core.robot.loops import load_closed_chain
 from sysid_nodes import graph
 from sysid_nodes.demo_leg_truth import show_drives, show_torques
 from sysid_nodes.demo_parts import PATIENCE, judge, live

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from rich.console import Console
 
-from sysid_core.estimation import ConstrainedEquations, Estimate, identified_chain
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.closed_chain import ConstrainedEquations, identified_chain
 from sysid_core.report import Report
-from sysid_core.robot import ClosedChain
-from sysid_core.signals import read_bag
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.signals.bags import read_bag
 from sysid_core.validation import torque_errors
 from sysid_nodes.demo_parts import show_rows
 

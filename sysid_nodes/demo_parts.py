@@ -18,11 +18,12 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from robot_sysid.action import Identify
 
-from sysid_core.estimation import Estimate, Identification, load_identification
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.excitation import Trajectory
 from sysid_core.report import Report, cell_text, prediction_figure
 from sysid_core.robot import Array, RobotModel
-from sysid_core.signals import read_bag
+from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
 from sysid_nodes.client import LiveClient, live_client
 from sysid_nodes.processes import NodeSpec, running

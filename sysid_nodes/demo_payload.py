@@ -19,10 +19,12 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import HeldBox, MotionLimits, export_trajectory, plan_payload_motion
+from sysid_core.excitation import HeldBox, MotionLimits, export_trajectory
+from sysid_core.excitation.payload import plan_payload_motion
 from sysid_core.report import comparison_rows, error_summary
-from sysid_core.robot import Array, RobotModel, load_shape
-from sysid_core.studies.payload_objects import modular_objects
+from sysid_core.robot import Array, RobotModel
+from sysid_core.robot.shapes import load_shape
+from sysid_core.studies.payload import modular_objects
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import estimate_from_message

@@ -7,12 +7,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.excitation import (
-    MotionLimits,
-    export_trajectory,
-    plan_arm_motion,
-    plan_sequential,
-)
+from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.report import Report
 from sysid_core.robot import Drives, FrictionModel, RobotModel
 from sysid_nodes import graph

@@ -23,10 +23,12 @@ from robot_sysid.srv import SaveResult
 from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate, OnlinePayload, PayloadSession
-from sysid_core.identifiability import structural_identifiability
-from sysid_core.robot import RobotModel, load_shape
-from sysid_core.signals import SensorCalibration, wrench_faults
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.identifiability.rpna import structural_identifiability
+from sysid_core.robot import RobotModel
+from sysid_core.robot.shapes import load_shape
+from sysid_core.signals.wrench import SensorCalibration, wrench_faults
 from sysid_nodes import conversions
 from sysid_nodes.identification_job import IdentificationJob
 from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_core.excitation import ExecutorSettings, MonitorLimits, MotionLimits
+from sysid_core.excitation import MotionLimits
+from sysid_core.excitation.execution import ExecutorSettings, MonitorLimits
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes.parameters import parameter

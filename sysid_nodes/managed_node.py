@@ -28,7 +28,7 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import message_definitions
+from sysid_core.signals.bags import message_definitions
 from sysid_nodes.parameters import declare, read
 
 # To controllers and late joiners: the last message stays available.

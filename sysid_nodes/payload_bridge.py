@@ -13,16 +13,16 @@ from rclpy.callback_groups import ReentrantCallbackGroup
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from sysid_core.errors import SysIdError
-from sysid_core.robot import (
+from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
     ExchangeState,
     PayloadExchange,
     PayloadLimits,
     fixed_pose,
-    transform_pi,
 )
+from sysid_core.errors import SysIdError
+from sysid_core.robot import transform_pi
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.managed_node import LATCHED, ManagedNode, run_node
 from sysid_nodes.parameters import ParameterError, parameter

@@ -13,7 +13,8 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import Command, Trajectory
+from sysid_core.excitation import Trajectory
+from sysid_core.excitation.execution import Command
 from sysid_nodes.conversions import message_from_trajectory
 
 if TYPE_CHECKING:

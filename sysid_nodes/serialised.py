@@ -11,7 +11,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from sysid_core.signals import FilteredSample, FilteredWrench, build_typestore, message_decoder
+from sysid_core.signals.bags import build_typestore, message_decoder
+from sysid_core.signals.filters import FilteredSample
+from sysid_core.signals.wrench import FilteredWrench
 from sysid_nodes.managed_node import interface_definitions
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.robot import ClosedChain, RobotModel, load_closed_chain
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.validation import ClosedChainPlant, MujocoPlant
 
 

@@ -20,14 +20,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import (
-    Command,
-    Executor,
-    ExecutorState,
-    SegmentMarks,
-    Trajectory,
-    check_motion,
-)
+from sysid_core.excitation import Trajectory, check_motion
+from sysid_core.excitation.execution import Command, Executor, ExecutorState, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions

@@ -8,8 +8,8 @@ from typing import Any
 
 from geometry_msgs.msg import Inertia
 
+from sysid_core.controller_payload import ControllerPayload
 from sysid_core.errors import SysIdError
-from sysid_core.robot import ControllerPayload
 
 
 class InterfaceError(SysIdError):

@@ -13,14 +13,14 @@ from rclpy.clock_type import ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 
-from sysid_core.errors import SysIdError
-from sysid_core.robot import (
+from sysid_core.controller_payload import (
     ControllerPayload,
     Vendor,
     VendorRequest,
     response_accepted,
     vendor_request,
 )
+from sysid_core.errors import SysIdError
 from sysid_nodes.vendor_interfaces import as_mapping, filled, interface, payload_from_message
 
 _POLL_S = 0.02

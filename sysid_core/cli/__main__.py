@@ -1,5 +1,5 @@
 """`python -m sysid_core.cli`."""
 
-from sysid_core.cli import run
+from sysid_core.cli.app import run
 
 run()

@@ -13,7 +13,8 @@ from rich.table import Table
 from sysid_core.cli.app import app, console
 
 if TYPE_CHECKING:
-    from sysid_core.signals import JointStream, StoredBag, WrenchStream
+    from sysid_core.signals import JointStream, WrenchStream
+    from sysid_core.signals.bags import StoredBag
 
 bag = typer.Typer(help="rosbag2 bags: look into, check, recover. No ROS needed.")
 app.add_typer(bag, name="bag", no_args_is_help=True)
@@ -27,7 +28,7 @@ JsonOption = Annotated[
 @bag.command()
 def info(path: PathArgument, json_out: JsonOption = "") -> None:
     """List topics, counts, rates, what the logger noted, and damage."""
-    from sysid_core.signals import open_bag
+    from sysid_core.signals.bags import open_bag
 
     with console.status("Reading", spinner="line"):
         stored = open_bag(path)
@@ -54,7 +55,7 @@ def recover(
     out: Annotated[Path, typer.Argument(help="Folder to create for the whole bag.")],
 ) -> None:
     """Write all that can be read of a damaged bag into a new one with index and metadata."""
-    from sysid_core.signals import open_bag, recover_bag
+    from sysid_core.signals.bags import open_bag, recover_bag
 
     with console.status("Recovering", spinner="line"):
         damage = open_bag(path).damage
@@ -81,7 +82,8 @@ def check(
 
     Exit status 0 if it is, 1 if something has to be done first.
     """
-    from sysid_core.signals import EffortKind, read_bag
+    from sysid_core.signals import EffortKind
+    from sysid_core.signals.bags import read_bag
 
     with console.status("Reading", spinner="line"):
         recording = read_bag(
@@ -120,7 +122,7 @@ def check(
 
 
 def _joint_facts(stream: JointStream) -> dict[str, Any]:
-    from sysid_core.signals import estimate_noise
+    from sysid_core.signals.filters import estimate_noise
 
     levels = estimate_noise(stream.stamps_ns, stream.q) if len(stream) > 100 else None
     return {
@@ -131,7 +133,7 @@ def _joint_facts(stream: JointStream) -> dict[str, Any]:
 
 
 def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
-    from sysid_core.signals import estimate_noise
+    from sysid_core.signals.filters import estimate_noise
 
     levels = estimate_noise(stream.stamps_ns, stream.wrench, order=1) if len(stream) > 100 else None
     return {

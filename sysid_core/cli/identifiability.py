@@ -13,7 +13,7 @@ from sysid_core.cli.app import app, console, errors
 from sysid_core.errors import IdentifiabilityError
 
 if TYPE_CHECKING:
-    from sysid_core.identifiability import Identifiability, Mimic
+    from sysid_core.identifiability.rpna import Identifiability, Mimic
     from sysid_core.robot import RobotModel, Rotor
 
 
@@ -56,7 +56,7 @@ def identifiability(
     ] = None,
 ) -> None:
     """Tell which inertial parameters of a robot can be identified, exactly."""
-    from sysid_core.identifiability import structural_identifiability
+    from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report
     from sysid_core.robot import load_robot
 
@@ -106,7 +106,7 @@ def _show(answer: Identifiability, weightless: Identifiability | None) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from sysid_core.identifiability import combination_text
+    from sysid_core.identifiability.rpna import combination_text
     from sysid_core.report import LEGEND, identifiability_summary, identifiability_table
 
     for line in identifiability_summary(answer, weightless):

@@ -32,10 +32,10 @@ def check(
     """Do the loops close, where, uniquely, and what can be identified? With a picture."""
     import numpy as np
 
-    from sysid_core.excitation import assembly_map, motion_box
+    from sysid_core.excitation.closed_chain import assembly_map, motion_box
     from sysid_core.identifiability import constrained_ranks
     from sysid_core.report import loops_report
-    from sysid_core.robot import assemble, load_closed_chain, require_determined
+    from sysid_core.robot.loops import assemble, load_closed_chain, require_determined
 
     chain = load_closed_chain(robot, urdf or None)
     rng = np.random.default_rng(seed)

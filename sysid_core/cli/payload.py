@@ -15,8 +15,9 @@ from sysid_core.cli.app import app, console, errors, require_folder
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
-    from sysid_core.robot import Array, Shape
-    from sysid_core.signals import SensorCalibration
+    from sysid_core.robot import Array
+    from sysid_core.robot.shapes import Shape
+    from sysid_core.signals.wrench import SensorCalibration
 
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
@@ -51,15 +52,13 @@ def payload(
     ] = "",
 ) -> None:
     """Identify the payload from a bag with joint states, wrench and marks."""
-    from sysid_core.estimation import (
-        OnlinePayload,
-        PayloadSession,
-        replay_payload,
-        smoothed_payload_data,
-    )
+    from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+    from sysid_core.estimation.payload_map import smoothed_payload_data
     from sysid_core.report import Report, comparison_rows, error_summary, payload_report
-    from sysid_core.robot import RobotModel, load_shape
-    from sysid_core.signals import SensorCalibration, read_bag, wrench_faults
+    from sysid_core.robot import RobotModel
+    from sysid_core.robot.shapes import load_shape
+    from sysid_core.signals.bags import read_bag
+    from sysid_core.signals.wrench import SensorCalibration, wrench_faults
 
     require_folder(out)
     run = read_bag(recording)
@@ -143,11 +142,12 @@ def payload(
 
 def payload_estimators(shape: Shape, calibration: SensorCalibration | None) -> dict[str, Any]:
     """Payload estimators by their names on the command line; `map-running` is the session's own."""
-    from sysid_core import estimation as e
+    from sysid_core.estimation import payload as e
+    from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
 
     return {
-        "map": e.PayloadMAP(
-            shape, sensor=None if calibration is None else e.SensorModel.tared(calibration)
+        "map": PayloadMAP(
+            shape, sensor=None if calibration is None else SensorModel.tared(calibration)
         ),
         "pmd": e.PointMassDiscretization(shape),
         "pmd-squared": e.PointMassDiscretization(shape, squared=True),

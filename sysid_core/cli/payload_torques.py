@@ -12,7 +12,7 @@ from sysid_core.cli.app import app, console, copy_json, errors, require_folder
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation import LoadedArm
+    from sysid_core.estimation.loaded_arm import LoadedArm
     from sysid_core.robot import Array, RobotModel
     from sysid_core.signals import ColumnMap
 
@@ -75,17 +75,15 @@ def payload_torques(
     """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
     import numpy as np
 
-    from sysid_core.cli.identify import friction_terms
+    from sysid_core.cli.identify.command import friction_terms
     from sysid_core.cli.recordings import drives_of, load_recording
-    from sysid_core.estimation import (
-        DensityPrior,
-        Estimate,
-        PayloadFromTorques,
-        Processing,
-        torque_streams,
-    )
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.arm import Processing
+    from sysid_core.estimation.loaded_arm import PayloadFromTorques, torque_streams
+    from sysid_core.estimation.payload import DensityPrior
     from sysid_core.report import loaded_arm_report
-    from sysid_core.robot import FrictionModel, RobotModel, load_shape
+    from sysid_core.robot import FrictionModel, RobotModel
+    from sysid_core.robot.shapes import load_shape
     from sysid_core.signals import ColumnMap
 
     require_folder(out)
@@ -146,7 +144,7 @@ def target_gains(
     """Drive gains that the controller itself uses, from the first recording, robot's order."""
     from dataclasses import replace
 
-    from sysid_core.estimation import drive_gains_from_targets
+    from sysid_core.estimation.loaded_arm import drive_gains_from_targets
     from sysid_core.signals import read_table
 
     if columns is None or not (current and torque):
@@ -190,7 +188,7 @@ def result_dict(
     fit: LoadedArm, gains: list[float], gain_sd: float, true_mass: float | None
 ) -> dict[str, object]:
     """Contents of result.json."""
-    from sysid_core.estimation import summarise_payload
+    from sysid_core.estimation.payload import summarise_payload
 
     estimate = fit.estimate
     out: dict[str, object] = {

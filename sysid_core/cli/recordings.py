@@ -32,7 +32,8 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
     Raises:
         SignalError: It can't be read.
     """
-    from sysid_core.signals import read_bag, read_table
+    from sysid_core.signals import read_table
+    from sysid_core.signals.bags import read_bag
 
     if not path.exists():
         raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")

@@ -11,7 +11,7 @@ import typer
 from sysid_core.cli.app import app, console, copy_json, errors
 
 if TYPE_CHECKING:
-    from sysid_core.signals import SensorCalibration
+    from sysid_core.signals.wrench import SensorCalibration
 
 
 @app.command()
@@ -46,9 +46,9 @@ def tare(
 
     from sysid_core.errors import SignalError
     from sysid_core.robot import RobotModel
-    from sysid_core.signals import (
+    from sysid_core.signals.bags import read_bag
+    from sysid_core.signals.wrench import (
         delay_of_recording,
-        read_bag,
         require_sound_wrench,
         static_postures,
         tare_static,
@@ -123,7 +123,7 @@ def _print_summary(calibration: SensorCalibration, out: Path) -> None:
     import numpy as np
     from rich.table import Table
 
-    from sysid_core.signals import WRENCH_AXES
+    from sysid_core.signals.wrench import WRENCH_AXES
 
     table = Table(title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures")
     for column in ("axis", "unit", "bias", "± sd", "noise per sample"):

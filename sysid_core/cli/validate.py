@@ -34,9 +34,10 @@ def validate(
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
     from rich.table import Table
 
-    from sysid_core.cli.identify_result import json_text
+    from sysid_core.cli.identify.result import json_text
     from sysid_core.cli.recordings import load_recording, require_fit
-    from sysid_core.estimation import Estimate, load_identification
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.arm import load_identification
     from sysid_core.report import Report, prediction_figure, prediction_table
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap

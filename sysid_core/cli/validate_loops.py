@@ -39,12 +39,13 @@ def validate_closed_chain(
     Raises:
         EstimationError: The folder holds no closed chain's result.
     """
-    from sysid_core.cli.identify_loops import load_loop_recording
-    from sysid_core.cli.identify_result import json_text
+    from sysid_core.cli.identify.loops import load_loop_recording
+    from sysid_core.cli.identify.result import json_text
     from sysid_core.cli.recordings import run_labels
-    from sysid_core.estimation import ConstrainedEquations, Estimate, chain_with_parameters
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.closed_chain import ConstrainedEquations, chain_with_parameters
     from sysid_core.report import constrained_identification_report
-    from sysid_core.robot import load_closed_chain
+    from sysid_core.robot.loops import load_closed_chain
     from sysid_core.validation import judge, torque_errors
 
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)

@@ -7,12 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.identifiability import (
-    ExcitationCertificate,
-    Identifiability,
-    certify_excitation,
-    structural_identifiability,
-)
+from sysid_core.identifiability import ExcitationCertificate, certify_excitation
+from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.robot import Array, RobotModel, joint_torque_regressor
 
 # Below this singular value (columns of unit length) a direction drowns in ordinary noise.

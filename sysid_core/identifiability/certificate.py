@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.answer import Identifiability
 from sysid_core.identifiability.base_parameters import BaseParameters
-from sysid_core.identifiability.regrouping import combination_text
-from sysid_core.identifiability.subspace import reduced_nullspace
+from sysid_core.identifiability.rpna import Identifiability, combination_text, reduced_nullspace
 from sysid_core.robot import Array
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.sampled import NumericalRank, numerical_rank, random_states
-from sysid_core.robot import (
+from sysid_core.robot import joint_torque_regressor
+from sysid_core.robot.loops import (
     ClosedChain,
     constrained_motion,
-    joint_torque_regressor,
     projected_regressor,
     try_assemble,
 )

@@ -14,41 +14,27 @@ from sysid_core.report.identification import (
     prediction_figure,
     prediction_table,
 )
-from sysid_core.report.loaded_arm import extra_torque_figure, loaded_arm_report
-from sysid_core.report.loops import assembly_figure, loops_report
-from sysid_core.report.motion import effort_figure, motion_figure, motion_report
+from sysid_core.report.loaded_arm import loaded_arm_report
+from sysid_core.report.loops import loops_report
+from sysid_core.report.motion import motion_report
 from sysid_core.report.payload import comparison_rows, error_summary, payload_report
-from sysid_core.report.sequential import (
-    STEP_COLUMNS,
-    add_sequential_parts,
-    comparison_table,
-    error_growth_figure,
-    sequential_report,
-    step_rows,
-)
+from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
 
 __all__ = [
     "COLOURS",
     "LEGEND",
-    "STEP_COLUMNS",
     "Report",
-    "add_sequential_parts",
-    "assembly_figure",
     "cell_text",
     "comparison_rows",
-    "comparison_table",
     "constrained_identification_report",
-    "effort_figure",
     "error_growth_figure",
     "error_summary",
-    "extra_torque_figure",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
     "loaded_arm_report",
     "loops_report",
-    "motion_figure",
     "motion_report",
     "new_figure",
     "payload_report",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.report.html import Report
-from sysid_core.robot import ClosedChain
+from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import Judgement, TorqueError
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sysid_core.identifiability import Identifiability, combination_text
+from sysid_core.identifiability.rpna import Identifiability, combination_text
 from sysid_core.report.html import Report
 from sysid_core.robot import Array
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_core.estimation import Identification, TorqueDelay, Verdict
+from sysid_core.estimation import Verdict
+from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
 from sysid_core.robot import FrictionTerm

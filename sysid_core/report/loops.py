@@ -5,11 +5,17 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_core.excitation import MAX_CONDITION, AssemblyMap, coupled_drives
+from sysid_core.excitation.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
-from sysid_core.robot import ClosedChain, MotionBox, loop_jacobian, passive_condition, try_assemble
+from sysid_core.robot.loops import (
+    ClosedChain,
+    MotionBox,
+    loop_jacobian,
+    passive_condition,
+    try_assemble,
+)
 
 _GRID = 41  # postures along each side of a map
 

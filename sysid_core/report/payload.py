@@ -8,17 +8,18 @@ import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from sysid_core.estimation import (
-    Estimate,
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import (
     PayloadData,
     PayloadInformation,
-    PayloadMoment,
     PointMassDiscretization,
     summarise_payload,
 )
+from sysid_core.estimation.payload_live import PayloadMoment
 from sysid_core.report.figures import COLOURS, new_figure, time_series
 from sysid_core.report.html import Report
-from sysid_core.robot import Array, Shape, inertia_matrix_from_pi, mass_com_inertia_from_pi
+from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
+from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
 

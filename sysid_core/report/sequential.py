@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from sysid_core.estimation import SequentialFit, SequentialIdentification
+from sysid_core.estimation.sequential import SequentialFit, SequentialIdentification
 from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report
 from sysid_core.report.identification import identification_report

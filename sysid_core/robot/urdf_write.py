@@ -11,11 +11,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.inertia import (
-    Array,
-    is_physically_consistent,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot.inertia import Array, is_physically_consistent, mass_com_inertia_from_pi
 from sysid_core.robot.model import RobotModel
 
 _MOMENTS = {

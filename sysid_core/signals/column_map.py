@@ -14,7 +14,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import WAVE_KINDS, Array, Drives
 from sysid_core.signals.recording import EffortKind
 
-SCHEMA = "robot_sysid/columns/1"
+COLUMNS_SCHEMA = "robot_sysid/columns/1"
 _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
 _KEYS = {
     "schema", "description", "delimiter", "header", "n_columns", "files", "rate_hz", "time",
@@ -94,9 +94,9 @@ class ColumnMap:
     @classmethod
     def from_dict(cls, raw: object, source: str = "column map") -> ColumnMap:
         """Build from plain data, such as a parsed YAML file."""
-        if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
+        if not isinstance(raw, dict) or raw.get("schema") != COLUMNS_SCHEMA:
             raise SignalError(
-                f"'{source}' is not a column map of schema {SCHEMA}.",
+                f"'{source}' is not a column map of schema {COLUMNS_SCHEMA}.",
                 remedy="Start from one of config/columns/*.yaml.",
             )
         unknown = sorted(set(raw) - _KEYS)

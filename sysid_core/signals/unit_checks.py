@@ -6,8 +6,8 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array, RobotModel
+from sysid_core.signals.filters import split_at_gaps
 from sysid_core.signals.recording import JointStream
-from sysid_core.signals.zero_phase import split_at_gaps
 
 _LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
 _CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.identifiability import (
+from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability.rpna import (
     Identifiability,
     coupling_matrix,
-    numerical_rank,
     structural_identifiability,
 )
 from sysid_core.report import Report, time_series

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from sysid_core.identifiability import (
+from sysid_core.identifiability import numerical_rank, random_states
+from sysid_core.identifiability.rpna import (
     Identifiability,
     combination_text,
-    numerical_rank,
-    random_states,
     structural_identifiability,
 )
 from sysid_core.report import LEGEND, Report, identifiability_table

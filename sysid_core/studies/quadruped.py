@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.identifiability import mimic_joints
+from sysid_core.identifiability.rpna import mimic_joints
 from sysid_core.robot import Array, RobotModel
 
 LEGS = ("FL", "FR", "RL", "RR")

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sysid_core.estimation import (
-    Estimate,
-    Identification,
-    LeastSquares,
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.sequential import (
     LockedTorque,
-    Processing,
     SequentialIdentification,
     SequentialLeastSquares,
     Unexcited,
-    identify,
     identify_sequentially,
 )
 from sysid_core.excitation import Trajectory
-from sysid_core.identifiability import minimal_constants, with_exact_angles
+from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.report import Report, sequential_report, step_rows
 from sysid_core.robot import Drives, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, Recording

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.identifiability import (
+from sysid_core.identifiability.composite_bodies import (
     MinimalConstants,
     check_postures,
     composite_inverse_dynamics,

@@ -8,8 +8,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.robot import (
-    Array,
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
     ClosedChain,
     Loop,
     LoopEnd,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation import ConstrainedEquations
-from sysid_core.robot import ClosedChain
+from sysid_core.estimation.closed_chain import ConstrainedEquations
+from sysid_core.robot.loops import ClosedChain
 
 MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
 

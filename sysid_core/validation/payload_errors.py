@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.robot import (
-    Array,
-    inertia_matrix_from_pi,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
 
 
 def payload_errors(

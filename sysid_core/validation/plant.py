@@ -8,11 +8,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import (
-    Array,
-    RobotModel,
-    mass_com_inertia_from_pi,
-)
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.validation.stepping import MujocoStepper, PlantSample
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.estimation import Identification, residual_statistics
+from sysid_core.estimation import residual_statistics
+from sysid_core.estimation.arm import Identification
 from sysid_core.robot import Array
-from sysid_core.signals import Recording, ZeroPhaseFilter
+from sysid_core.signals import Recording
+from sysid_core.signals.filters import ZeroPhaseFilter
 
 BANDS_HZ = (60.0, 20.0, 8.0)  # motors and gears; controllers and elasticity; rigid bodies
 

@@ -14,12 +14,8 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import (
-    Array,
-    ClosedChain,
-    assemble,
-    closure_state,
-)
+from sysid_core.robot import Array
+from sysid_core.robot.loops import ClosedChain, assemble, closure_state
 
 _SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
 _LOST = 1e-3  # [m]: a model that leaves the loops by more per step can't be followed

@@ -14,13 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import (
-    Array,
-    ClosedChain,
-    assemble,
-    constrained_motion,
-    constrained_torques,
-)
+from sysid_core.robot import Array
+from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
 from sysid_core.excitation import Segment, Trajectory
-from sysid_core.robot import (
-    Array,
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
     ClosedChain,
     actuated_inertia,
     constrained_motion,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.signals import BagWriter, build_typestore, read_bag
+from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 
 STORE = build_typestore()
 JOINT_STATE = "sensor_msgs/msg/JointState"

@@ -133,7 +133,7 @@ def test_another_robots_joints_are_refused(files, tmp_path):
 
 
 def test_a_bag_gives_the_same_estimate_as_its_table(files, tmp_path):
-    from sysid_core.signals import BagWriter, build_typestore
+    from sysid_core.signals.bags import BagWriter, build_typestore
 
     store = build_typestore()
     types, joint_state = store.types, "sensor_msgs/msg/JointState"

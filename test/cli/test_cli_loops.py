@@ -15,9 +15,10 @@ from sysid_core.cli.app import app
 from sysid_core.cli.recordings import run_labels
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import sine_trajectory
-from sysid_core.robot import load_closed_chain, reference_robots
-from sysid_core.signals import BagWriter, build_typestore
+from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.robot import reference_robots
+from sysid_core.robot.loops import load_closed_chain
+from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
 
 runner = CliRunner()

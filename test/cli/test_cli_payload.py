@@ -9,11 +9,13 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-import sysid_core.signals
+import sysid_core.signals.bags
 from sysid_core.cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.robot import RobotModel, Shape, wrench_regressor
-from sysid_core.signals import JointStream, Mark, Recording, WrenchStream, tare_single
+from sysid_core.robot import RobotModel, wrench_regressor
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
+from sysid_core.signals.wrench import tare_single
 
 SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
 
@@ -41,7 +43,7 @@ def run(rng, monkeypatch, tmp_path):
         ),
         urdf_xml=robot.urdf_xml,
     )
-    monkeypatch.setattr(sysid_core.signals, "read_bag", lambda path: recording)
+    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda path: recording)
     (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"pi": pi.tolist()}))
     tare_single(np.zeros((20, 6)), robot.gravity).save(tmp_path / "sensor.yaml")
     shape = tmp_path / "shape.yaml"

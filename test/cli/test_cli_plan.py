@@ -11,7 +11,8 @@ from sysid_core.cli.app import app
 from sysid_core.cli.app import run as cli_run
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import Trajectory
-from sysid_core.robot import RobotModel, load_closed_chain
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import load_closed_chain
 
 QUICK_ARM = ["--period", "8", "--candidates", "4", "--starts", "1", "--iterations", "2"]
 WRIST_ONLY = [

@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from sysid_core.cli.app import app
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals import BagWriter, SensorCalibration, build_typestore
+from sysid_core.signals.bags import BagWriter, build_typestore
+from sysid_core.signals.wrench import SensorCalibration
 
 STORE = build_typestore()
 TOOL = pi_from_mass_com_inertia(0.9, [0.0, 0.01, 0.06], np.diag([2e-3, 2e-3, 1e-3]))

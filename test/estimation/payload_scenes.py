@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_core.estimation import PayloadData
-from sysid_core.robot import Shape, wrench_regressor
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.robot import wrench_regressor
+from sysid_core.robot.shapes import Shape
 
 NOISE = np.repeat([0.1, 0.005], 3)  # [N, N m], Nadeau et al. 2022, table II, moderate
 BOXES = (

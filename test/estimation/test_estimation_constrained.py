@@ -8,17 +8,16 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
-from sysid_core.estimation import (
+from sysid_core.estimation import Verdict
+from sysid_core.estimation.closed_chain import (
     ConstrainedEquations,
     ConstrainedProcessing,
-    LeastSquares,
-    PhysicalArm,
-    Verdict,
     identified_chain,
     identify_constrained,
     identify_constrained_equations,
 )
-from sysid_core.robot import (
+from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
     Drive,

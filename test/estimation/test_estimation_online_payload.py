@@ -5,16 +5,15 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
+from sysid_core.estimation.payload import (
     EntropicRegression,
     HomogeneousBody,
-    OnlinePayload,
     OrdinaryLeastSquares,
-    PayloadState,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
-    RunningMAP,
 )
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_map import RunningMAP
 
 
 def feed(online, data, rows):

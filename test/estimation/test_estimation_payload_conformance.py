@@ -5,22 +5,21 @@ import pytest
 from payload_scenes import BOXES, hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
-    CALIBRATED_SENSOR,
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import (
     PAYLOAD_NAMES,
     EntropicRegression,
-    Estimate,
     HomogeneousBody,
     OrdinaryLeastSquares,
     PayloadData,
-    PayloadMAP,
     PhysicalLeastSquares,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
-    RunningMAP,
     summarise_payload,
 )
-from sysid_core.robot import INERTIAL_UNITS, Shape, parameter_transform
+from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP
+from sysid_core.robot import INERTIAL_UNITS, parameter_transform
+from sysid_core.robot.shapes import Shape
 
 SHAPE = Shape.from_boxes(BOXES)
 MAKERS = {

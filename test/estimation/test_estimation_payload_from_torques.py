@@ -10,31 +10,17 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
-    DensityPrior,
-    Estimate,
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation.loaded_arm import (
     PayloadFromTorques,
-    Verdict,
     drive_gains_from_targets,
     payload_torque_regressor,
-    summarise_payload,
 )
-from sysid_core.robot import (
-    Drives,
-    FrictionModel,
-    RobotModel,
-    Shape,
-    pi_from_mass_com_inertia,
-)
-from sysid_core.signals import (
-    ColumnMap,
-    EffortKind,
-    JointStream,
-    ZeroPhaseFilter,
-    read_table,
-    smooth_motion,
-    split_at_gaps,
-)
+from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.robot import Drives, FrictionModel, RobotModel, pi_from_mass_com_inertia
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import ColumnMap, EffortKind, JointStream, read_table
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
 ROOT = Path(__file__).resolve().parents[2]
 PAYLOAD = pi_from_mass_com_inertia(2.0, [0.03, -0.02, 0.08], np.diag([0.012, 0.010, 0.006]))

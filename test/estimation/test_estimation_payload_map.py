@@ -8,19 +8,17 @@ from payload_scenes import NOISE, hammer_like, swinging
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
+from sysid_core.estimation.payload import PayloadData, UnknownContrast, summarise_payload
+from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     JointSplines,
-    PayloadData,
     PayloadMAP,
     RunningMAP,
     SensorModel,
     SplineMotion,
-    UnknownContrast,
     WhiteMotion,
     filtered_motion_covariance,
     smoothed_payload_data,
-    summarise_payload,
     white_noise_sd,
     wrench_sensitivity,
 )
@@ -30,7 +28,9 @@ from sysid_core.robot import (
     mass_com_inertia_from_pi,
     wrench_regressor,
 )
-from sysid_core.signals import JointStream, filter_joints, tare_single
+from sysid_core.signals import JointStream
+from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.wrench import tare_single
 
 
 def sines(time, n):

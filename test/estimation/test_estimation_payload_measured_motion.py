@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from payload_scenes import hammer_like, swinging
 
-from sysid_core.estimation import (
+from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,
     regressor_derivatives,

@@ -6,17 +6,14 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation import (
-    OnlinePayload,
-    PayloadSession,
-    RunningMAP,
-    SensorModel,
-    filtered_motion_covariance,
-    replay_payload,
-)
-from sysid_core.excitation import MotionLimits, plan_payload_motion
-from sysid_core.robot import RobotModel, load_shape, pi_from_mass_com_inertia
-from sysid_core.signals import FilteredJointStream, Recording, WrenchStream, filter_joints
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel, filtered_motion_covariance
+from sysid_core.excitation import MotionLimits
+from sysid_core.excitation.payload import plan_payload_motion
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
+from sysid_core.robot.shapes import load_shape
+from sysid_core.signals import Recording, WrenchStream
+from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
 FRAME = "link_eef"

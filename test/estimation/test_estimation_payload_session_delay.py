@@ -6,9 +6,10 @@ import dataclasses
 
 import numpy as np
 
-from sysid_core.estimation import OnlinePayload, PayloadSession
-from sysid_core.robot import RobotModel, Shape, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.signals import tare_single
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals.wrench import tare_single
 
 OBJECT = pi_from_mass_com_inertia(0.6, [0.02, -0.01, 0.05], np.diag([4e-3, 3e-3, 2e-3]))
 DELAY = 0.02  # [s]

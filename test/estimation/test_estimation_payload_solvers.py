@@ -6,7 +6,8 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
+from sysid_core.estimation.fit import pseudo_inertia_expression
+from sysid_core.estimation.payload import (
     DensityPrior,
     EntropicRegression,
     HomogeneousBody,
@@ -16,9 +17,9 @@ from sysid_core.estimation import (
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
     dynamism,
-    pseudo_inertia_expression,
 )
-from sysid_core.robot import Shape, pseudo_inertia_from_pi, wrench_regressor
+from sysid_core.robot import pseudo_inertia_from_pi, wrench_regressor
+from sysid_core.robot.shapes import Shape
 
 
 def raw_problem(shape, data, scale):

@@ -6,18 +6,16 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
-    LeastSquares,
-    Regression,
+from sysid_core.estimation import Verdict
+from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale, inertial_scale
+from sysid_core.estimation.sequential import (
     SequentialLeastSquares,
-    Verdict,
-    friction_scale,
     identify_sequentially,
-    inertial_scale,
     motion_segments,
 )
 from sysid_core.excitation import Segment, Trajectory
-from sysid_core.identifiability import minimal_constants, random_states
+from sysid_core.identifiability import random_states
+from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Drives,

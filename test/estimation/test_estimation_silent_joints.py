@@ -8,19 +8,17 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import (
+from sysid_core.estimation.arm import (
     ArmEquations,
-    KnownLoad,
-    LeastSquares,
-    PhysicalArm,
     Processing,
     choose_prior_weight,
     choose_terms,
     identify_equations,
-    identify_with_load,
     term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
 from sysid_core.robot import (
     GEARED_ARM_TERMS,
     USUAL_TERMS,

@@ -14,29 +14,29 @@ from whole_arm_simulation import (
 )
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation import (
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation.arm import (
     ArmEquations,
-    Consistency,
-    Estimate,
-    KnownLoad,
-    LeastSquares,
-    PhysicalArm,
-    Prior,
     Processing,
-    Verdict,
     choose_terms,
-    compress,
-    consistent_fit,
-    correlated_information,
     identify,
     identify_equations,
-    identify_with_load,
     load_identification,
     save_identification,
-    solve_convex,
     term_benefits,
     torque_delay,
 )
+from sysid_core.estimation.fit import (
+    Consistency,
+    LeastSquares,
+    PhysicalArm,
+    Prior,
+    compress,
+    consistent_fit,
+    correlated_information,
+    solve_convex,
+)
+from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
 from sysid_core.robot import (
     USUAL_TERMS,
     FrictionTerm,
@@ -516,12 +516,9 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
 
 @pytest.mark.parametrize("name", ["ur5", "panda", "xarm7"])
 def test_the_rank_target_is_the_structural_one(name):
-    from sysid_core.estimation import arm_structural_rows
-    from sysid_core.identifiability import (
-        numerical_rank,
-        structural_identifiability,
-        with_exact_angles,
-    )
+    from sysid_core.estimation.arm import arm_structural_rows
+    from sysid_core.identifiability import numerical_rank
+    from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
     from sysid_core.robot import Drives, FrictionModel, RobotModel
 
     model = RobotModel.from_urdf(name)

@@ -14,20 +14,22 @@ from hypothesis import strategies as st
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import (
+    MotionBuilder,
+    MotionChecker,
+    MotionLimits,
+    Trajectory,
+    check_motion,
+)
+from sysid_core.excitation.execution import (
     Command,
     Executor,
     ExecutorSettings,
     ExecutorState,
     Measured,
     MonitorLimits,
-    MotionBuilder,
-    MotionChecker,
-    MotionLimits,
     PathFollower,
-    Trajectory,
-    check_motion,
-    oscillation,
 )
+from sysid_core.excitation.payload import oscillation
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")

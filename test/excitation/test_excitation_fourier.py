@@ -15,9 +15,10 @@ from sysid_core.excitation import (
     MotionLimits,
     check_motion,
     plan_arm_motion,
-    plan_sines,
 )
-from sysid_core.identifiability import numerical_rank, structural_identifiability
+from sysid_core.excitation.payload import plan_sines
+from sysid_core.identifiability import numerical_rank
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, joint_torque_regressor
 
 UR5_FRAME = "tool0"

@@ -7,14 +7,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sysid_core.excitation import (
-    LoopExcitation,
-    MotionLimits,
-    Trajectory,
-    plan_loop_motion,
-)
-from sysid_core.excitation.loop_motion import slowed
-from sysid_core.robot import (
+from sysid_core.excitation import MotionLimits, Trajectory
+from sysid_core.excitation.closed_chain import LoopExcitation, plan_loop_motion, slowed
+from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,
     load_closed_chain,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation import (
+from sysid_core.excitation.closed_chain import (
     LoopExcitation,
     ShownDirections,
     assembly_map,
@@ -22,7 +22,7 @@ from sysid_core.excitation import (
     structural_rows,
 )
 from sysid_core.identifiability import sampled_base_parameters
-from sysid_core.robot import (
+from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
     constrained_motion,

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from sysid_core.excitation import PositionRates
+from sysid_core.excitation.execution import PositionRates
 
 
 def test_rates_are_differences_over_the_time_asked_for():

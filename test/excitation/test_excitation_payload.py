@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation import (
-    MotionBuilder,
-    MotionChecker,
-    MotionLimits,
+from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, check_motion
+from sysid_core.excitation.payload import (
     PayloadPlan,
-    check_motion,
     choose_tare_postures,
     frequencies_for_speed,
     oscillation,

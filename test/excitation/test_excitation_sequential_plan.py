@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.excitation import MotionLimits, Trajectory, check_motion, plan_sequential
+from sysid_core.excitation import MotionLimits, Trajectory, check_motion
+from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel, reference_robot
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)

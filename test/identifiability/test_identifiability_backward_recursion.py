@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.identifiability import StepRows, solve_backward
+from sysid_core.identifiability.composite_bodies import StepRows, solve_backward
 
 P, SD = 6, 0.1
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sysid_core.identifiability import constrained_ranks
-from sysid_core.robot import ClosedChain, RobotModel, load_closed_chain
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 
 
 def test_ranks_of_the_leg_are_98_120_and_156(rng):

@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import (
+from sysid_core.identifiability.rpna import (
     coupling_matrix,
     mimic_joints,
     structural_identifiability,

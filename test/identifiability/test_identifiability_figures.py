@@ -2,7 +2,7 @@
 
 import pytest
 
-from sysid_core.identifiability import structural_identifiability
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import reference_robot, reference_rotors
 
 # robot: dim V (without gravity), dim V (with), dim K (without), dim K (with), dim T, base, with rotors

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability import structural_identifiability
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import (
     RobotModel,
     Rotor,

@@ -5,15 +5,13 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import (
-    BaseParameters,
+from sysid_core.identifiability import BaseParameters, certify_excitation, random_states
+from sysid_core.identifiability.rpna import (
     Verdict,
-    certify_excitation,
     combination_text,
     coupling_matrix,
     exact_angle,
     mimic_joints,
-    random_states,
     structural_identifiability,
     with_exact_angles,
 )

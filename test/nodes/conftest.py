@@ -12,12 +12,8 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_core.excitation import (  # noqa: E402
-    MotionLimits,
-    PayloadPlan,
-    export_trajectory,
-    plan_payload_motion,
-)
+from sysid_core.excitation import MotionLimits, export_trajectory  # noqa: E402
+from sysid_core.excitation.payload import PayloadPlan, plan_payload_motion  # noqa: E402
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia  # noqa: E402
 from sysid_nodes.client import LiveClient, live_client, own_domain  # noqa: E402
 from sysid_nodes.graph import NodeSpec  # noqa: E402

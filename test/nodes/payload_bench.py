@@ -21,7 +21,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from std_srvs.srv import Trigger
 
-from sysid_core.robot import ControllerPayload
+from sysid_core.controller_payload import ControllerPayload
 
 
 class Bench:

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_core.signals import read_bag
+from sysid_core.signals.bags import read_bag
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

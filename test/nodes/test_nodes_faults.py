@@ -24,8 +24,8 @@ from robot_sysid.srv import StartRecording
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Bool, Float64MultiArray
 
-from sysid_core.excitation import PayloadPlan
-from sysid_core.signals import open_bag, read_bag
+from sysid_core.excitation.payload import PayloadPlan
+from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import trajectory_arrays

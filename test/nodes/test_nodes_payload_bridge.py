@@ -18,13 +18,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core.robot import (
-    ControllerPayload,
-    RobotModel,
-    fixed_pose,
-    pi_from_mass_com_inertia,
-    transform_pi,
-)
+from sysid_core.controller_payload import ControllerPayload, fixed_pose
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
 

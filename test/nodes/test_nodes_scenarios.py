@@ -17,7 +17,8 @@ from std_srvs.srv import Trigger
 
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
-from sysid_core.robot import RobotModel, inertial_parameter_names, load_closed_chain
+from sysid_core.robot import RobotModel, inertial_parameter_names
+from sysid_core.robot.loops import load_closed_chain
 from sysid_nodes import demo, graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import message_from_estimate

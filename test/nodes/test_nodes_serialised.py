@@ -12,7 +12,8 @@ from rclpy.serialization import deserialize_message, serialize_message
 from robot_sysid.msg import FilteredJointState, FilteredWrench
 from sensor_msgs.msg import JointState
 
-from sysid_core.signals import JointFilter, WrenchFilter
+from sysid_core.signals.filters import JointFilter
+from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes.conversions import joint_arrays_from_message, ns_from_stamp, wrench_from_message
 from sysid_nodes.serialised import SerialisedStreams
 

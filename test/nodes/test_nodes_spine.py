@@ -20,10 +20,13 @@ from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_core.estimation import Estimate, OnlinePayload, PayloadSession, replay_payload
-from sysid_core.excitation import PayloadPlan
-from sysid_core.robot import RobotModel, load_shape
-from sysid_core.signals import EffortKind, read_bag
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.excitation.payload import PayloadPlan
+from sysid_core.robot import RobotModel
+from sysid_core.robot.shapes import load_shape
+from sysid_core.signals import EffortKind
+from sysid_core.signals.bags import read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import LiveError
 from sysid_nodes.conversions import (

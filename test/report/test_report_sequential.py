@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, plan_sequential
+from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
+from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.report import error_growth_figure, step_rows
 from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.studies import locked_torque_of, run_sequential

@@ -13,7 +13,6 @@ from sysid_core.robot import (
     inertia_matrix_from_pi,
     is_physically_consistent,
     joint_torque_regressor,
-    load_shape,
     log_cholesky_from_pi,
     mass_com_inertia_from_pi,
     parameter_transform,
@@ -24,6 +23,7 @@ from sysid_core.robot import (
     transform_pi,
     wrench_regressor,
 )
+from sysid_core.robot.shapes import load_shape
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ import pytest
 import yaml
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import (
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import (
     ClosedChain,
     Drive,
     Loop,
     LoopEnd,
-    RobotModel,
     actuation_map,
     actuation_map_rate,
     assemble,

@@ -6,13 +6,12 @@ import trimesh
 
 from sysid_core.errors import ModelError
 from sysid_core.robot import (
-    Shape,
     is_physically_consistent,
-    load_shape,
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
     transform_pi,
 )
+from sysid_core.robot.shapes import Shape, load_shape
 
 MESHES = {
     "box": trimesh.creation.box((0.1, 0.2, 0.05)),

@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import Shape, shape_from_urdf
+from sysid_core.robot.shapes import Shape, shape_from_urdf
 
 URDF = """<robot name="r"><link name="base"/>
 <link name="tool">

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_core.errors import ModelError
-from sysid_core.robot import (
+from sysid_core.controller_payload import (
     VENDORS,
     ControllerPayload,
     ExchangeState,
     PayloadExchange,
     PayloadLimits,
-    RobotModel,
     fixed_pose,
-    pi_from_mass_com_inertia,
     response_accepted,
-    transform_pi,
     vendor_request,
 )
+from sysid_core.errors import ModelError
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, transform_pi
 
 INERTIA = np.array([[0.010, 0.001, 0.002], [0.001, 0.020, 0.003], [0.002, 0.003, 0.015]])
 PAYLOAD = ControllerPayload(1.5, np.array([0.01, -0.02, 0.08]), INERTIA)

@@ -18,19 +18,18 @@ from rosbags.interfaces import QosDurability, QosReliability
 from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import (
+from sysid_core.signals import EffortKind, Recording
+from sysid_core.signals.bags import (
     BagWriter,
-    EffortKind,
     OfferedQos,
-    Recording,
     build_typestore,
-    filter_joints,
     message_decoder,
     message_definitions,
     open_bag,
     read_bag,
     recover_bag,
 )
+from sysid_core.signals.filters import filter_joints
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFINITIONS = message_definitions(ROOT / "msg", "robot_sysid")
@@ -222,7 +221,7 @@ def test_a_bag_cut_anywhere_is_read_up_to_its_last_whole_chunk(
 
 KILLED = """
 import os, signal, sys
-from sysid_core.signals import BagWriter
+from sysid_core.signals.bags import BagWriter
 data = open(sys.argv[2], "rb").read()
 writer = BagWriter(sys.argv[1], chunk_bytes=4096)
 writer.add_topic("/joint_states", "sensor_msgs/msg/JointState")

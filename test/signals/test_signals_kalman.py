@@ -11,13 +11,12 @@ from filterpy.kalman import KalmanFilter, rts_smoother
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import (
+from sysid_core.signals import JointStream, SampleOutcome
+from sysid_core.signals.filters import (
     JointFilter,
-    JointStream,
     KinematicBank,
     NoiseEstimator,
     NoiseLevels,
-    SampleOutcome,
     estimate_noise,
     estimate_rate_sd,
     filter_joints,

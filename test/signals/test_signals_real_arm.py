@@ -7,16 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.signals import (
-    ColumnMap,
-    JointStream,
-    estimate_noise,
-    filter_joints,
-    in_order,
-    read_table,
-    signal_delay,
-    smooth_joints,
-)
+from sysid_core.signals import ColumnMap, JointStream, in_order, read_table, signal_delay
+from sysid_core.signals.filters import estimate_noise, filter_joints, smooth_joints
 
 ROOT = Path(__file__).resolve().parents[2]
 

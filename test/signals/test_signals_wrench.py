@@ -16,7 +16,7 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
     wrench_regressor,
 )
-from sysid_core.signals import (
+from sysid_core.signals.wrench import (
     SensorCalibration,
     check_mounting,
     compensate,

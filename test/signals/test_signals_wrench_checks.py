@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import WrenchStream, require_sound_wrench, wrench_faults
+from sysid_core.signals import WrenchStream
+from sysid_core.signals.wrench import require_sound_wrench, wrench_faults
 
 RATE = 100.0  # [Hz]
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import (
-    JointStream,
+from sysid_core.signals import JointStream
+from sysid_core.signals.filters import (
     ZeroPhaseFilter,
     central_difference,
     resample,

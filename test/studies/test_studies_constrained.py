@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from sysid_core.excitation import LoopExcitation
-from sysid_core.robot import load_closed_chain
-from sysid_core.studies import (
+from sysid_core.excitation.closed_chain import LoopExcitation
+from sysid_core.robot.loops import load_closed_chain
+from sysid_core.studies.constrained import (
     PAPER_TORQUE_RMS,
     ConstrainedStudyConfig,
     constrained_report,

@@ -9,19 +9,19 @@ from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import PayloadMAP, summarise_payload
+from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.robot import (
-    Shape,
     is_physically_consistent,
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
 )
-from sysid_core.studies import (
+from sysid_core.robot.shapes import Shape
+from sysid_core.studies.payload import (
     PAYLOAD_METHODS,
     Case,
     modular_objects,
     modular_shape,
-    payload_errors,
     payload_study,
     random_objects,
     record_arm,
@@ -29,6 +29,7 @@ from sysid_core.studies import (
     simulate,
     stop_and_go_table,
 )
+from sysid_core.validation import payload_errors
 
 
 def test_the_eight_objects_have_their_published_truth(shared_data):

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation import Estimate, LeastSquares, Verdict, identify_constrained
-from sysid_core.excitation import sine_trajectory
-from sysid_core.robot import (
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation.closed_chain import identify_constrained
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
     Drive,
     Loop,
     LoopEnd,
-    RobotModel,
     assemble,
     closure_state,
     constrained_torques,

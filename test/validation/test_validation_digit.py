@@ -12,24 +12,26 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
-from sysid_core.estimation import Estimate, identify_constrained
-from sysid_core.excitation import (
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.closed_chain import identify_constrained
+from sysid_core.excitation.closed_chain import (
     LoopExcitation,
     motion_box,
     plan_loop_excitation,
     sine_trajectory,
 )
-from sysid_core.identifiability import constrained_ranks, structural_identifiability
-from sysid_core.robot import (
+from sysid_core.identifiability import constrained_ranks
+from sysid_core.identifiability.rpna import structural_identifiability
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import (
     ClosedChain,
-    RobotModel,
     closed_chain_from_mapping,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
     try_assemble,
 )
-from sysid_core.studies import perturbed_truth
+from sysid_core.studies.constrained import perturbed_truth
 from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from sysid_core.errors import SignalError
 from sysid_core.excitation import minimum_jerk
-from sysid_core.robot import RobotModel, load_closed_chain
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import load_closed_chain
 from sysid_core.validation import ClosedChainPlant, MujocoPlant, SensorNoise, SimulatedRobot
 
 QUIET = SensorNoise(0.0, 0.0, 0.0, 0.0, 0.0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import (
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import (
     ClosedChain,
-    RobotModel,
     constrained_motion,
     constrained_torques,
     load_closed_chain,

@@ -1,0 +1,181 @@
+"""The open-chain part of `sysid identify`: what is chosen, fitted and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysid_core.cli.identify.load import load_dict, load_sentences
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import (
+        ArmEquations,
+        Estimator,
+        Identification,
+        Processing,
+        TorqueDelay,
+    )
+    from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+    from sysid_core.robot import FrictionModel, RobotModel
+    from sysid_core.signals import Recording
+
+# While terms are chosen, the prior only keeps what the blocks don't show from running away.
+SELECTION_PRIOR = 100.0
+
+
+@dataclass(frozen=True, eq=False)
+class ArmRun:
+    """An identification with what was chosen inside the recordings.
+
+    Attributes:
+        identification: The result.
+        lag: Estimated delay of the efforts.
+        prior_weight: In use; None where the method has no prior.
+        benefits: What each friction term buys on held-out blocks.
+        loaded: The result with its drive gains and load; None without loaded runs.
+    """
+
+    identification: Identification
+    lag: TorqueDelay
+    prior_weight: float | None
+    benefits: Mapping[str, Mapping[str, float]]
+    loaded: LoadedIdentification | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """For result.json."""
+        return {
+            "delay": self.lag.seconds,
+            "delay_sd": self.lag.sd,
+            "delay_corrected": self.identification.processing.delay,
+            "prior_weight": self.prior_weight,
+            "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
+            **({} if self.loaded is None else load_dict(self.loaded)),
+        }
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Delay, gains and load in words."""
+        corrected = bool(self.identification.processing.delay)
+        lag = (
+            f"efforts lag {1e3 * self.lag.seconds:.1f} ± {1e3 * self.lag.sd:.1f} ms behind positions"
+            f" ({'corrected' if corrected else 'not corrected: --delay auto'})"
+        )
+        return (lag,) if self.loaded is None else (lag, *load_sentences(self.loaded))
+
+
+def identify_arm(
+    model: RobotModel,
+    runs: Sequence[Recording],
+    friction: FrictionModel,
+    *,
+    estimator: Callable[[float], Estimator],
+    processing: Processing,
+    delay: str,
+    choose_friction: bool,
+    prior_weight: float | None,
+    say: Callable[[str], None],
+    loaded: Sequence[Recording] = (),
+    load: KnownLoad | None = None,
+) -> ArmRun:
+    """Choose what is left open, and identify.
+
+    Args:
+        model: The robot.
+        runs: Recordings that are fitted together.
+        friction: Terms to use, or to start from.
+        estimator: Makes the estimator for a weight of the prior.
+        processing: Rates and cut-offs.
+        delay: Seconds, or 'auto'.
+        choose_friction: Whether terms are added by cross-validation.
+        prior_weight: 0: by cross-validation; None: the method has no prior.
+        say: Shows progress.
+        loaded: Runs with the known load, which give the drives' gains.
+        load: What is known of it.
+    """
+    from sysid_core.estimation.arm import (
+        ArmEquations,
+        choose_prior_weight,
+        identify_equations,
+        term_benefits,
+        torque_delay,
+    )
+    from sysid_core.estimation.fit import LeastSquares
+    from sysid_core.estimation.loaded_arm import identify_with_load, with_gains
+
+    say("building the regressor")
+    processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
+    equations = ArmEquations.build(model, runs, friction, processing)
+    carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
+    if load and carrying:
+        say("finding the gains of the drives")
+        gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
+        equations, carrying = with_gains(equations, gains), with_gains(carrying, gains)
+    if choose_friction:
+        say("choosing friction terms on held-out parts of the recordings")
+        equations = _with_chosen_terms(equations)
+    say("estimating the delay of the efforts")
+    lag = torque_delay(equations)
+    if delay == "auto" and lag.significant:
+        equations = equations.with_delay(lag.seconds)
+    weight = prior_weight
+    if weight is not None and weight <= 0.0 and load:
+        weight = 1.0  # the load's mass is to scale the torques, not the URDF's masses
+    if weight is not None and weight <= 0.0:
+        say("choosing the weight of the prior on held-out parts of the recordings")
+        weight = choose_prior_weight(equations)[0]
+    say(f"identifying {model.name}")
+    together = None
+    if load and carrying:
+        carrying = carrying.with_friction(equations.friction)
+        carrying = carrying.with_delay(equations.processing.delay)
+        together = identify_with_load(equations, carrying, load, estimator(weight or 1.0))
+        result, equations = together.identification, with_gains(equations, together.gains.gains)
+    else:
+        result = identify_equations(equations, estimator(weight or 1.0))
+    say("finding out what each friction term buys")
+    benefits = term_benefits(equations, prior_weight=weight or 1.0)
+    return ArmRun(result, lag, weight, benefits, together)
+
+
+def write_back(result: Identification, out: Path) -> Path | None:
+    """`parameters.yaml`, and `identified.urdf` where every body is physically consistent."""
+    import numpy as np
+
+    from sysid_core.estimation.arm import save_identification
+    from sysid_core.robot import identified_urdf, is_physically_consistent, write_urdf
+
+    save_identification(result, out / "parameters.yaml")
+    if not np.all(is_physically_consistent(result.pi)) or not result.model.urdf_xml:
+        return None
+    values = result.friction_parameters
+    coulomb, viscous = (
+        {
+            joint: max(values[f"{joint}.{symbol}"], 0.0)
+            for joint in result.model.joint_names
+            if f"{joint}.{symbol}" in values
+        }
+        for symbol in ("F_c", "F_v")
+    )
+    xml = identified_urdf(result.model, result.pi, coulomb=coulomb, viscous=viscous)
+    return write_urdf(out / "identified.urdf", xml)
+
+
+def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
+    from sysid_core.estimation.arm import choose_terms
+    from sysid_core.robot import FrictionTerm
+
+    drives = equations.friction.drives
+    candidates = [term for term in FrictionTerm if not term.waves or drives.waves.get(term.value)]
+    return equations.with_friction(
+        choose_terms(equations, candidates, prior_weight=SELECTION_PRIOR)[0]
+    )
+
+
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as err:
+        raise EstimationError(f"Delay '{text}' is neither a number of seconds nor 'auto'.") from err

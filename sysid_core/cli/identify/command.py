@@ -1,0 +1,297 @@
+"""`sysid identify`: a whole robot's parameters from recordings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, copy_json, errors, require_folder
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Estimator, Processing
+    from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+    from sysid_core.signals import Recording
+    from sysid_core.studies import SequentialRun
+
+METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
+
+
+@app.command()
+def identify(
+    recordings: Annotated[
+        list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
+    ],
+    robot: Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")],
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")],
+    columns: Annotated[
+        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
+    ] = None,
+    lock: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="JOINT[=POSITION]",
+            help="Joint that stays where it is (rad or m; default 0), such as a gripper's.",
+        ),
+    ] = None,
+    loaded: Annotated[
+        list[Path] | None,
+        typer.Option(help="Runs with a load of known mass: they give the drives' gains, too."),
+    ] = None,
+    load_mass: Annotated[
+        float, typer.Option(help="Mass of that load, in kg.", show_default=False)
+    ] = 0.0,
+    load_frame: Annotated[
+        str, typer.Option(help="Frame that carries it, such as tool0; default: the last link.")
+    ] = "",
+    load_com: Annotated[
+        str,
+        typer.Option(
+            metavar="X,Y,Z", help="Its centre of mass in that frame, in m; default: found as well."
+        ),
+    ] = "",
+    loops: Annotated[
+        str, typer.Option(help="YAML of closed loops (or own-leg); efforts must be torques.")
+    ] = "",
+    validate: Annotated[
+        list[Path] | None, typer.Option(help="Runs that aren't fitted; may be repeated.")
+    ] = None,
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "ols",
+    friction: Annotated[
+        str,
+        typer.Option(
+            help="'usual', 'geared', 'auto' (chosen on held-out parts of RECORDING), or terms with"
+            " commas: coulomb, viscous, inertia, offset,"
+            " asymmetry, stribeck, play, load, saturation, thinning, breakaway, ripple, runout,"
+            " speed_ripple, speed_runout."
+        ),
+    ] = "usual",
+    fix: Annotated[
+        list[str] | None,
+        typer.Option(help="Keep at the URDF's value: inertials, friction, a link, joint or name."),
+    ] = None,
+    prior_weight: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="Of the URDF, for lmi and entropic; 0: chosen on held-out parts."
+        ),
+    ] = 0.0,
+    plan: Annotated[
+        Path | None,
+        typer.Option(help="For sequential: the trajectory that `sysid plan sequential` wrote."),
+    ] = None,
+    unexcited: Annotated[
+        str, typer.Option(help="For sequential, what no step shows: 'refuse', or 'prior' (URDF).")
+    ] = "refuse",
+    at_once: Annotated[
+        list[Path] | None,
+        typer.Option(help="For sequential: runs of all joints, fitted by OLS as its rival."),
+    ] = None,
+    rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 100.0,
+    motion_cutoff_hz: Annotated[
+        float, typer.Option(min=0.1, help="Low-pass of the motion.")
+    ] = 12.0,
+    torque_cutoff_hz: Annotated[
+        float, typer.Option(min=0.1, help="Low-pass of regressor and torque.")
+    ] = 8.0,
+    delay: Annotated[
+        str, typer.Option(help="Of the efforts [s]; 'auto' corrects the estimated one.")
+    ] = "0",
+    effort_kind: Annotated[
+        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+    ] = "",
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
+    ] = "",
+) -> None:
+    """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    from sysid_core.cli.identify.arm import identify_arm, write_back
+    from sysid_core.cli.identify.load import known_load, load_section, write_columns
+    from sysid_core.cli.identify.result import json_text, print_summary, result_dict
+    from sysid_core.cli.recordings import drives_of, load_fixed_base, load_recording, require_fit
+    from sysid_core.estimation.arm import Processing
+    from sysid_core.report import identification_report
+    from sysid_core.robot import FrictionModel
+    from sysid_core.signals import ColumnMap
+    from sysid_core.validation import predict_recording
+
+    require_folder(out)
+    refused = [
+        option
+        for option, given in (("--loaded", loaded), ("--lock", lock if loops else None))
+        if given and (loops or method == "sequential")
+    ]
+    if refused:
+        raise EstimationError(
+            f"{refused[0]} doesn't go with {'--loops' if loops else '--method sequential'}.",
+            remedy="Leave one of them out.",
+        )
+    if loops:
+        from sysid_core.cli.identify.loops import identify_closed_chain
+
+        free = [name for name in fix or [] if name != "inertials"]
+        identify_closed_chain(
+            recordings,
+            loops=loops,
+            robot=robot,
+            out=out,
+            columns=None if columns is None else ColumnMap.load(columns),
+            validate=validate or [],
+            estimator=estimator_from(method, free, prior_weight or 1.0),
+            inertials="inertials" not in (fix or []),
+            effort_kind=effort_kind,
+            json_path=json_path,
+        )
+        return
+    model = load_fixed_base(robot, lock or [])
+    load = known_load(model, loaded or [], load_mass, load_frame, load_com)
+    column_map = None if columns is None else ColumnMap.load(columns)
+    auto = friction == "auto"
+    terms = friction_terms("usual" if auto else friction)
+    if method != "sequential":
+        estimator_from(method, fix or [], 1.0)  # refuses a bad name before the work begins
+    with errors.status("reading recordings") as status:
+        runs = [load_recording(path, column_map, effort_kind) for path in recordings]
+        with_load = [load_recording(path, column_map, effort_kind) for path in loaded or []]
+        others = [load_recording(path, column_map, effort_kind) for path in validate or []]
+        for run in (*runs, *with_load, *others):
+            require_fit(model, run)
+        frictions = FrictionModel(drives_of(model, column_map, gains=load is None), terms)
+        processing = Processing(
+            rate_hz=rate_hz,
+            motion_cutoff_hz=motion_cutoff_hz,
+            torque_cutoff_hz=torque_cutoff_hz,
+        )
+        status.update(f"identifying {model.name} ({method})")
+        extra: dict[str, object] = {}
+        rivals: list[str] = []
+        if method == "sequential":
+            sequential = _sequential(
+                runs,
+                model,
+                frictions,
+                processing,
+                validation=others,
+                plan=plan,
+                unexcited=unexcited,
+                at_once=[load_recording(path, column_map, effort_kind) for path in at_once or []],
+                fixed=fix or [],
+            )
+            result, report = sequential.identification, sequential.report()
+            training, validation = [], list(sequential.validation)
+            extra = {"sequential": sequential.to_dict()}
+            rivals = [
+                f"{name}, {Path(p.source).stem}: {100 * p.relative_error():.2f} %, R² "
+                + ", ".join(f"{stats['r2']:.4f}" for stats in p.joints().values())
+                for name, others_of in sequential.rivals.items()
+                for p in others_of
+            ]
+        else:
+            arm = identify_arm(
+                model,
+                runs,
+                frictions,
+                estimator=lambda weight: estimator_from(method, fix or [], weight),
+                processing=processing,
+                delay=delay,
+                choose_friction=auto,
+                prior_weight=prior_weight if method in ("lmi", "entropic") else None,
+                say=status.update,
+                loaded=with_load,
+                load=load,
+            )
+            result, extra, rivals = arm.identification, arm.to_dict(), list(arm.sentences)
+            status.update("predicting efforts")
+            training = [predict_recording(result, r) for r in runs]
+            if arm.loaded is not None:
+                training += [predict_recording(arm.loaded.loaded, r) for r in with_load]
+            validation = [predict_recording(result, r) for r in others]
+            report = identification_report(result, training, validation, arm.benefits, arm.lag)
+            if arm.loaded is not None and load is not None:
+                load_section(report, arm.loaded, load)
+        status.update("writing the report")
+        out.mkdir(parents=True, exist_ok=True)
+        result.estimate.save(out / "estimate.yaml")
+        report.save(out / "report.html")
+        urdf = write_back(result, out)
+        if load is not None:
+            write_columns(columns, result, runs[0], out / "columns.yaml")
+    text = json_text(result_dict(result, training, validation) | extra)
+    (out / "result.json").write_text(text + "\n", encoding="utf-8")
+    if copy_json(text, json_path):
+        return
+    print_summary(result, training, validation)
+    for line in rivals:
+        console.print(line, highlight=False, soft_wrap=True, markup=False)
+    files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
+    files += [urdf.name] if urdf else []
+    files += ["columns.yaml"] if load is not None else []
+    console.print(f"written to {out}: {', '.join(files)}", soft_wrap=True)
+
+
+def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
+    """The estimator that a name on the command line stands for."""
+    from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+
+    weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
+    if method in weighting:
+        return LeastSquares(weighting[method], fixed=fixed)
+    if method in ("lmi", "entropic"):
+        prior = "quadratic" if method == "lmi" else "entropic"
+        return PhysicalArm(prior, prior_weight=prior_weight, fixed=fixed)
+    raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
+
+
+def _sequential(
+    runs: list[Recording],
+    model: RobotModel,
+    friction: FrictionModel,
+    processing: Processing,
+    *,
+    validation: list[Recording],
+    plan: Path | None,
+    unexcited: str,
+    at_once: list[Recording],
+    fixed: list[str],
+) -> SequentialRun:
+    """One joint at a time, from the last to the first."""
+    from sysid_core.estimation.sequential import Unexcited
+    from sysid_core.excitation import Trajectory
+    from sysid_core.studies import run_sequential
+
+    if fixed:
+        raise EstimationError(
+            "--fix doesn't go with --method sequential.",
+            remedy="Leave friction terms out with --friction, or use another method.",
+        )
+    if unexcited not in [choice.value for choice in Unexcited]:
+        raise EstimationError(
+            f"--unexcited is '{unexcited}'.", remedy="Choose 'refuse' or 'prior'."
+        )
+    return run_sequential(
+        runs,
+        Trajectory.load(plan) if plan is not None else None,
+        model,
+        friction=friction,
+        validation=validation,
+        at_once=at_once,
+        unexcited=unexcited,
+        processing=processing,
+    )
+
+
+def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
+    """Friction terms from 'usual', 'geared' or a list with commas."""
+    from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
+
+    if text in ("usual", "geared"):
+        return USUAL_TERMS if text == "usual" else GEARED_ARM_TERMS
+    try:
+        return tuple(FrictionTerm(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as err:
+        raise EstimationError(
+            f"Friction '{text}' is unknown: {err}.",
+            remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
+        ) from err

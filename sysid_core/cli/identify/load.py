@@ -1,0 +1,168 @@
+"""`sysid identify … --loaded`: drive gains by a load of known mass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Identification
+    from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+    from sysid_core.report import Report
+    from sysid_core.robot import RobotModel
+    from sysid_core.signals import Recording
+
+
+def known_load(
+    model: RobotModel, loaded: Sequence[Path], mass: float, frame: str, com: str
+) -> KnownLoad | None:
+    """What the options say of the load; None where no run carries one.
+
+    Raises:
+        EstimationError: Options that don't go together, or no numbers.
+    """
+    import numpy as np
+
+    from sysid_core.estimation.loaded_arm import KnownLoad
+
+    if not loaded:
+        if mass or frame or com:
+            raise EstimationError(
+                "A load is described, but no run carries it.",
+                remedy="Give the runs with the load as --loaded RECORDING.",
+            )
+        return None
+    if not mass > 0.0:
+        raise EstimationError(
+            "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
+        )
+    try:
+        centre = np.array([float(x) for x in com.split(",")]) if com else None
+    except ValueError as err:
+        raise EstimationError(
+            f"--load-com {com}: that isn't X,Y,Z.", remedy="Give three numbers, in m."
+        ) from err
+    load = KnownLoad(mass, frame or model.body_names[-1], centre)
+    model.frame_id(load.frame)  # refuses an unknown frame before the work begins
+    return load
+
+
+def load_dict(found: LoadedIdentification) -> dict[str, object]:
+    """Gains and load, for result.json."""
+    from sysid_core.estimation.payload import summarise_payload
+
+    load = summarise_payload(found.payload)
+    return {
+        "drive_gains": {
+            joint: {"gain": float(gain), "sd": float(sd)}
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
+            )
+        },
+        "load": {
+            "mass": load.mass,
+            "com": load.com.tolist(),
+            "com_sd": load.com_sd.tolist(),
+            "inertia": load.inertia.tolist(),
+            "inertia_sd": load.inertia_sd.tolist(),
+        },
+    }
+
+
+def load_sentences(found: LoadedIdentification) -> tuple[str, ...]:
+    """Gains and load in words."""
+    from sysid_core.estimation.payload import summarise_payload
+
+    load = summarise_payload(found.payload)
+    gains = ", ".join(
+        f"{joint} {gain:.4g} ± {sd:.2g}"
+        for joint, gain, sd in zip(
+            found.identification.model.joint_names, found.gains.gains, found.gains.sd, strict=True
+        )
+    )
+    com = ", ".join(f"{c:.3f} ± {sd:.3f}" for c, sd in zip(load.com, load.com_sd, strict=True))
+    return (
+        f"drive gains [N m per unit of effort]: {gains}",
+        f"the load's centre of mass [m]: {com}",
+    )
+
+
+def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
+    """Tables of gains and load at the end of the report."""
+    from sysid_core.estimation.payload import summarise_payload
+
+    report.heading("Drive gains, by the known load")
+    report.table(
+        ["joint", "gain", "standard deviation"],
+        [
+            [joint, float(gain), float(sd)]
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
+            )
+        ],
+        f"Joint torque per unit of effort [N m/A for currents], from {load.mass:g} kg at"
+        f" {load.frame}; the deviations of all parameters above include those of the gains",
+    )
+    summary = summarise_payload(found.payload)
+    rows = [
+        [f"centre of mass {axis}", float(c), float(sd), "m"]
+        for axis, c, sd in zip("xyz", summary.com, summary.com_sd, strict=True)
+    ]
+    rows += [
+        [
+            f"I{a}{b} about the centre of mass",
+            float(summary.inertia[i, j]),
+            float(summary.inertia_sd[i, j]),
+            "kg m²",
+        ]
+        for i, a in enumerate("xyz")
+        for j, b in enumerate("xyz")
+        if i <= j
+    ]
+    report.table(["load", "value", "standard deviation", "unit"], rows, f"in {load.frame}")
+
+
+def write_columns(
+    columns: Path | None, identification: Identification, run: Recording, path: Path
+) -> None:
+    """The column map with the gains that were found, for the next runs of this robot.
+
+    Args:
+        columns: The user's column map, if any.
+        identification: With the gains.
+        run: Where there was no map, what it says of joints and efforts is written.
+        path: Of the new map.
+    """
+    import yaml
+
+    from sysid_core.signals import COLUMNS_SCHEMA
+
+    drives = identification.friction.drives
+    if columns is None:
+        raw: dict[str, Any] = {
+            "schema": COLUMNS_SCHEMA,
+            "joints": list(drives.joint_names),
+            "effort": {"kind": run.joints.effort_kind.value},
+        }
+    else:
+        raw = yaml.safe_load(columns.read_text(encoding="utf-8"))
+    section = dict(raw.get("drives") or {})
+    old = section.get("gain")
+    found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))
+    before = old if isinstance(old, list) else [1.0] * len(raw["joints"])
+    section["gain"] = [
+        found.get(joint, gain) for joint, gain in zip(raw["joints"], before, strict=True)
+    ]
+    text = yaml.safe_dump({**raw, "drives": section}, sort_keys=False, width=100)
+    path.write_text(
+        f"# With the drive gains that `sysid identify --loaded` found.\n{text}", encoding="utf-8"
+    )

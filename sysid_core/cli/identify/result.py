@@ -1,0 +1,106 @@
+"""What `sysid identify` prints and writes as numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sysid_core.cli.app import console
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Identification
+    from sysid_core.validation import Prediction
+
+
+def result_dict(
+    result: Identification, training: list[Prediction], validation: list[Prediction]
+) -> dict[str, object]:
+    """Contents of result.json."""
+    estimate = result.estimate
+    return {
+        "schema": "robot_sysid/identification/1",
+        "robot": estimate.robot,
+        "urdf_hash": estimate.urdf_hash,
+        "method": estimate.method,
+        "friction_terms": {
+            axis: [term.value for term in result.friction.terms_of(axis)]
+            for axis in result.friction.drives.axis_names
+        },
+        "rank": estimate.rank,
+        "structural_rank": estimate.structural_rank,
+        "rank_tolerance": estimate.rank_tolerance,
+        "condition_number": estimate.condition_number,
+        "physically_consistent": result.physically_consistent,
+        "n_samples": estimate.n_samples,
+        "joints": {
+            name: {
+                kind: _pooled(predictions, name)
+                for kind, predictions in (("training", training), ("validation", validation))
+                if predictions
+            }
+            for name in result.model.joint_names
+        },
+        "training": [p.to_dict() for p in training],
+        "validation": [p.to_dict() for p in validation],
+        "friction": result.friction_parameters,
+        "doubts": list(estimate.certify()),
+        "notes": list(estimate.notes),
+    }
+
+
+def json_text(value: object) -> str:
+    """JSON that every parser takes: null where a number isn't finite."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _pooled(predictions: list[Prediction], joint: str) -> dict[str, float]:
+    """RMS and R² of a joint over all runs, in motion."""
+    import numpy as np
+
+    from sysid_core.estimation import residual_statistics
+
+    pairs = [p.columns(joint) for p in predictions]
+    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
+    return residual_statistics((joint,), measured, predicted)[joint]
+
+
+def print_summary(
+    result: Identification, training: list[Prediction], validation: list[Prediction]
+) -> None:
+    """Errors run by run, and what is doubtful."""
+    from rich.table import Table
+
+    estimate = result.estimate
+    table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
+    for column in ("run", "joint", "RMS", "R²", "R² whole run"):
+        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
+    for kind, predictions in (("fitted", training), ("not fitted", validation)):
+        for p in predictions:
+            whole = p.joints(whole=True)
+            for name, stats in p.joints().items():
+                label = f"{kind}: {Path(p.source).stem}" if name == p.joint_names[0] else ""
+                rms, r2 = f"{stats['rms']:.4g} {p.unit}", f"{stats['r2']:.4f}"
+                table.add_row(label, name, rms, r2, f"{whole[name]['r2']:.4f}")
+            table.add_row(
+                "", "all", f"{100 * p.relative_error():.2f} %", "",
+                f"{100 * p.relative_error(whole=True):.2f} %", end_section=True,
+            )  # fmt: skip
+    console.print(table)
+    console.print(
+        f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
+        f" {estimate.condition_number:.0f}, physically consistent:"
+        f" {'yes' if result.physically_consistent else 'no'}"
+    )
+    for note in (*estimate.certify(), *estimate.notes):
+        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)

@@ -1,0 +1,8 @@
+"""`sysid plan`: one file a sub-command."""
+
+from sysid_core.cli.plan import (  # noqa: F401  (each registers its command)
+    arm,
+    loops,
+    payload,
+    sequential,
+)

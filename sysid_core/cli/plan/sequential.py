@@ -1,0 +1,122 @@
+"""`sysid plan sequential`: a motion that moves one joint at a time."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.plan.options import Planned, Planning, numbers, planning_command
+
+
+@planning_command("sequential")
+def plan_sequential(
+    planning: Planning,
+    moves: Annotated[int, typer.Option(min=0, help="Single-joint swings; 0: five per joint.")] = 0,
+    amplitude: Annotated[
+        float,
+        typer.Option(min=0.02, max=3.0, help="Of the swings [rad]; prismatic: a quarter, in m."),
+    ] = 0.6,
+    candidates: Annotated[
+        int, typer.Option(min=2, help="Random postures that are tried per joint.")
+    ] = 20,
+    start: Annotated[
+        str, typer.Option(help="Where it starts and ends, one number per joint with commas.")
+    ] = "",
+    friction: Annotated[
+        str, typer.Option(help="Terms to be estimated, as in `sysid identify`.")
+    ] = "usual",
+    link_torque: Annotated[
+        bool,
+        typer.Option(
+            "--link-torque",
+            help="Torques are read behind the gears: joints at standstill tell something too.",
+        ),
+    ] = False,
+) -> Planned:
+    """Plan single-joint swings in the postures that tell most, for sequential identification.
+
+    Nothing is written unless the motion passes every check and shows every parameter.
+    """
+    import numpy as np
+    from rich.markup import escape
+    from rich.table import Table
+
+    from sysid_core.cli.identify.command import friction_terms
+    from sysid_core.excitation.sequential import plan_sequential as plan_robot
+    from sysid_core.robot import Drives, FrictionModel
+
+    model = planning.model
+    found = plan_robot(
+        model,
+        planning.limits,
+        FrictionModel(Drives.direct(model.joint_names), friction_terms(friction)),
+        np.random.default_rng(planning.seed),
+        locked_measured=link_torque,
+        q_start=numbers(start, (model.nv,), "--start") if start else None,
+        n_moves=moves or None,
+        candidates=candidates,
+        amplitude=amplitude,
+        rate_hz=planning.rate_hz,
+        seed=planning.seed,
+        progress=lambda phase, share: planning.progress(share, phase),
+    )
+    columns = ("joint", "settles", "postpones", "condition")
+    steps = [(s.name, s.n_settled, s.n_postponed, s.condition) for s in found.steps]
+    shown = Table(title="Steps, from the last joint to the first")
+    for column in columns:
+        shown.add_column(column, justify="left" if column == "joint" else "right")
+    for name, settled, postponed, condition in steps:
+        shown.add_row(name, str(settled), str(postponed), f"{condition:.1f}")
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/sequential_plan/1",
+        result={
+            "parameters": list(found.constants),
+            "worst_condition": found.worst_condition,
+            "steps": [dict(zip(columns, step, strict=True)) for step in steps],
+            "swings": [
+                {
+                    "label": m.label,
+                    "joints": [found.trajectory.joint_names[i] for i in m.joints],
+                    "amplitude": list(m.amplitude),
+                    "posture": m.posture.tolist(),
+                    "duration": m.duration,
+                }
+                for m in found.moves
+            ],
+            "remarks": list(found.remarks),
+        },
+        title="One joint at a time",
+        facts={
+            "swings": f"{len(found.moves)}, of which {found.n_pairs} with two joints",
+            "parameters": len(found.constants),
+            "worst condition of a step": f"{found.worst_condition:.3g}",
+            "torques": "behind the gears" if link_torque else "at the motors",
+        },
+        remarks=[
+            "Sequential identification (Lin 1992): the last joint is solved first, and every"
+            " step takes what was found before as known.",
+            *found.remarks,
+        ],
+        tables=[
+            ("Steps", columns, steps),
+            (
+                "Swings",
+                ("swing", "amplitude", "posture"),
+                [(m.label, _radians(m.amplitude), _radians(m.posture)) for m in found.moves],
+            ),
+        ],
+        lines=[
+            shown,
+            f"{len(found.moves)} swings show all {len(found.constants)} parameters",
+            *(f"[yellow]note:[/] {escape(note)}" for note in found.remarks),
+        ],
+    )
+
+
+def _radians(q: object) -> str:
+    import numpy as np
+
+    return " ".join(f"{x:.2f}" for x in np.asarray(q))

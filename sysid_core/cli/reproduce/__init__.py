@@ -1,0 +1,8 @@
+"""`sysid reproduce`: one file a sub-command."""
+
+from sysid_core.cli.reproduce import (  # noqa: F401  (each registers its command)
+    constrained,
+    identifiability,
+    payload,
+    stanford,
+)

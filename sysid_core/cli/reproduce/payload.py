@@ -1,0 +1,84 @@
+"""`sysid reproduce payload`: tables III and IV and figures 4 to 8 of Nadeau et al. 2022."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_core.cli.app import console, errors, reproduce
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+    from sysid_core.studies.payload import StudyTable
+
+
+@reproduce.command("payload")
+def payload(
+    full: Annotated[
+        bool, typer.Option("--full/--quick", help="All 640 runs and four seeds (some minutes).")
+    ] = False,
+    json_path: Annotated[
+        str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
+    ] = "",
+    report: Annotated[
+        Path, typer.Option("--html", "--report", metavar="FILE", help="The report.")
+    ] = Path("payload_study.html"),
+    objects: Annotated[
+        str, typer.Option(help="Names, separated by commas; all eight if not given.")
+    ] = "",
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
+) -> None:
+    """Identify eight objects with every method and compare with the paper's tables."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    from sysid_core.studies.payload import payload_study
+
+    with Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=errors
+    ) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in tasks:
+                tasks[what] = bars.add_task(what, total=total)
+            bars.update(tasks[what], completed=done)
+
+        study = payload_study(
+            full=full,
+            objects=[name.strip() for name in objects.split(",")] if objects else None,
+            workers=workers or os.cpu_count() or 1,
+            progress=tell,
+        )
+    page = study.report().save(report)
+    if json_path:
+        text = json.dumps(study.to_dict(), indent=2) + "\n"
+        if json_path == "-":
+            sys.stdout.write(text)
+            return
+        Path(json_path).write_text(text, encoding="utf-8")
+    _show(study.tables)
+    console.print(f"Report: {page}")
+
+
+def _show(tables: list[StudyTable]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    from sysid_core.report import cell_text
+
+    for table in tables:
+        shown = Table(title=table.title, caption=table.note or None)
+        for column in table.columns:
+            shown.add_column(column)
+        for row in table.rows:
+            shown.add_row(*(cell_text(x) for x in row))
+        # Into a file or a pipe nothing is folded or cut; a terminal folds the cells.
+        natural = console.measure(shown, options=console.options.update(width=1000)).maximum
+        width = console.width if console.is_terminal else max(console.width, natural)
+        Console(file=console.file, width=width).print(shown)

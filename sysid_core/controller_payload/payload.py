@@ -1,0 +1,166 @@
+"""A payload as robot controllers want it, and whether it is plausible enough to be told to one.
+
+Controllers take everything that hangs on the flange (sensor, gripper and object together): mass,
+centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import (
+    Array,
+    RobotModel,
+    consistency_margin,
+    mass_com_inertia_from_pi,
+    pi_from_mass_com_inertia,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ControllerPayload:
+    """What hangs on the flange.
+
+    Attributes:
+        mass: [kg].
+        com: Centre of mass in the flange frame, shape (3,) [m].
+        inertia: About the centre of mass, axes of the flange, shape (3, 3) [kg m^2].
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+
+    def __post_init__(self) -> None:
+        com, inertia = np.array(self.com, dtype=float), np.array(self.inertia, dtype=float)
+        numbers = np.concatenate([[self.mass], com.ravel(), inertia.ravel()])
+        if com.shape != (3,) or inertia.shape != (3, 3) or not np.all(np.isfinite(numbers)):
+            raise ModelError(
+                "A payload needs a finite mass, three coordinates and a 3 x 3 inertia.",
+                remedy="Wait for an estimate, or look at what publishes it.",
+            )
+        for key, array in (("com", com), ("inertia", 0.5 * (inertia + inertia.T))):
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+
+    @classmethod
+    def from_pi(cls, pi: ArrayLike) -> ControllerPayload:
+        """From inertial parameters in the flange frame, shape (10,).
+
+        Raises:
+            ModelError: The mass is not positive.
+        """
+        pi = np.asarray(pi, dtype=float)
+        if not pi[0] > 0.0:
+            raise ModelError(
+                f"A payload of {pi[0]:.4g} kg has no centre of mass.",
+                remedy="To tell the controller that nothing is held, use `ControllerPayload.none`.",
+            )
+        mass, com, inertia = mass_com_inertia_from_pi(pi)
+        return cls(float(mass), com, inertia)
+
+    @classmethod
+    def none(cls) -> ControllerPayload:
+        """A bare flange."""
+        return cls(0.0, np.zeros(3), np.zeros((3, 3)))
+
+    @property
+    def pi(self) -> Array:
+        """Inertial parameters about the flange's origin, shape (10,)."""
+        return pi_from_mass_com_inertia(self.mass, self.com, self.inertia)
+
+    def differences(self, other: ControllerPayload, with_inertia: bool) -> list[str]:
+        """What differs beyond the rounding of single precision; empty when they agree.
+
+        Args:
+            other: Such as what the controller reports.
+            with_inertia: Compare the inertia too.
+        """
+        out = []
+        if abs(self.mass - other.mass) > 1e-3 * max(1.0, self.mass):
+            out.append(f"mass {other.mass:.4g} instead of {self.mass:.4g} kg")
+        if float(np.max(np.abs(self.com - other.com))) > 1e-3:
+            out.append(f"centre of mass {_row(other.com)} instead of {_row(self.com)} m")
+        scale = max(float(np.trace(self.inertia)), 1e-3)
+        if with_inertia and float(np.max(np.abs(self.inertia - other.inertia))) > 1e-2 * scale:
+            out.append("another inertia")
+        return out
+
+    def __str__(self) -> str:
+        ixx, iyy, izz = np.diag(self.inertia)
+        return (
+            f"{self.mass:.3f} kg at {_row(self.com)} m,"
+            f" Ixx {ixx:.4g}, Iyy {iyy:.4g}, Izz {izz:.4g} kg m^2"
+        )
+
+
+@dataclass(frozen=True)
+class PayloadLimits:
+    """What is believed at all, before a controller hears of it.
+
+    Attributes:
+        max_mass: The robot's rated payload [kg].
+        max_com: Largest distance of the centre of mass from the flange [m].
+        max_radius: Largest radius of gyration about the centre of mass [m].
+    """
+
+    max_mass: float
+    max_com: float = 0.5
+    max_radius: float = 0.3
+
+    def complaints(self, payload: ControllerPayload) -> list[str]:
+        """Reasons not to believe a payload; empty when there are none."""
+        out = []
+        distance = float(np.linalg.norm(payload.com))
+        if not 0.0 <= payload.mass <= self.max_mass:
+            out.append(f"the mass {payload.mass:.3f} kg is outside 0 … {self.max_mass:g} kg")
+        if distance > self.max_com:
+            out.append(
+                f"the centre of mass is {distance:.3f} m off the flange, more than"
+                f" {self.max_com:g} m"
+            )
+        if payload.mass > 0.0:
+            radius = np.sqrt(max(float(np.trace(payload.inertia)), 0.0) / (2.0 * payload.mass))
+            if radius > self.max_radius:
+                out.append(f"the radius of gyration {radius:.3f} m exceeds {self.max_radius:g} m")
+            if np.any(payload.inertia) and float(consistency_margin(payload.pi)) < -1e-6:
+                out.append("no body has this inertia (not physically consistent)")
+        return out
+
+    def require(self, payload: ControllerPayload) -> None:
+        """Refuse what isn't plausible.
+
+        Raises:
+            ModelError: With every complaint.
+        """
+        complaints = self.complaints(payload)
+        if complaints:
+            raise ModelError(
+                f"The payload is not plausible: {'; '.join(complaints)}.",
+                remedy="Check the estimate, the flange frame and the tool; raise the limit only"
+                " when the robot can carry it.",
+                complaints=complaints,
+            )
+
+
+def _row(values: Array) -> str:
+    return f"[{', '.join(f'{x:.4f}' for x in values)}]"
+
+
+def fixed_pose(model: RobotModel, frame_a: str, frame_b: str) -> Array:
+    """Pose X_AB of frame B in frame A, both fixed to the same link; shape (4, 4).
+
+    Raises:
+        ModelError: A joint lies between them.
+    """
+    a, b = (model.pin_model.frames[model.frame_id(name)] for name in (frame_a, frame_b))
+    if a.parentJoint != b.parentJoint:
+        raise ModelError(
+            f"'{frame_a}' and '{frame_b}' move against each other.",
+            remedy="Both must be fixed to the last link: the flange and the sensor on it.",
+        )
+    return np.asarray(a.placement.actInv(b.placement).homogeneous)

@@ -1,0 +1,188 @@
+"""How the vendors' payload services want to be filled, found out from their fields at run time.
+
+Layouts in the field (they have changed, and differ between ROS distributions):
+
+- Universal Robots, `ur_msgs/SetPayload`: `mass`, `center_of_gravity` (Vector3) [m]; from 2026 on
+  also `ixx … izz` and `transition_time` (a number or a Duration); in ur_msgs 3 one
+  `geometry_msgs/Inertia payload` and `transition_time`. Inertia about the centre of mass, in the
+  axes of the tool flange (URScript `set_target_payload`).
+- Franka, `franka_msgs/SetLoad`: `mass`, `center_of_mass` (or `F_x_center_load`) from the flange
+  [m], `load_inertia`, nine numbers column by column, about the centre of mass; in the first
+  franka_ros2 one `geometry_msgs/InertiaStamped load_inertia`.
+- UFACTORY, `xarm_msgs/SetTcpLoad`: `weight` [kg], `center_of_gravity` [mm], no inertia.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sysid_core.controller_payload.payload import ControllerPayload
+from sysid_core.errors import ModelError
+from sysid_core.robot import Array
+
+MASS_FIELDS = ("mass", "weight", "payload", "load_mass")
+COM_FIELDS = ("center_of_gravity", "center_of_mass", "f_x_center_load", "F_x_center_load", "cog")
+INERTIA_FIELDS = ("load_inertia", "inertia", "i_load")
+TIME_FIELDS = ("transition_time",)
+_MOMENTS = {
+    "ixx": (0, 0),
+    "ixy": (0, 1),
+    "ixz": (0, 2),
+    "iyy": (1, 1),
+    "iyz": (1, 2),
+    "izz": (2, 2),
+}
+_SCALARS = ("float", "double", "float32", "float64")
+
+
+@dataclass(frozen=True)
+class Vendor:
+    """A vendor's payload service.
+
+    Attributes:
+        name: As in the node's parameter.
+        service_type: ROS type of the service.
+        service_name: Where its driver offers it.
+        length_unit: Metres per unit of the centre of mass.
+    """
+
+    name: str
+    service_type: str
+    service_name: str
+    length_unit: float = 1.0
+
+
+VENDORS = {
+    vendor.name: vendor
+    for vendor in (
+        Vendor("ur", "ur_msgs/srv/SetPayload", "io_and_status_controller/set_payload"),
+        Vendor("franka", "franka_msgs/srv/SetLoad", "service_server/set_load"),
+        Vendor("xarm", "xarm_msgs/srv/SetTcpLoad", "xarm/set_tcp_load", 1e-3),
+    )
+}
+
+
+@dataclass(frozen=True)
+class VendorRequest:
+    """A filled request.
+
+    Attributes:
+        values: Field to value; messages as nested mappings.
+        sends_inertia: Whether the layout has room for the inertia.
+    """
+
+    values: Mapping[str, Any]
+    sends_inertia: bool
+
+
+def vendor_request(
+    vendor: Vendor,
+    payload: ControllerPayload,
+    fields: Mapping[str, str],
+    *,
+    flange_frame: str = "",
+    transition_s: float = 0.0,
+) -> VendorRequest:
+    """Fill a vendor's service request, whatever its version.
+
+    Args:
+        vendor: Whose conventions hold.
+        payload: In the flange frame.
+        fields: Names and ROS types of the request (`Request.get_fields_and_field_types()`).
+        flange_frame: For stamped messages.
+        transition_s: How slowly the controller shall change over, where it can [s].
+
+    Raises:
+        ModelError: A field is unknown, or mass or centre of mass have no place.
+    """
+    values: dict[str, Any] = {}
+    told: set[str] = set()
+    for field, kind in fields.items():
+        value, what = _fill(vendor, payload, field, kind, flange_frame, transition_s)
+        values[field] = value
+        told |= what
+    missing = {"mass", "com"} - told
+    if missing:
+        raise ModelError(
+            f"The service of '{vendor.name}' has no field for {sorted(missing)}: {dict(fields)}.",
+            remedy="Choose the vendor and service type that belong to the robot's driver.",
+        )
+    return VendorRequest(values, "inertia" in told)
+
+
+def _fill(
+    vendor: Vendor,
+    payload: ControllerPayload,
+    field: str,
+    kind: str,
+    flange_frame: str,
+    transition_s: float,
+) -> tuple[Any, set[str]]:
+    """One field's value and what it tells."""
+    com = payload.com / vendor.length_unit
+    if kind in ("geometry_msgs/Inertia", "geometry_msgs/InertiaStamped"):
+        inertia = {"m": payload.mass, "com": _vector(com)}
+        inertia |= {key: float(payload.inertia[at]) for key, at in _MOMENTS.items()}
+        everything = {"mass", "com", "inertia"}
+        if kind.endswith("Stamped"):
+            return {"header": {"frame_id": flange_frame}, "inertia": inertia}, everything
+        return inertia, everything
+    if field in MASS_FIELDS and kind in _SCALARS:
+        return payload.mass, {"mass"}
+    if field in COM_FIELDS:
+        if kind in ("geometry_msgs/Vector3", "geometry_msgs/Point"):
+            return _vector(com), {"com"}
+        if _is_array(kind, 3):
+            return [float(x) for x in com], {"com"}
+    if field in _MOMENTS and kind in _SCALARS:
+        return float(payload.inertia[_MOMENTS[field]]), {"inertia"}
+    if field in INERTIA_FIELDS and _is_array(kind, 9):
+        return [float(x) for x in payload.inertia.ravel(order="F")], {"inertia"}
+    if field in TIME_FIELDS:
+        if kind in _SCALARS:
+            return transition_s, set()
+        if kind == "builtin_interfaces/Duration":
+            whole = int(transition_s)
+            return {"sec": whole, "nanosec": round((transition_s - whole) * 1e9)}, set()
+    raise ModelError(
+        f"The service of '{vendor.name}' has a field '{field}' of type '{kind}' that nobody here"
+        " knows: nothing is sent.",
+        remedy="Choose another `vendor` or `service_type`, or report this driver's version.",
+        field=field,
+    )
+
+
+def response_accepted(response: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether a driver took the payload, and its words.
+
+    Args:
+        response: Fields of the answer: `success`, or `ret` (0 is good), and a text.
+
+    Raises:
+        ModelError: The answer says neither.
+    """
+    text = str(response.get("error") or response.get("message") or response.get("status") or "")
+    if "success" in response:
+        return bool(response["success"]), text
+    if "ret" in response:
+        return int(response["ret"]) == 0, text or f"ret = {response['ret']}"
+    raise ModelError(
+        f"The driver's answer {dict(response)} doesn't say whether it took the payload.",
+        remedy="Look at the robot's own display.",
+    )
+
+
+def _vector(values: Array) -> dict[str, float]:
+    return {axis: float(x) for axis, x in zip("xyz", np.asarray(values), strict=True)}
+
+
+def _is_array(kind: str, length: int) -> bool:
+    """`double[9]` or a sequence of numbers."""
+    for scalar in _SCALARS:
+        if kind in (f"{scalar}[{length}]", f"sequence<{scalar}>", f"sequence<{scalar}, {length}>"):
+            return True
+    return False

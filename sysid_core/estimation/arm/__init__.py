@@ -1,0 +1,35 @@
+"""Open chains: from recordings to an identified arm."""
+
+from sysid_core.estimation.arm.equations import ArmEquations, arm_structural_rows
+from sysid_core.estimation.arm.identification_file import load_identification, save_identification
+from sysid_core.estimation.arm.identify import (
+    Estimator,
+    Identification,
+    full_parameters,
+    identify,
+    identify_equations,
+    signed,
+)
+from sysid_core.estimation.arm.model_choice import choose_prior_weight, choose_terms, term_benefits
+from sysid_core.estimation.arm.recordings import Processing, prepare
+from sysid_core.estimation.arm.torque_delay import TorqueDelay, torque_delay
+
+__all__ = [
+    "ArmEquations",
+    "Estimator",
+    "Identification",
+    "Processing",
+    "TorqueDelay",
+    "arm_structural_rows",
+    "choose_prior_weight",
+    "choose_terms",
+    "full_parameters",
+    "identify",
+    "identify_equations",
+    "load_identification",
+    "prepare",
+    "save_identification",
+    "signed",
+    "term_benefits",
+    "torque_delay",
+]

@@ -1,0 +1,194 @@
+"""Whole-arm identification, from recordings to a model that predicts torques."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm.equations import ArmEquations
+from sysid_core.estimation.arm.recordings import Processing, prepare
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.fit import Regression, silent_notes
+from sysid_core.robot import (
+    Array,
+    FrictionModel,
+    RobotModel,
+    is_physically_consistent,
+    joint_torque_regressor,
+)
+from sysid_core.signals import Recording
+
+
+class Estimator(Protocol):
+    """What all whole-robot estimators offer: configuration in the constructor, data in `fit`."""
+
+    fixed: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What the result is signed with."""
+        ...
+
+    def fit(self, regression: Regression) -> Estimate:
+        """Estimate the parameters of the measurement equations."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """An identified robot.
+
+    Attributes:
+        model: The robot as its URDF describes it.
+        friction: Terms that resist, and the drives.
+        processing: How the recordings were treated.
+        estimate: Values with uncertainty, of base or of full parameters.
+        parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
+            where it leaves a choice the closest to the URDF.
+        names: Of all parameters.
+    """
+
+    model: RobotModel
+    friction: FrictionModel
+    processing: Processing
+    estimate: Estimate
+    parameters: Array
+    names: tuple[str, ...]
+
+    @property
+    def pi(self) -> Array:
+        """Inertial parameters, shape (n_bodies, 10)."""
+        return self.parameters[: 10 * self.model.n_bodies].reshape(-1, 10)
+
+    @property
+    def friction_parameters(self) -> dict[str, float]:
+        """Friction and drive parameters by name."""
+        start = 10 * self.model.n_bodies
+        return dict(zip(self.names[start:], self.parameters[start:].tolist(), strict=True))
+
+    @property
+    def physically_consistent(self) -> bool:
+        """Whether every body of `pi` is, and no friction parameter has the wrong sign."""
+        signs = self.parameters[10 * self.model.n_bodies :][
+            np.array(self.friction.non_negative, bool)
+        ]
+        return bool(np.all(is_physically_consistent(self.pi)) and np.all(signs >= 0.0))
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m]."""
+        split = 10 * self.model.n_bodies
+        rigid = joint_torque_regressor(self.model, q, v, a) @ self.parameters[:split]
+        Phi = self.friction.regressor(q, v, a, rigid)
+        return rigid + Phi @ self.parameters[split:]
+
+    def predict(self, recording: Recording) -> Array:
+        """Efforts at the recording's own stamps, in its own unit; NaN in gaps.
+
+        Args:
+            recording: Joint states; the efforts aren't looked at.
+
+        Returns:
+            Shape (K, n), joints in the robot's order.
+        """
+        stamps = recording.joints.stamps_ns
+        out = np.full((len(stamps), self.model.nv), np.nan)
+        for stretch in prepare(self.model, recording, self.friction, self.processing):
+            motion = stretch.motion
+            if motion.v is None or motion.a is None:
+                raise EstimationError("The motion has no velocities.")
+            effort = self.torques(motion.q, motion.v, motion.a) / self.friction.drives.gains
+            inside = (stamps >= motion.stamps_ns[0]) & (
+                stamps <= motion.stamps_ns[-1] + int(1.5e9 / stretch.rate_hz)
+            )
+            when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
+            for j in range(self.model.nv):
+                out[inside, j] = np.interp(when, motion.time, effort[:, j])
+        return out
+
+
+def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
+    """All parameters from an estimate of base or of full ones, closest to the prior, (p,)."""
+    if estimate.names == regression.names:
+        return estimate.values
+    free = regression.free_columns(fixed)
+    base = regression.base_of(free)
+    # Closest in natural units: a gram is no kilogram.
+    s = regression.prior_sd[free]
+    step = np.linalg.pinv(base.regrouping * s) @ (
+        estimate.values - base.base_values(regression.prior[free])
+    )
+    out = regression.prior.copy()
+    out[free] += s * step
+    return out
+
+
+def identify(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    friction: FrictionModel,
+    estimator: Estimator,
+    processing: Processing | None = None,
+    *,
+    load_rounds: int = 3,
+) -> Identification:
+    """Identify an open chain from one or several recordings.
+
+    Args:
+        model: The robot.
+        recordings: Runs of the same robot; all are fitted together.
+        friction: Terms that resist, and the drives.
+        estimator: One of this room's whole-robot estimators.
+        processing: Rates and cut-offs.
+        load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
+    """
+    if not recordings:
+        raise EstimationError("There is no recording to identify from.")
+    equations = ArmEquations.build(model, recordings, friction, processing or Processing())
+    return identify_equations(equations, estimator, load_rounds=load_rounds)
+
+
+def identify_equations(
+    equations: ArmEquations, estimator: Estimator, *, load_rounds: int = 3
+) -> Identification:
+    """As `identify`, with the regressors at hand (to compare estimators and friction terms)."""
+    pi = equations.prior
+    for _ in range(load_rounds if equations.friction.needs_load else 1):
+        regression = equations.regression(pi)
+        estimate = estimator.fit(regression)
+        parameters = full_parameters(regression, estimate, estimator.fixed)
+        pi = parameters[: regression.n_inertial]
+    return Identification(
+        equations.model,
+        equations.friction,
+        equations.processing,
+        signed(estimate, [equations]),
+        parameters,
+        regression.names,
+    )
+
+
+def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
+    """The estimate with robot, data and what was left out noted."""
+    stretches = [stretch for part in parts for stretch in part.stretches]
+    share = replace(parts[0], stretches=tuple(stretches)).moving_share()
+    still = (
+        f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
+        " the fit.",
+    )
+    model = parts[0].model
+    silent = np.any([part.silent() for part in parts], axis=0)
+    return replace(
+        estimate,
+        robot=model.name,
+        urdf_hash=model.urdf_hash,
+        source=", ".join(dict.fromkeys(s.source for s in stretches)),
+        notes=(
+            *estimate.notes,
+            *(still if share < 0.995 else ()),
+            *silent_notes(model.joint_names, silent),
+        ),
+    )

@@ -1,0 +1,267 @@
+"""Settings chosen inside the training runs: held-out blocks of time judge every choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
+
+from sysid_core.estimation.arm.equations import ArmEquations
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.fit import LeastSquares, Regression
+from sysid_core.robot import Array, FrictionModel, FrictionTerm
+
+_EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
+
+
+@dataclass(frozen=True, eq=False)
+class BlockScores:
+    r"""Normal equations of blocks of time, from which any choice of columns is cross-validated.
+
+    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
+    regularises as in `PhysicalArm`, without its constraints.
+
+    Attributes:
+        regression: The filtered equations (names, structure, prior).
+        filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
+        raw: The same before filtering.
+        gains: Of the drives, shape (n,): errors are weighed in the efforts' own unit.
+    """
+
+    regression: Regression
+    filtered: Array
+    raw: Array
+    gains: Array
+
+    @classmethod
+    def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = 6) -> BlockScores:
+        """Normal equations of equal shares of the samples in motion.
+
+        Args:
+            equations: The data.
+            pi: Inertial parameters that loads are taken from, shape (10 N,).
+            n_blocks: How many blocks.
+        """
+        filtered = equations.regression(pi)
+        raw = equations.regression(pi, raw=True)
+        return cls(
+            filtered,
+            _block_products(filtered, n_blocks),
+            _block_products(raw, n_blocks),
+            equations.friction.drives.gains,
+        )
+
+    def relative_error(
+        self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0
+    ) -> float:
+        r"""`||e|| / ||effort||` over all held-out blocks and joints.
+
+        Args:
+            keep: Columns in use, shape (p,); None: all.
+            prior_weight: rho of the prior.
+        """
+        error, signal = self._squares(keep, prior_weight)
+        return float(np.sqrt(np.sum(error / self.gains**2) / np.sum(signal / self.gains**2)))
+
+    def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
+        """The same for each joint, shape (n,)."""
+        error, signal = self._squares(keep, prior_weight)
+        return np.sqrt(error / np.maximum(signal, _least(signal)))
+
+    def _squares(self, keep: Sequence[bool] | None, prior_weight: float) -> tuple[Array, Array]:
+        """Squared held-out errors and squared torques of every joint, each (n,)."""
+        p = len(self.regression.names)
+        used = np.arange(p) if keep is None else np.flatnonzero(np.asarray(keep))
+        prior, sd = self.regression.prior[used], self.regression.prior_sd[used]
+        index = np.append(used, p)
+        filtered = self.filtered[:, :, index[:, None], index[None, :]]
+        raw = self.raw[:, :, index[:, None], index[None, :]]
+        total = filtered.sum(axis=0)
+        weights = self._weights(total, prior, sd, prior_weight)
+        error, signal = np.zeros(len(self.gains)), np.zeros(len(self.gains))
+        for block in range(len(filtered)):
+            pi = _solve(total - filtered[block], weights, prior, sd, prior_weight)
+            theta = np.append(-pi, 1.0)
+            error += _quadratic(theta, raw[block])
+            signal += raw[block][:, -1, -1]
+        return np.maximum(error, 0.0), signal
+
+    def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
+        """Inverse residual variance per joint, from a fit to everything."""
+        weights = np.ones(len(total))
+        count = self.regression.n_samples
+        for _ in range(3):
+            pi = _solve(total, weights, prior, sd, rho)
+            theta = np.append(-pi, 1.0)
+            squares = _quadratic(theta, total)
+            weights = count / np.maximum(squares, _least(total[:, -1, -1]))
+        return weights
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A friction term that was tried at an axis, and how that did."""
+
+    axis: str
+    term: str
+    error: float  # relative, on held-out blocks, of the joints that the axis turns
+    without: float  # the same without the term
+    chosen: bool
+
+
+def choose_terms(
+    equations: ArmEquations,
+    candidates: Sequence[FrictionTerm],
+    *,
+    least_gain: float = 0.005,
+    n_blocks: int = 6,
+    prior_weight: float = 1.0,
+) -> tuple[FrictionModel, tuple[Choice, ...]]:
+    """Friction terms of every axis by forward selection: the best first, while it helps.
+
+    Args:
+        equations: With the terms to start from.
+        candidates: Terms that may be added.
+        least_gain: Relative drop of the joint's held-out error that a term must bring.
+        n_blocks: Blocks of time.
+        prior_weight: rho of the prior.
+
+    Returns:
+        The friction model, and everything that was tried.
+    """
+    start = equations.friction
+    everything = tuple(dict.fromkeys([*start.all_terms, *candidates]))
+    full = equations.with_friction(replace(start, terms=everything, own_terms={}))
+    scores = BlockScores.build(full, _loads(full), n_blocks)
+    terms = {axis: start.terms_of(axis) for axis in start.drives.axis_names}
+    rows = start.drives.axis_matrix != 0.0
+    history = []
+    for i, axis in enumerate(start.drives.axis_names):
+        open_terms = [t for t in full.friction.terms_of(axis) if t not in terms[axis]]
+        error = _axis_error(scores, full.friction, terms, rows[i], prior_weight)
+        while open_terms:
+            tried = {}
+            for t in open_terms:
+                more = {**terms, axis: (*terms[axis], t)}
+                tried[t] = _axis_error(scores, full.friction, more, rows[i], prior_weight)
+            best = min(tried, key=tried.__getitem__)
+            better = tried[best] < (1.0 - least_gain) * error
+            history += [
+                Choice(axis, t.value, tried[t], error, better and t is best) for t in open_terms
+            ]
+            if not better:
+                break
+            error = tried[best]
+            terms[axis] = (*terms[axis], best)
+            open_terms.remove(best)
+    own = {axis: chosen for axis, chosen in terms.items() if chosen != start.terms}
+    return replace(start, own_terms=own), tuple(history)
+
+
+def term_benefits(
+    equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0
+) -> dict[str, dict[str, float]]:
+    """What each friction term buys at each joint.
+
+    Returns:
+        Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
+    """
+    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    friction = equations.friction
+    joints = scores.joint_errors(None, prior_weight)
+    whole = scores.relative_error(None, prior_weight)
+    out = {}
+    for term in friction.all_terms:
+        rest = {
+            axis: tuple(t for t in friction.terms_of(axis) if t is not term)
+            for axis in friction.drives.axis_names
+        }
+        keep = _columns(scores.regression, friction, rest)
+        ratio = scores.joint_errors(keep, prior_weight) / np.maximum(joints, 1e-300)
+        out[term.value] = {
+            "all": scores.relative_error(keep, prior_weight) / max(whole, 1e-300) - 1.0,
+            **dict(zip(friction.drives.joint_names, (ratio - 1.0).tolist(), strict=True)),
+        }
+    return out
+
+
+def choose_prior_weight(
+    equations: ArmEquations,
+    candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
+    n_blocks: int = 6,
+) -> tuple[float, dict[float, float]]:
+    """Weight of the prior with the least held-out error, and the errors of all candidates."""
+    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    errors = {rho: scores.relative_error(None, rho) for rho in candidates}
+    return min(errors, key=errors.__getitem__), errors
+
+
+def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
+    """Relative error on held-out blocks with the equations' own settings."""
+    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    return scores.relative_error(prior_weight=prior_weight)
+
+
+def _axis_error(
+    scores: BlockScores,
+    friction: FrictionModel,
+    terms: Mapping[str, Sequence[FrictionTerm]],
+    rows: NDArray[np.bool_],
+    prior_weight: float,
+) -> float:
+    """Held-out error of the joints that an axis turns."""
+    errors = scores.joint_errors(_columns(scores.regression, friction, terms), prior_weight)
+    return float(np.sqrt(np.mean(errors[rows] ** 2)))
+
+
+def _loads(equations: ArmEquations) -> Array:
+    """Inertial parameters good enough to compute loads from.
+
+    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    """
+    if not equations.friction.needs_load or np.any(equations.silent()):
+        return equations.prior
+    return identify_equations(equations, LeastSquares("joint")).pi.ravel()
+
+
+def _columns(
+    regression: Regression,
+    friction: FrictionModel,
+    terms: Mapping[str, Sequence[FrictionTerm]],
+) -> list[bool]:
+    """Columns in use: all inertial ones, and those of the axes' terms."""
+    used = {
+        name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
+    }
+    n = regression.n_inertial
+    return [i < n or name in used for i, name in enumerate(regression.names)]
+
+
+def _least(signal: Array) -> Array:
+    """What squares count as at least, (n,): a joint's efforts may be zero, or without noise."""
+    return _EXACT * np.maximum(signal, _EXACT * max(float(np.max(signal)), 1e-200))
+
+
+def _quadratic(theta: Array, products: Array) -> Array:
+    """`theta^T P_j theta` of every joint, (p,), (n, p, p) to (n,)."""
+    return np.asarray((products @ theta) @ theta)
+
+
+def _block_products(regression: Regression, n_blocks: int) -> Array:
+    Y, tau = regression.Y, regression.tau
+    out = []
+    for rows in np.array_split(np.arange(len(tau)), n_blocks):
+        A = np.concatenate([Y[rows], tau[rows][:, :, None]], axis=2).transpose(1, 0, 2)
+        out.append(np.swapaxes(A, 1, 2) @ A)
+    return np.array(out)
+
+
+def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float) -> Array:
+    """Regularised normal equations in natural scales: well conditioned, whatever the data."""
+    H = np.einsum("j,jik->ik", weights, products)
+    A = H[:-1, :-1] * np.outer(sd, sd) + rho * np.eye(len(sd))
+    b = sd * (H[:-1, -1] - H[:-1, :-1] @ prior)
+    return prior + sd * scipy.linalg.solve(A, b, assume_a="pos", check_finite=False)

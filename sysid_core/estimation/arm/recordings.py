@@ -1,0 +1,154 @@
+"""Recordings of an open chain as gapless, filtered motions with torques at the joints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from sysid_core.errors import EstimationError, SignalError
+from sysid_core.robot import Array, FrictionModel, RobotModel
+from sysid_core.signals import EffortKind, JointStream, Recording
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+
+
+@dataclass(frozen=True)
+class Processing:
+    r"""What is done to recordings before the fit.
+
+    The regressor is built from lightly filtered motion; then regressor and torque pass the same
+    filter, which leaves `tau = Y pi` true, and are decimated.
+
+    Attributes:
+        rate_hz: At which the regressor is built (or the recording's own rate, if lower).
+        motion_cutoff_hz: Of the filter for positions, velocities and accelerations.
+        torque_cutoff_hz: Of the filter for regressor and torque.
+        max_gap: Longer gaps split the recording [s].
+        end_trim: Cut at both ends of a stretch, where filters and impacts spoil it [s].
+        moving: A joint moves above this speed [rad/s]; samples where none does are left out of
+            the fit, since friction at standstill is anywhere between its limits.
+        delay: By how much the efforts lag behind the positions [s].
+    """
+
+    rate_hz: float = 100.0
+    motion_cutoff_hz: float = 12.0
+    torque_cutoff_hz: float = 8.0
+    max_gap: float = 0.1
+    end_trim: float = 0.3
+    moving: float = 0.01
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        for key in ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "max_gap"):
+            if not getattr(self, key) > 0.0:
+                raise EstimationError(f"'{key}' must be positive, not {getattr(self, key)}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """Gapless, equally spaced, filtered motion with measured torques at the joints.
+
+    Attributes:
+        motion: q, v, a, filtered, as they were `Processing.delay` before; effort as recorded.
+        tau: Joint torques (effort times gain), unfiltered, shape (K, n) [N m].
+        rate_hz: Samples per second.
+        source: Which recording it comes from.
+    """
+
+    motion: JointStream
+    tau: Array
+    rate_hz: float
+    source: str
+
+
+def require_torques(stream: JointStream, source: str) -> None:
+    """Refuse efforts that can't be turned into torques.
+
+    Raises:
+        SignalError: Missing, undeclared or gravity-compensated efforts, or values that aren't
+            finite.
+    """
+    if stream.effort is None:
+        raise SignalError(
+            f"'{source}' has no efforts.",
+            remedy="Identification needs measured currents or torques: record them too.",
+        )
+    if stream.effort_kind in (EffortKind.UNKNOWN, EffortKind.GRAVITY_COMPENSATED):
+        raise SignalError(
+            f"The efforts of '{source}' are declared '{stream.effort_kind.value}'.",
+            remedy="Declare what they are (link_torque, actuator_torque or motor_current) in the"
+            " column map or with --effort-kind; gravity-compensated efforts can't be used: the"
+            " weight has been subtracted.",
+        )
+    for key in ("q", "v", "a", "effort"):
+        values = getattr(stream, key)
+        if values is not None and not np.all(np.isfinite(values)):
+            rows, columns = np.nonzero(~np.isfinite(values))
+            names = sorted({stream.names[j] for j in columns})
+            raise SignalError(
+                f"'{key}' of {names} in '{source}' holds {len(rows)} NaN or infinite values, the"
+                f" first in sample {rows[0]}.",
+                remedy="Remove these samples or record again.",
+            )
+
+
+def prepare(
+    model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
+) -> tuple[Stretch, ...]:
+    """Filtered stretches of a recording, joints in the robot's order.
+
+    Args:
+        model: The robot.
+        recording: Joint states with declared efforts.
+        friction: Its drives turn efforts into torques.
+        processing: Rates and cut-offs.
+
+    Raises:
+        SignalError: The recording can't be used.
+    """
+    stream = recording.joints.ordered(model.joint_names)
+    require_torques(stream, recording.source)
+    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
+    out = []
+    for part in split_at_gaps(stream, processing.max_gap):
+        if len(part) < 20:
+            continue
+        native = (len(part) - 1) / part.time[-1]
+        rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
+        motion = smooth_motion(part, rate, low_pass)
+        effort = motion.effort
+        if effort is None:  # `require_torques` has seen to it
+            raise SignalError(f"'{recording.source}' has no efforts.")
+        if processing.delay:
+            motion = earlier(motion, processing.delay)
+        out.append(Stretch(motion, effort * friction.drives.gains, rate, recording.source))
+    if not out:
+        raise SignalError(
+            f"'{recording.source}' has no stretch of 20 samples without a gap of"
+            f" {processing.max_gap} s.",
+            remedy="Allow larger gaps, or record again.",
+        )
+    return tuple(out)
+
+
+def earlier(motion: JointStream, shift: float) -> JointStream:
+    """The motion as it was `shift` [s] before; the efforts, which aren't smooth, stay in place."""
+    q, v, a = (shifted(filled(x), motion.time, shift) for x in (motion.q, motion.v, motion.a))
+    return replace(motion, q=q, v=v, a=a)
+
+
+def shifted(values: Array, time: Array, shift: float) -> Array:
+    """Smooth columns, shape (K, ...), as they were `shift` [s] before; held at the ends."""
+    return make_interp_spline(time, values, k=1)(np.clip(time - shift, time[0], time[-1]))
+
+
+def filled(values: Array | None) -> Array:
+    """What `smooth_motion` fills.
+
+    Raises:
+        SignalError: It hasn't.
+    """
+    if values is None:
+        raise SignalError("The motion has no velocities or accelerations.")
+    return values

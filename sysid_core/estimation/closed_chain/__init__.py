@@ -1,0 +1,20 @@
+"""Closed chains (Zhang et al. 2024): recordings, projected equations, identification."""
+
+from sysid_core.estimation.closed_chain.equations import ConstrainedEquations
+from sysid_core.estimation.closed_chain.identify import (
+    chain_with_parameters,
+    identified_chain,
+    identify_constrained,
+    identify_constrained_equations,
+)
+from sysid_core.estimation.closed_chain.recordings import ConstrainedProcessing, read_loop_bag
+
+__all__ = [
+    "ConstrainedEquations",
+    "ConstrainedProcessing",
+    "chain_with_parameters",
+    "identified_chain",
+    "identify_constrained",
+    "identify_constrained_equations",
+    "read_loop_bag",
+]

@@ -1,0 +1,244 @@
+"""Recordings of a closed chain as consistent motions of all its joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.errors import EstimationError, SignalError
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
+    ClosedChain,
+    ConstrainedMotion,
+    constrained_motion,
+    project_positions,
+    project_velocities,
+    require_determined,
+)
+from sysid_core.signals import EffortKind, JointStream, Recording, interpolate_at
+from sysid_core.signals.bags import read_bag
+from sysid_core.signals.filters import ZeroPhaseFilter, central_difference, resample, split_at_gaps
+
+
+@dataclass(frozen=True)
+class ConstrainedProcessing:
+    r"""What is done to recordings of a closed chain before the fit.
+
+    `matched`: the regressor is built at the recording's own rate; then regressor and torque pass
+    the same filter and are decimated. The filter is linear, so `u = G^T W theta` stays true and
+    nothing is biased. `paper`: velocity, acceleration and torque pass filters of their own, the
+    regressor is built from what remains (Zhang et al. 2024, section IV-B).
+
+    Attributes:
+        kind: `matched` or `paper`.
+        cutoff_hz: Of the matched filter.
+        velocity_hz: Cut-off for velocities, `paper` only.
+        acceleration_hz: Cut-off for accelerations, `paper` only.
+        torque_hz: Cut-off for torques, `paper` only.
+        decimation: Every how many samples are kept, `paper` only; `matched` keeps five samples per
+            period of its cut-off.
+        end_trim: Cut at both ends, where filters are spoilt [s].
+        max_gap: Longer gaps split the recording [s].
+        dead_band: Equations of a joint are dropped while it is slower: there stiction, which is
+            anything between -F_c and F_c, takes the place of friction [rad/s].
+        estimate_delay: Whether the delay of the reported torques is estimated and taken out.
+    """
+
+    kind: str = "matched"
+    cutoff_hz: float = 20.0
+    velocity_hz: float = 18.0
+    acceleration_hz: float = 15.0
+    torque_hz: float = 33.0
+    decimation: int = 10
+    end_trim: float = 0.3
+    max_gap: float = 0.1
+    dead_band: float = 0.02
+    estimate_delay: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("matched", "paper"):
+            raise EstimationError(
+                f"Processing '{self.kind}' is unknown.", remedy="Choose 'matched' or 'paper'."
+            )
+
+    @classmethod
+    def of_the_paper(cls) -> ConstrainedProcessing:
+        """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
+        return cls(kind="paper", end_trim=0.0, dead_band=0.0, estimate_delay=False)
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedStretch:
+    """A gapless part of a recording.
+
+    Attributes:
+        motion: Of all joints.
+        effort: Of the actuated joints, shape (K, n_a) [N m].
+        rate_hz: Samples per second.
+    """
+
+    motion: ConstrainedMotion
+    effort: Array
+    rate_hz: float
+
+
+def read_stretches(
+    chain: ClosedChain,
+    recordings: Sequence[Recording],
+    processing: ConstrainedProcessing,
+    measured: tuple[str, ...] = (),
+) -> tuple[ConstrainedStretch, ...]:
+    """Gapless parts of recordings, with the dependent joints from the loops.
+
+    Args:
+        chain: The mechanism.
+        recordings: Runs of it.
+        processing: Largest gap.
+        measured: Passive joints whose encoders are used beside the actuated ones.
+
+    Raises:
+        SignalError: Joints or efforts are missing, efforts aren't torques, or nothing is left.
+        ModelError: The loops don't assemble at the recorded positions.
+    """
+    stretches = tuple(
+        _stretch(chain, piece, measured, processing)
+        for recording in recordings
+        for piece in _pieces(chain, recording, measured, processing)
+    )
+    if not stretches:
+        raise SignalError(
+            "The recordings are too short: no part of a second is without gaps.",
+            remedy="Record longer, or allow larger gaps.",
+        )
+    return stretches
+
+
+def read_loop_bag(
+    path: str | Path, chain: ClosedChain, effort_kind: EffortKind | str | None = None
+) -> Recording:
+    """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
+
+    What the bag says of the efforts of passive joints (NaN, zero, nothing) doesn't matter. Where
+    other messages than the driven joints' carry them, they are interpolated.
+
+    Args:
+        path: rosbag2 folder or file.
+        chain: The mechanism.
+        effort_kind: As in `read_bag`.
+
+    Raises:
+        SignalError: No bag, or joints are missing.
+    """
+    driven = read_bag(path, joints=chain.actuated, effort_kind=effort_kind)
+    if not chain.measured:
+        return driven
+    a, b = driven.joints, read_bag(path, joints=chain.measured, effort_kind=effort_kind).joints
+    gap = ConstrainedProcessing().max_gap
+    q, known = interpolate_at(a.stamps_ns, b.stamps_ns, b.q, max_gap_s=gap)
+    v = None
+    if a.v is not None and b.v is not None:
+        v = np.hstack([a.v, interpolate_at(a.stamps_ns, b.stamps_ns, b.v, max_gap_s=gap)[0]])
+    joints = JointStream(
+        names=(*chain.actuated, *chain.measured),
+        stamps_ns=a.stamps_ns,
+        q=np.hstack([a.q, q]),
+        v=v,
+        effort=None if a.effort is None else np.hstack([a.effort, np.zeros_like(q)]),
+        effort_kind=a.effort_kind,
+    )
+    return replace(driven, joints=joints.select(known))
+
+
+def kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
+    """Samples of a stretch of K that enter the fit."""
+    trim = min(int(processing.end_trim * rate_hz), K // 8)
+    step = processing.decimation
+    if processing.kind == "matched":
+        step = max(1, int(rate_hz / (5.0 * processing.cutoff_hz)))
+    return slice(trim, K - trim, step)
+
+
+def _pieces(
+    chain: ClosedChain,
+    recording: Recording,
+    measured: tuple[str, ...],
+    processing: ConstrainedProcessing,
+) -> list[JointStream]:
+    stream = recording.joints
+    if stream.effort is None or stream.effort_kind not in (
+        EffortKind.ACTUATOR_TORQUE,
+        EffortKind.LINK_TORQUE,
+    ):
+        raise SignalError(
+            f"The efforts of '{recording.source}' are '{stream.effort_kind.value}', not torques.",
+            remedy="Declare `effort_kind: actuator_torque` if they are, or multiply currents by the"
+            " drive gains first.",
+        )
+    passive = [joint for joint in measured if joint not in stream.names]
+    if passive:
+        raise SignalError(
+            f"The recording '{recording.source}' has no passive joints {passive}; it has"
+            f" {list(stream.names)}.",
+            remedy="Leave them out of `measured` in the loops file: the loops give them then.",
+            missing=passive,
+        )
+    ordered = stream.ordered((*chain.actuated, *measured))
+    for what in ("q", "v", "effort"):
+        values = getattr(ordered, what)
+        bad = [] if values is None else np.flatnonzero(~np.isfinite(values).all(axis=0)).tolist()
+        if bad:
+            raise SignalError(
+                f"'{what}' of {[ordered.names[j] for j in bad]} in '{recording.source}' holds NaN"
+                " or infinite values.",
+                remedy="Drop these samples first: `in_order`.",
+            )
+    pieces = split_at_gaps(ordered, processing.max_gap)
+    return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
+
+
+def _stretch(
+    chain: ClosedChain,
+    stream: JointStream,
+    measured: tuple[str, ...],
+    processing: ConstrainedProcessing,
+) -> ConstrainedStretch:
+    rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
+    even = resample(stream, rate)
+    n_a = chain.n_actuated
+    if even.v is None:
+        low_pass = ZeroPhaseFilter(min(3.0 * processing.cutoff_hz, 0.4 * rate))
+        v = central_difference(low_pass.apply(even.q, rate), rate)
+    else:
+        v = even.v
+    assert even.effort is not None  # checked by _pieces
+    if measured:
+        q = project_positions(chain, even.names, even.q)
+        v_a = project_velocities(chain, q, even.names, v)
+        motion = constrained_motion(
+            chain, q[:, chain.actuated_columns], v_a, central_difference(v_a, rate), q=q
+        )
+    else:
+        motion = constrained_motion(
+            chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
+        )
+    require_determined(chain, motion.q[:: max(1, len(motion) // 50)])
+    return ConstrainedStretch(motion, even.effort[:, :n_a], rate)
+
+
+def smoothed(motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing) -> ConstrainedMotion:
+    """Velocities and accelerations through the filters of `paper` processing."""
+    return ConstrainedMotion(
+        q=motion.q,
+        v=ZeroPhaseFilter(p.velocity_hz).apply(motion.v, rate),
+        a=ZeroPhaseFilter(p.acceleration_hz).apply(motion.a, rate),
+        G=motion.G,
+    )
+
+
+def shifted(effort: Array, rate_hz: float, delay: float) -> Array:
+    """`e(t + delay)`, held at the ends."""
+    k = np.arange(len(effort))
+    return np.column_stack([np.interp(k + delay * rate_hz, k, column) for column in effort.T])

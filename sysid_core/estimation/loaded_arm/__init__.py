@@ -1,0 +1,28 @@
+"""Known and unknown loads from joint torques."""
+
+from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor, torque_streams
+from sysid_core.estimation.loaded_arm.drive_gains import drive_gains_from_targets
+from sysid_core.estimation.loaded_arm.known_load import (
+    KnownLoad,
+    LoadedIdentification,
+    identify_with_load,
+    with_gains,
+)
+from sysid_core.estimation.loaded_arm.payload_from_torques import (
+    ExtraTorque,
+    LoadedArm,
+    PayloadFromTorques,
+)
+
+__all__ = [
+    "ExtraTorque",
+    "KnownLoad",
+    "LoadedArm",
+    "LoadedIdentification",
+    "PayloadFromTorques",
+    "drive_gains_from_targets",
+    "identify_with_load",
+    "payload_torque_regressor",
+    "torque_streams",
+    "with_gains",
+]

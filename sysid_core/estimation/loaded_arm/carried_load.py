@@ -1,0 +1,123 @@
+"""A body that an arm carries at one of its frames, seen in the joint torques."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Processing, prepare
+from sysid_core.estimation.estimate import Verdict
+from sysid_core.identifiability import numerical_rank, random_states
+from sysid_core.robot import (
+    Array,
+    FrictionModel,
+    RobotModel,
+    joint_torque_regressor,
+    parameter_transform,
+)
+from sysid_core.signals import EffortKind, JointStream, Recording
+
+RANK_TOLERANCE = 1e-6
+
+
+def payload_torque_regressor(
+    model: RobotModel, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike
+) -> Array:
+    """Joint torques of a body fixed to a frame, linear in its parameters in that frame.
+
+    Args:
+        model: The robot.
+        frame: A link or frame of it.
+        q: Joint positions, shape (K, nv).
+        v: Velocities, shape (K, nv).
+        a: Accelerations, shape (K, nv).
+
+    Returns:
+        Y_L, shape (K, nv, 10).
+    """
+    return joint_torque_regressor(model, q, v, a) @ carried_by(model, frame)
+
+
+def carried_by(model: RobotModel, frame: str) -> Array:
+    """Map from `pi` of a body in a frame to the parameters of all N bodies, shape (10 N, 10).
+
+    Raises:
+        EstimationError: The frame doesn't move.
+    """
+    placed = model.pin_model.frames[model.frame_id(frame)]
+    body = int(placed.parentJoint) - 1
+    if body < 0:
+        raise EstimationError(
+            f"'{frame}' is fixed to the base of '{model.name}': no joint carries it.",
+            remedy="Give a frame of the moving arm, such as its flange.",
+        )
+    out = np.zeros((10 * model.n_bodies, 10))
+    out[10 * body : 10 * body + 10] = parameter_transform(placed.placement.homogeneous)
+    return out
+
+
+def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdict, ...]]:
+    """How many of the ten parameters this arm could ever show at this frame, and which."""
+    states = random_states(model, 40, np.random.default_rng(0))
+    Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
+    length = np.linalg.norm(Y, axis=0)
+    silent = length <= RANK_TOLERANCE * length.max(initial=1e-300)
+    rank = numerical_rank(Y, RANK_TOLERANCE).rank
+    kernel = np.linalg.svd(Y / np.where(silent, np.inf, length))[2][rank:]
+    leak = np.where(silent, 0.0, np.linalg.norm(kernel, axis=0))
+    return rank, tuple(
+        Verdict.UNIDENTIFIABLE
+        if none
+        else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
+        for none, x in zip(silent, leak, strict=True)
+    )
+
+
+def torque_streams(
+    model: RobotModel,
+    recording: Recording,
+    friction: FrictionModel,
+    processing: Processing,
+) -> tuple[JointStream, ...]:
+    """Gapless, filtered motion with joint torques, ends trimmed, for `PayloadFromTorques`.
+
+    Args:
+        model: The robot.
+        recording: Joint states with declared efforts.
+        friction: Its drives turn efforts into torques.
+        processing: Rates and cut-offs.
+    """
+    out = []
+    for stretch in prepare(model, recording, friction, processing):
+        trim = round(processing.end_trim * stretch.rate_hz)
+        inside = slice(trim, len(stretch.tau) - trim)
+        if len(stretch.tau) > 2 * trim + 2:
+            motion = stretch.motion.select(inside)
+            torque = EffortKind.ACTUATOR_TORQUE
+            out.append(replace(motion, effort=stretch.tau[inside], effort_kind=torque))
+    return tuple(out)
+
+
+def require_torques(stream: JointStream) -> None:
+    """Refuse a stream without velocities, accelerations or true joint torques."""
+    missing = [key for key in ("v", "a", "effort") if getattr(stream, key) is None]
+    if missing:
+        raise EstimationError(
+            f"The recording lacks {missing}.",
+            remedy="Filter it first (`smooth_motion`), and record efforts.",
+        )
+    if stream.effort_kind not in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE):
+        raise EstimationError(
+            f"The efforts are '{stream.effort_kind.value}', not joint torques.",
+            remedy="Multiply motor currents by the drive gains (column map, or"
+            " `drive_gains_from_targets`), and declare what `effort` means.",
+        )
+    values = [stream.q, stream.v, stream.a, stream.effort]
+    if len(stream) < 2 or not all(np.all(np.isfinite(np.asarray(x))) for x in values):
+        raise EstimationError(
+            "The recording is empty or holds NaN or infinite values.",
+            remedy="Leave those samples out (`split_at_gaps`).",
+        )

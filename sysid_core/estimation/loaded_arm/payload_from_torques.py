@@ -1,0 +1,326 @@
+r"""The payload from joint torques alone: what the loaded arm needs more than the unloaded one.
+
+Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of
+friction between the runs, and the payload pi_L in frame F of a link,
+
+    unloaded:  tau = Y pi + Phi phi
+    loaded:    tau = Y pi + Phi (phi + d) + Y_L pi_L,     Y_L = Y_link B(X_BF)
+
+(loaded and unloaded motions in one regression: Khalil, Gautier, Lemoine 2007). Fitting together carries the arm's own uncertainty into the payload's covariance. The arm may also
+be known from an earlier `Estimate`, or only nominally from its URDF: both are priors on pi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.fit import inverse, nearest_consistent, root, symmetric
+from sysid_core.estimation.loaded_arm.arm_prior import arm_prior, drift_precision
+from sysid_core.estimation.loaded_arm.carried_load import (
+    RANK_TOLERANCE,
+    carried_by,
+    require_torques,
+    structural_verdicts,
+)
+from sysid_core.estimation.loaded_arm.run_fit import Run, RunFit, noise_weights, solve_runs
+from sysid_core.estimation.payload import (
+    MIN_MASS,
+    PAYLOAD_NAMES,
+    DensityPrior,
+    ball_prior,
+    verdicts_from_prior,
+)
+from sysid_core.robot import (
+    GEARED_ARM_TERMS,
+    INERTIAL_UNITS,
+    Array,
+    Drives,
+    FrictionModel,
+    RobotModel,
+    inertial_parameter_names,
+    is_physically_consistent,
+    joint_torque_regressor,
+)
+from sysid_core.signals import JointStream
+
+# Of chi-squared with ten degrees of freedom, once in a thousand.
+_MAX_SURPRISE = 29.6
+_PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
+
+
+@dataclass(frozen=True, eq=False)
+class ExtraTorque:
+    """What the payload adds to the joint torques along one loaded recording.
+
+    Attributes:
+        time: Shape (K,) [s].
+        measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
+        predicted: By the estimated payload, shape (K, n) [N m].
+    """
+
+    time: Array
+    measured: Array
+    predicted: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedArm:
+    """A payload estimate and the torques that it explains.
+
+    Attributes:
+        estimate: Of the payload.
+        joint_names: Columns of the torques.
+        extra: One entry for each loaded recording.
+    """
+
+    estimate: Estimate
+    joint_names: tuple[str, ...]
+    extra: tuple[ExtraTorque, ...]
+
+
+class PayloadFromTorques:
+    """Payload of an arm without force-torque sensor.
+
+    Args:
+        model: The unloaded robot. Its inertial parameters are the prior of the arm's.
+        frame: Frame that carries the payload, and in which it is told.
+        friction: Friction terms per joint; default: those of geared arms, load-dependent friction
+            included (on a UR10e they halve the residual of the usual four).
+        gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
+            per joint: independent errors, carried into the covariance.
+        link_sd: Standard deviation of the model's inertial parameters relative to the links' own
+            size; default: 1 with unloaded recordings, 0.2 for a nominal model alone.
+        friction_drift: Relative standard deviation by which friction differs between the runs.
+        reach: How far from the frame the payload's centre of mass may well be [m].
+        size: Radius of a ball as large as the payload [m]: the prior of its inertia, which slow
+            arms hardly show.
+        density: Prior on the payload's density where its shape in the frame is known: replaces
+            `reach` and `size`.
+        correlation_s: Longest correlation looked for in the residuals [s].
+    """
+
+    method = "payload from joint torques"
+
+    def __init__(
+        self,
+        model: RobotModel,
+        frame: str,
+        *,
+        friction: FrictionModel | None = None,
+        gain_sd: ArrayLike = 0.05,
+        link_sd: float | None = None,
+        friction_drift: float = 0.3,
+        reach: float = 0.3,
+        size: float = 0.15,
+        density: DensityPrior | None = None,
+        correlation_s: float = 2.0,
+    ) -> None:
+        self.model = model
+        self.frame = frame
+        self.friction = friction or FrictionModel(
+            Drives.direct(model.joint_names), GEARED_ARM_TERMS
+        )
+        self.gain_sd = np.broadcast_to(np.asarray(gain_sd, dtype=float), (model.nv,))
+        self.link_sd = link_sd
+        self.friction_drift = friction_drift
+        self.reach = reach
+        self.size = size
+        self.density = density
+        self.correlation_s = correlation_s
+        self._carry = carried_by(model, frame)
+        positive = {"reach": reach, "size": size, "friction_drift": friction_drift}
+        if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
+            raise EstimationError(
+                f"{', '.join(positive)} must be positive and `gain_sd` not negative."
+            )
+
+    @property
+    def arm_names(self) -> tuple[str, ...]:
+        """Names of the arm's own parameters: inertial, then friction."""
+        return inertial_parameter_names(self.model) + self.friction.names
+
+    def fit(
+        self,
+        loaded: Sequence[JointStream],
+        unloaded: Sequence[JointStream] = (),
+        *,
+        identified: Estimate | None = None,
+        source: str = "",
+    ) -> Estimate:
+        """Estimate the payload; see `compare` for the arguments and errors."""
+        return self.compare(loaded, unloaded, identified=identified, source=source).estimate
+
+    def compare(
+        self,
+        loaded: Sequence[JointStream],
+        unloaded: Sequence[JointStream] = (),
+        *,
+        identified: Estimate | None = None,
+        source: str = "",
+    ) -> LoadedArm:
+        """Estimate the payload, and show what it rests on.
+
+        Args:
+            loaded: Stretches at equal steps with q, v, a and torques [N m] (`smooth_motion`).
+            unloaded: The same without payload; may be empty.
+            identified: Full parameters of the unloaded arm with covariance, as a prior instead of
+                the model's.
+            source: Where the data came from.
+
+        Raises:
+            EstimationError: Efforts that aren't torques, missing signals, foreign parameters.
+            SolverError: The consistent payload could not be found.
+        """
+        if not loaded:
+            raise EstimationError("There is no loaded recording.", remedy="Give at least one.")
+        first = loaded[0].ordered(self.model.joint_names)
+        require_torques(first)
+        relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
+        known = arm_prior(self.model, self.friction, first, relative, identified)
+        fit, mean, prior = self._solve(loaded, unloaded, *known)
+        rows = fit.gain[-10:]
+        by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
+        covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
+        notes = [f"In the axes of '{self.frame}', about its origin."]
+        # What the data add to the prior.
+        information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
+        score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
+        R = root(information)
+        r = np.linalg.lstsq(R.T, score, rcond=1e-9)[0]
+        surprise = _surprise(R, r - R @ mean, prior)
+        if surprise > _MAX_SURPRISE:
+            notes.append(
+                "The torques contradict what was assumed of the payload"
+                f" ({'shape' if self.density else 'reach and size'}) by"
+                f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
+                f" '{self.frame}'."
+            )
+        if self.density is None:
+            pi = fit.x[-10:]
+            if not bool(is_physically_consistent(pi)):
+                pi = nearest_consistent(pi, covariance, self.size)
+                notes.append(
+                    "The plain estimate was not physically consistent: this is the nearest one"
+                    " that is."
+                )
+        else:
+            masses = self.density.most_likely_masses(R, r)
+            pi = self.density.cells.parameters_per_mass @ masses
+        if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
+            notes.append("The mass is less than three standard deviations: it may well be nothing.")
+        structural_rank, shown = structural_verdicts(self.model, self.frame)
+        verdicts = tuple(
+            seen if can is Verdict.IDENTIFIABLE else can
+            for seen, can in zip(verdicts_from_prior(covariance, prior), shown, strict=True)
+        )
+        loaded_runs = fit.runs[len(unloaded) :]
+        residual = np.concatenate([run.residual(fit.x) for run in loaded_runs])
+        factor = np.linalg.cholesky(prior)
+        added = np.linalg.eigvalsh(factor.T @ information @ factor)
+        gained = added[added > RANK_TOLERANCE]
+        estimate = Estimate(
+            method=self.method,
+            names=PAYLOAD_NAMES,
+            values=pi,
+            units=INERTIAL_UNITS,
+            covariance=covariance,
+            verdicts=verdicts,
+            consistent={"payload": bool(is_physically_consistent(pi))},
+            residual_rms=dict(
+                zip(
+                    self.model.joint_names,
+                    np.sqrt(np.mean(residual**2, axis=0)).tolist(),
+                    strict=True,
+                )
+            ),
+            condition_number=float(np.sqrt(added[-1] / gained[0])) if len(gained) else float("inf"),
+            rank=len(gained),
+            structural_rank=structural_rank,
+            rank_tolerance=RANK_TOLERANCE,
+            n_samples=sum(len(run.tau) for run in fit.runs),
+            robot=self.model.name,
+            urdf_hash=self.model.urdf_hash,
+            source=source,
+            notes=tuple(notes),
+        )
+        extra = tuple(
+            ExtraTorque(
+                stream.time,
+                run.tau - run.A[:, :, :-10] @ fit.x[:-10],
+                run.A[:, :, -10:] @ pi,
+            )
+            for stream, run in zip(loaded, loaded_runs, strict=True)
+        )
+        return LoadedArm(estimate, self.model.joint_names, extra)
+
+    # ---- the equations
+
+    def _solve(
+        self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
+    ) -> tuple[RunFit, Array, Array]:
+        """Noise levels, load-dependent friction and the prior's scale follow from pass to pass."""
+        n_arm, n_drift = len(x0), len(self.friction.names)
+        x = np.concatenate([x0, np.zeros(n_drift), np.eye(10)[0]])  # a kilogram to start from
+        fit: RunFit | None = None
+        for _ in range(_PASSES):
+            runs = [self._run(s, x, with_load=False) for s in unloaded]
+            runs += [self._run(s, x, with_load=True) for s in loaded]
+            weights = noise_weights(runs, None if fit is None else x)
+            prior_mean, prior = self._payload_prior(x[-10:])
+            drift = drift_precision(
+                self.friction,
+                x[n_arm - n_drift : n_arm],
+                np.sqrt(np.diag(P0)[-n_drift:]),
+                self.friction_drift,
+            )
+            precision = scipy.linalg.block_diag(np.linalg.inv(P0), drift, np.linalg.inv(prior))
+            mean = np.concatenate([x0, np.zeros(n_drift), prior_mean])
+            fit = solve_runs(runs, weights, mean, precision)
+            x = fit.x
+        assert fit is not None  # _PASSES > 0
+        return fit, prior_mean, prior
+
+    def _run(self, stream: JointStream, x: Array, with_load: bool) -> Run:
+        stream = stream.ordered(self.model.joint_names)
+        require_torques(stream)
+        q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
+        Y = joint_torque_regressor(self.model, q, v, a)
+        Y_L = Y @ self._carry
+        n_pi = Y.shape[2]
+        rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
+        Phi = self.friction.regressor(q, v, a, rigid)
+        if not with_load:
+            Y_L = np.zeros_like(Y_L)
+        drift = Phi if with_load else np.zeros_like(Phi)
+        period = float(np.median(np.diff(stream.time)))
+        return Run(
+            A=np.concatenate([Y, Phi, drift, Y_L], axis=2),
+            tau=np.asarray(stream.effort),
+            max_lag=max(1, round(self.correlation_s / period)),
+        )
+
+    # ---- what is known beforehand
+
+    def _payload_prior(self, pi: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the payload, given roughly what it is."""
+        if self.density is not None:
+            mass = max(float(pi[0]), MIN_MASS)
+            shape = self.density.cells
+            even = mass * shape.parameters_per_mass @ (shape.volumes / shape.volume)
+            spread = self.density.covariance(mass)
+            # The mass itself is left to the data.
+            return even, spread + 25.0 * np.outer(even, even) + 1e-9 * np.diag(np.diag(spread))
+        return ball_prior(pi, self.reach, self.size)
+
+
+def _surprise(R: Array, innovation: Array, prior: Array) -> float:
+    """Squared distance of data from prior, chi-squared with ten degrees of freedom at most."""
+    spread = np.eye(len(R)) + R @ prior @ R.T
+    return float(innovation @ np.linalg.solve(spread, innovation))

@@ -1,0 +1,41 @@
+"""Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
+
+from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
+from sysid_core.estimation.payload.consistent import PhysicalLeastSquares
+from sysid_core.estimation.payload.data import PayloadData, PayloadInformation, dynamism
+from sysid_core.estimation.payload.density_prior import CONTRASTS, DensityPrior, UnknownContrast
+from sysid_core.estimation.payload.entropic import EntropicRegression
+from sysid_core.estimation.payload.homogeneous import HomogeneousBody, weigh
+from sysid_core.estimation.payload.ordinary import OrdinaryLeastSquares
+from sysid_core.estimation.payload.point_mass import PointMassDiscretization
+from sysid_core.estimation.payload.result import (
+    PAYLOAD_NAMES,
+    PayloadSummary,
+    payload_estimate,
+    summarise_payload,
+    verdicts_from_prior,
+)
+from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
+
+__all__ = [
+    "CONTRASTS",
+    "MIN_MASS",
+    "PAYLOAD_NAMES",
+    "DensityPrior",
+    "EntropicRegression",
+    "HomogeneousBody",
+    "OrdinaryLeastSquares",
+    "PayloadData",
+    "PayloadInformation",
+    "PayloadSummary",
+    "PhysicalLeastSquares",
+    "PointMassDiscretization",
+    "RecursiveTotalLeastSquares",
+    "UnknownContrast",
+    "ball_prior",
+    "dynamism",
+    "payload_estimate",
+    "summarise_payload",
+    "verdicts_from_prior",
+    "weigh",
+]

@@ -1,0 +1,74 @@
+"""The baseline that every method must beat: weigh the object, and assume uniform density."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.density_prior import DensityPrior
+from sysid_core.estimation.payload.result import (
+    linear_error_covariance,
+    payload_estimate,
+    verdicts_from_prior,
+)
+from sysid_core.robot.shapes import Shape
+
+
+class HomogeneousBody:
+    """Mass from the forces; everything else from the shape.
+
+    Args:
+        shape: Of the object, in the sensor frame.
+        contrast: Assumed variation of the density, for the covariance (`DensityPrior`).
+    """
+
+    method = "homogeneous"
+    dynamism_scale = 300.0
+
+    def __init__(self, shape: Shape, *, contrast: float = 1.0) -> None:
+        self.shape = shape
+        self.prior = DensityPrior(shape, contrast)
+
+    def fit(self, data: PayloadData) -> Estimate:
+        """Estimate from a whole recording."""
+        return self.solve(PayloadInformation.from_data(data), source=data.source)
+
+    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+        """Estimate from compressed data."""
+        pi = self.shape.homogeneous(weigh(self.shape, information))
+        unit = self.shape.homogeneous(1.0)
+        F = information.force[:, :10]
+        gain = np.outer(unit, F @ unit) / float(np.sum((F @ unit) ** 2))
+        prior = self.prior.covariance(pi[0])
+        noise = information.noise_sd()[0] ** 2 * gain @ gain.T
+        covariance = linear_error_covariance(gain @ F, noise, pi, prior)
+        return payload_estimate(
+            self.method,
+            pi,
+            covariance,
+            verdicts_from_prior(covariance, prior),
+            information,
+            source=source,
+        )
+
+
+def weigh(shape: Shape, information: PayloadInformation) -> float:
+    """Mass of the homogeneous body that explains the forces best [kg].
+
+    Raises:
+        EstimationError: It isn't positive.
+    """
+    unit = shape.homogeneous(1.0)
+    predicted, measured = information.force[:, :10] @ unit, information.force[:, 10]
+    power = float(predicted @ predicted)
+    mass = float(predicted @ measured) / power if power > 0 else 0.0
+    if not mass > 0:
+        raise EstimationError(
+            f"The forces ask for a mass of {mass:.4g} kg.",
+            remedy="Is the wrench that of the sensor on the object, and gravity's direction"
+            " right? Turned signs or a sensor mounted upside down look like this.",
+            mass=mass,
+        )
+    return mass

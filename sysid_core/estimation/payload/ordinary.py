@@ -1,0 +1,59 @@
+"""Payload by ordinary least squares (Atkeson, An and Hollerbach 1986): no shape, no constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+from sysid_core.robot import Array
+
+
+class OrdinaryLeastSquares:
+    """`min |A pi - b|`, all six axes weighted alike. May give impossible bodies.
+
+    Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
+    """
+
+    method = "OLS"
+    dynamism_scale = 300.0
+
+    def fit(self, data: PayloadData) -> Estimate:
+        """Estimate from a whole recording."""
+        return self.solve(PayloadInformation.from_data(data), source=data.source)
+
+    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+        """Estimate from compressed data."""
+        pi = least_squares_solution(information)
+        return payload_estimate(
+            self.method,
+            pi,
+            least_squares_covariance(information),
+            verdicts_from_rank(information),
+            information,
+            source=source,
+        )
+
+
+def least_squares_solution(information: PayloadInformation) -> Array:
+    """The unconstrained, unweighted solution, shape (10,)."""
+    R = np.vstack([information.force, information.torque])
+    length = np.linalg.norm(R[:, :10], axis=0)
+    length = np.where(length > 0, length, 1.0)
+    y: Array = np.linalg.lstsq(R[:, :10] / length, R[:, 10], rcond=1e-9)[0]
+    return y / length
+
+
+def least_squares_covariance(information: PayloadInformation) -> Array:
+    """Its covariance under independent noise of the forces and of the torques, shape (10, 10).
+
+    Directions that the data don't show get a variance of 1e6 in the parameters' units.
+    """
+    F, T = information.force[:, :10], information.torque[:, :10]
+    sd_force, sd_torque = information.noise_sd()
+    G = F.T @ F + T.T @ T
+    inverse = np.linalg.inv(G + 1e-12 * np.trace(G) * np.eye(10) + 1e-300 * np.eye(10))
+    middle = sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T
+    kernel = np.eye(10) - inverse @ G
+    return inverse @ middle @ inverse.T + 1e6 * kernel @ kernel.T

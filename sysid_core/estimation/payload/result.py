@@ -1,0 +1,169 @@
+"""How a payload is told: verdicts, error bars, and mass, centre of mass and inertia in plain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.payload.data import RANK_TOLERANCE, PayloadInformation
+from sysid_core.robot import (
+    INERTIAL_NAMES,
+    INERTIAL_UNITS,
+    Array,
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+)
+
+PAYLOAD_NAMES = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
+
+
+def linear_error_covariance(response: Array, noise: Array, pi: Array, spread: Array) -> Array:
+    """Expected squared error of an estimator that pulls towards something it assumes.
+
+    Args:
+        response: How the estimate follows the truth, `d pi_hat / d pi`, shape (10, 10).
+        noise: Covariance that comes from the sensor's noise, shape (10, 10).
+        pi: The estimate, shape (10,).
+        spread: Covariance of what the truth may be around it, shape (10, 10).
+
+    Returns:
+        Shape (10, 10).
+    """
+    pull = response - np.eye(10)
+    covariance = pull @ (spread + np.outer(pi, pi)) @ pull.T + noise
+    return 0.5 * (covariance + covariance.T)
+
+
+def payload_estimate(
+    method: str,
+    pi: Array,
+    covariance: Array,
+    verdicts: tuple[Verdict, ...],
+    information: PayloadInformation,
+    *,
+    source: str = "",
+    notes: tuple[str, ...] = (),
+) -> Estimate:
+    """The common result of all payload estimators."""
+    return Estimate(
+        method=method,
+        names=PAYLOAD_NAMES,
+        values=pi,
+        units=INERTIAL_UNITS,
+        covariance=covariance,
+        verdicts=verdicts,
+        consistent={"payload": bool(is_physically_consistent(pi))},
+        residual_rms=information.residual_rms(pi),
+        condition_number=information.condition_number,
+        rank=information.rank,
+        structural_rank=10,
+        rank_tolerance=RANK_TOLERANCE,
+        n_samples=information.n_samples,
+        source=source,
+        notes=notes,
+    )
+
+
+def verdicts_from_prior(covariance: Array, prior_covariance: Array) -> tuple[Verdict, ...]:
+    """Prior-dominated where the data have not even halved the prior's variance.
+
+    Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
+    alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
+    """
+    after, before = np.diag(covariance).copy(), np.diag(prior_covariance).copy()
+    floor = 1e-12 * before
+    after[4:] = np.diag(_given_first_moments(covariance))
+    before[4:] = np.diag(_given_first_moments(prior_covariance))
+    # Where the shape alone settles a moment, the data have nothing to add.
+    ratio = np.where(before > floor, after / np.maximum(before, floor), 1.0)
+    return tuple(Verdict.PRIOR_DOMINATED if r > 0.5 else Verdict.IDENTIFIABLE for r in ratio)
+
+
+def _given_first_moments(covariance: Array) -> Array:
+    """Covariance of the six moments of inertia where mass and first moments are known."""
+    known, cross = covariance[:4, :4], covariance[:4, 4:]
+    scale = np.sqrt(np.clip(np.diag(known), np.finfo(float).tiny, None))
+    inverse = np.linalg.pinv(known / np.outer(scale, scale), rcond=1e-12, hermitian=True)
+    return covariance[4:, 4:] - cross.T @ (inverse / np.outer(scale, scale)) @ cross
+
+
+def verdicts_from_rank(information: PayloadInformation) -> tuple[Verdict, ...]:
+    """What the data alone determine: alone, in combination, or not at all."""
+    R = np.vstack([information.force[:, :10], information.torque[:, :10]])
+    length = np.linalg.norm(R, axis=0)
+    _, s, Vt = np.linalg.svd(R / np.where(length > 0, length, 1.0))
+    kernel = Vt[s <= RANK_TOLERANCE * max(s[0], np.finfo(float).tiny)]
+    leak = np.linalg.norm(kernel, axis=0)
+    return tuple(
+        Verdict.UNIDENTIFIABLE
+        if size == 0
+        else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
+        for size, x in zip(length, leak, strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class PayloadSummary:
+    """The estimate as people and robots' settings want it, with standard deviations.
+
+    Attributes:
+        mass: [kg].
+        com: Centre of mass in the sensor frame, shape (3,) [m].
+        inertia: About the centre of mass, axes of the sensor, shape (3, 3) [kg m^2].
+        mass_sd: [kg].
+        com_sd: Shape (3,) [m].
+        inertia_sd: Shape (3, 3) [kg m^2].
+        covariance: Of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape (10, 10).
+    """
+
+    mass: float
+    com: Array
+    inertia: Array
+    mass_sd: float
+    com_sd: Array
+    inertia_sd: Array
+    covariance: Array
+
+
+def summarise_payload(estimate: Estimate) -> PayloadSummary:
+    """Mass, centre of mass and inertia about it, with first-order standard deviations.
+
+    Raises:
+        EstimationError: It isn't a payload estimate, or the mass is not positive.
+    """
+    if estimate.names != PAYLOAD_NAMES:
+        raise EstimationError(
+            f"An estimate of {len(estimate.names)} parameters is not that of a payload.",
+            remedy="Give what a payload estimator returned.",
+        )
+    pi = estimate.values
+    if not pi[0] > 0:
+        raise EstimationError(
+            f"The estimated mass is {pi[0]:.4g} kg: there is no centre of mass.",
+            remedy="Is something held, and is the wrench that of the sensor on the object?",
+        )
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    J = _summary_jacobian(pi)
+    covariance = J @ estimate.covariance @ J.T
+    sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
+    inertia_sd = sd[4:][np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])]
+    return PayloadSummary(float(mass), com, inertia, float(sd[0]), sd[1:4], inertia_sd, covariance)
+
+
+def _summary_jacobian(pi: Array) -> Array:
+    """Derivative of (m, c, I_C in pi's order) with respect to pi, shape (10, 10)."""
+    m, h = pi[0], pi[1:4]
+    J = np.eye(10)
+    J[1:4, 0] = -h / m**2
+    J[1:4, 1:4] = np.eye(3) / m
+    rows, columns = (0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2)
+    steiner = h @ h * np.eye(3) - np.outer(h, h)
+    J[4:, 0] = steiner[rows, columns] / m**2
+    for axis in range(3):
+        e = np.eye(3)[axis]
+        d = 2.0 * h[axis] * np.eye(3) - np.outer(e, h) - np.outer(h, e)
+        J[4:, 1 + axis] = -d[rows, columns] / m
+    return J

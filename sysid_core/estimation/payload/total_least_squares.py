@@ -1,0 +1,49 @@
+"""Payload by recursive total least squares (Kubus, Kroger and Wahl 2008)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.ordinary import least_squares_covariance
+from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+
+
+class RecursiveTotalLeastSquares:
+    r"""Errors in the motion as well as in the wrench: the smallest singular vector of `[A | b]`.
+
+    The triangular factor of `[A | b]` is brought up to date sample by sample; its singular
+    vectors are those of all the data, which is what updating a singular value decomposition
+    gives. Of several vectors without residual, the smallest solution is taken.
+    """
+
+    method = "RTLS"
+    dynamism_scale = 300.0
+
+    def fit(self, data: PayloadData) -> Estimate:
+        """Estimate from a whole recording."""
+        return self.solve(PayloadInformation.from_data(data), source=data.source)
+
+    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+        """Estimate from compressed data.
+
+        Raises:
+            EstimationError: The problem has no solution (the wrench doesn't depend on the motion).
+        """
+        R = np.vstack([information.force, information.torque])
+        _, s, Vt = np.linalg.svd(R)
+        smallest = Vt[s <= max(1e-10 * s[0], s[-1])]
+        last = smallest[:, 10]
+        weight = float(last @ last)
+        if weight < 1e-20:
+            raise EstimationError(
+                "Total least squares has no solution for these data.",
+                remedy="Turn the object about more axes while recording.",
+            )
+        pi = -(last @ smallest[:, :10]) / weight
+        covariance = least_squares_covariance(information) * (1.0 + float(pi @ pi))
+        return payload_estimate(
+            self.method, pi, covariance, verdicts_from_rank(information), information, source=source
+        )

@@ -1,0 +1,218 @@
+"""Payload identification while the samples arrive."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.payload import PayloadInformation, PayloadSummary, summarise_payload
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel
+from sysid_core.robot import Array
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals.wrench import SensorCalibration
+
+
+class InformationEstimator(Protocol):
+    """A payload estimator that needs the compressed data only."""
+
+    @property
+    def method(self) -> str:
+        """Name in reports."""
+
+    @property
+    def dynamism_scale(self) -> float:
+        """`c_1` with which the data must be compressed."""
+
+    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+        """Estimate from compressed data."""
+
+
+class PayloadState(str, Enum):
+    """How far a running identification has come."""
+
+    COLLECTING = "collecting"
+    MASS_KNOWN = "mass known"
+    COM_KNOWN = "COM known"
+    INERTIA_KNOWN = "inertia known"
+    PRIOR_DOMINATED = "prior-dominated: keep moving"
+
+
+class OnlinePayload:
+    """A payload estimator that takes one sample at a time and can answer at any moment.
+
+    The same samples in the same order give the same answer, live or from a file.
+
+    Args:
+        shape: Of the object, in the sensor frame.
+        estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
+            `RunningMAP`, the default estimator in running form.
+        sensor: What the sensor's errors may be, for the default estimator; None: an ordinary
+            sensor's, and after a tare what that leaves.
+        mass_tolerance: Mass counts as known below this relative standard deviation.
+        com_tolerance: COM counts as known below this part of the shape's largest length.
+        inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
+    """
+
+    def __init__(
+        self,
+        shape: Shape,
+        estimator: InformationEstimator | None = None,
+        *,
+        sensor: SensorModel | None = None,
+        mass_tolerance: float = 0.03,
+        com_tolerance: float = 0.02,
+        inertia_tolerance: float = 0.15,
+    ) -> None:
+        self.shape = shape
+        self.estimator = estimator
+        self._running = RunningMAP(shape, sensor=sensor)
+        self._sensor_given = sensor is not None
+        self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
+        self.reset()
+
+    def reset(self, calibration: SensorCalibration | None = None) -> None:
+        """Forget all samples.
+
+        Args:
+            calibration: Of the sensor, if it has been tared: what may be left of its errors is
+                believed from now on, unless `sensor` was given.
+        """
+        told = None if calibration is None else SensorModel.tared(calibration)
+        self._running.reset(None if self._sensor_given else told)
+        scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
+        self._own_information = PayloadInformation(scale)
+        self._last_stamp: float | None = None
+        self._estimate: Estimate | None = None
+
+    @property
+    def information(self) -> PayloadInformation:
+        """The samples so far, compressed: any estimator can be asked from it."""
+        return self._running.information if self.estimator is None else self._own_information
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples it has seen."""
+        return self.information.n_samples
+
+    def update(
+        self,
+        stamp_s: float,
+        wrench: ArrayLike,
+        omega: ArrayLike,
+        alpha: ArrayLike,
+        a_proper: ArrayLike,
+        gravity: ArrayLike,
+        motion_covariance: ArrayLike | None = None,
+    ) -> None:
+        """Take one sample, all vectors in the axes of the sensor.
+
+        Args:
+            stamp_s: Time [s]; must increase.
+            wrench: That the sensor exerts on the object, force then torque, shape (6,).
+            omega: Angular velocity, shape (3,) [rad/s].
+            alpha: Angular acceleration, shape (3,) [rad/s^2].
+            a_proper: Acceleration of the sensor's origin minus gravity, shape (3,) [m/s^2].
+            gravity: Shape (3,) [m/s^2].
+            motion_covariance: Of (a_proper, omega, alpha), shape (9, 9), where the filter tells it
+                (`filtered_motion_covariance`); typical values when None.
+
+        Raises:
+            EstimationError: A value isn't finite, or time doesn't increase.
+        """
+        vectors = [np.asarray(x, dtype=float) for x in (wrench, omega, alpha, a_proper, gravity)]
+        if not all(np.all(np.isfinite(x)) for x in vectors):
+            raise EstimationError(
+                f"The sample at {stamp_s:.3f} s holds NaN or infinite values.",
+                remedy="Leave it out; it was not used.",
+            )
+        if self._last_stamp is not None and stamp_s <= self._last_stamp:
+            raise EstimationError(
+                f"The sample at {stamp_s:.6f} s is not newer than the last"
+                f" ({self._last_stamp:.6f} s).",
+                remedy="Leave it out; it was not used.",
+            )
+        b, omega_s, alpha_s, a, g = vectors
+        if self.estimator is None:
+            self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance)
+        else:
+            self._own_information.add(b, a, omega_s, alpha_s, g)
+        self._last_stamp = stamp_s
+        self._estimate = None
+
+    def estimate(self) -> Estimate:
+        """The answer from all samples so far (computed once per new sample at most).
+
+        Raises:
+            EstimationError: There are no samples.
+        """
+        if self._estimate is None:
+            if self.n_samples == 0:
+                raise EstimationError("No samples yet.", remedy="Call `update` first.")
+            self._estimate = (
+                self._running.estimate()
+                if self.estimator is None
+                else self.estimator.solve(self.information)
+            )
+        return self._estimate
+
+    @property
+    def state(self) -> PayloadState:
+        """What is known by now."""
+        if self.n_samples < 3:
+            return PayloadState.COLLECTING
+        try:
+            estimate = self.estimate()
+        except EstimationError:  # nothing that weighs is held, so far
+            return PayloadState.COLLECTING
+        if estimate["payload.m"] <= 0:
+            return PayloadState.COLLECTING
+        mass, com, inertia = self.uncertainty(summarise_payload(estimate))
+        if mass > self.tolerances[0]:
+            return PayloadState.COLLECTING
+        if np.max(com) > self.tolerances[1]:
+            return PayloadState.MASS_KNOWN
+        diagonal = [estimate.verdicts[i] for i in (4, 6, 9)]
+        if Verdict.PRIOR_DOMINATED in diagonal:
+            return PayloadState.PRIOR_DOMINATED
+        known = np.max(inertia) <= self.tolerances[2]
+        return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
+
+    def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
+        """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
+        size = self.shape.size
+        scale = summary.mass / 12.0 * (size @ size - size**2)
+        return (
+            summary.mass_sd / summary.mass,
+            summary.com_sd / size.max(),
+            np.diag(summary.inertia_sd) / scale,
+        )
+
+    @property
+    def advice(self) -> str:
+        """What motion would help most, in one sentence."""
+        state = self.state
+        if state is PayloadState.COLLECTING:
+            try:
+                self.estimate()
+            except EstimationError as err:
+                return str(err)
+            return "Hold the object free of contact and keep recording."
+        _, com, inertia = self.uncertainty(summarise_payload(self.estimate()))
+        if state is PayloadState.MASS_KNOWN:
+            axis = "xyz"[int(np.argmax(com))]
+            return (
+                f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass"
+                f" along {axis} is the least known."
+            )
+        axis = "xyz"[int(np.argmax(inertia))]
+        if state is PayloadState.INERTIA_KNOWN:
+            return "Enough is known; more motion only sharpens it."
+        return (
+            f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about it is"
+            " the least known."
+        )

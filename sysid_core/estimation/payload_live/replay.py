@@ -1,0 +1,54 @@
+"""A recorded payload identification, run as the live nodes run it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS, PayloadSession
+from sysid_core.signals import Recording
+from sysid_core.signals.filters import FilteredJointStream, filter_joints
+
+
+def replay_payload(
+    recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
+) -> FilteredJointStream:
+    """Run a recording through a session, as the live nodes do.
+
+    Args:
+        recording: Raw joint states, wrenches and marks.
+        session: Fresh.
+        history_period_s: Between remembered estimates [s].
+
+    Returns:
+        The filtered joint states.
+
+    Raises:
+        EstimationError: There is no wrench, or nothing in it.
+    """
+    if recording.wrench is None or not len(recording.wrench):
+        raise EstimationError(
+            f"'{recording.source}' has no wrench.",
+            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
+        )
+    joints = recording.joints.ordered(session.model.joint_names)
+    filtered, _ = filter_joints(joints)
+    states = [
+        np.array(x)
+        for x in (filtered.q, filtered.v, filtered.a, filtered.q_sd, filtered.v_sd, filtered.a_sd)
+    ]
+    for mark in recording.marks:
+        session.add_mark(mark.stamp_ns, mark.label)
+    for k, stamp in enumerate(filtered.stamps_ns.tolist()):
+        q, v, a, *sd = (x[k] for x in states)
+        session.add_joints(stamp, q, v, a, sd)
+    for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
+        session.add_wrench(stamp, recording.wrench.wrench[k])
+    start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
+    for until in range(start, end, round(history_period_s * 1e9)):
+        session.advance(until)
+        if session.segment in MOTION_SEGMENTS:
+            session.remember()
+    session.finish()
+    session.remember()
+    return filtered

@@ -1,0 +1,288 @@
+"""A payload identification from start to end, live or replayed: tare, motion, estimate.
+
+Joint states, wrenches and marks may come in any interleaving; each wrench is used once the
+motion around its stamp is known, and when something comes too late the run is done over. What comes
+out depends on the stamps and values alone, not on when they arrived, so a bag gives what the live
+run gave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
+from sysid_core.estimation.payload_map import motion_covariance
+from sysid_core.robot import Array, FrameMotion, RobotModel
+from sysid_core.signals import Stamps, WrenchStream
+from sysid_core.signals.wrench import SensorCalibration, compensate, tare_static
+
+MOTION_SEGMENTS = ("still", "oscillation", "settle")
+TARE_PREFIX = "tare_"
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadMoment:
+    """The estimate at one time of the run, for the picture of its convergence.
+
+    Attributes:
+        time: Since the first wrench used [s].
+        mass, mass_sd: [kg].
+        com, com_sd: Shape (3,) [m].
+        state: Of the running estimator.
+    """
+
+    time: float
+    mass: float
+    mass_sd: float
+    com: Array
+    com_sd: Array
+    state: str
+
+
+class PayloadSession:
+    """Takes streams and marks; gives the sensor's calibration and the running payload.
+
+    Marks `<segment>:start` and `<segment>:end` (those of the trajectory's segments) say which
+    samples are what: segments `tare_…` are still postures, and the motion segments are identified.
+
+    Args:
+        model: The robot without the payload.
+        sensor_frame: Frame of the force-torque sensor.
+        online: The running estimator.
+        calibration: Of the sensor, from an earlier tare; None: tare with the marked postures.
+        settle_s: Left out at the beginning of each tare posture [s].
+        max_gap_s: Joint states further apart than this are not interpolated [s].
+
+    Attributes:
+        calibration: Of the sensor, once it is tared.
+        problem: Why it can't be, or None.
+        history: Remembered estimates.
+        n_without_motion: Wrenches left out because no joint states surround them.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        sensor_frame: str,
+        online: OnlinePayload,
+        *,
+        calibration: SensorCalibration | None = None,
+        settle_s: float = 0.2,
+        max_gap_s: float = 0.1,
+    ) -> None:
+        model.frame_id(sensor_frame)
+        self.model = model
+        self.sensor_frame = sensor_frame
+        self.online = online
+        self._given_calibration = calibration
+        # A late sensor shows the motion of a moment ago; an early one is left as it is.
+        self._lag_ns = 0 if calibration is None else max(0, round(calibration.delay[0] * 1e9))
+        self._settle_ns = round(settle_s * 1e9)
+        self._streams = PayloadStreams(max_gap_s)
+        self._restart()
+
+    def _restart(self) -> None:
+        """Begin the run again, with the streams as they are."""
+        self._streams.rewind()
+        self.online.reset(self._given_calibration)
+        self.calibration = self._given_calibration
+        self.history: list[PayloadMoment] = []
+        self.n_without_motion = 0
+        self.problem: SysIdError | None = None
+        self._segment = ""
+        self._segment_start = 0
+        self._tare: list[tuple[Array, Array]] = []
+        self._postures: list[tuple[Array, Array, Array]] = []
+        self._used: list[tuple[int, Array, FrameMotion]] = []
+
+    @property
+    def segment(self) -> str:
+        """The segment that is being worked on, "" between segments."""
+        return self._segment
+
+    def add_joints(
+        self,
+        stamp_ns: int,
+        q: ArrayLike,
+        v: ArrayLike,
+        a: ArrayLike,
+        sd: ArrayLike | None = None,
+    ) -> None:
+        """A filtered joint state, in the order of the model's joints, each (n,).
+
+        `sd`, shape (3, n), are the filter's standard deviations of the three, if it tells them.
+        """
+        state = np.array([q, v, a], dtype=float)
+        sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
+        self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
+
+    def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
+        """A raw reading of the sensor, shape (6,)."""
+        self._streams.add_wrench(stamp_ns, wrench)
+
+    def add_mark(self, stamp_ns: int, label: str) -> None:
+        """A labelled instant, such as `tare_1:start`."""
+        self._streams.add_mark(stamp_ns, label)
+
+    def advance(self, until_ns: int | None = None) -> None:
+        """Use what is complete up to a stamp (default: everything that has joints around it).
+
+        Live, `until_ns` stays some tenths of a second behind the clock, so that hardly anything
+        comes too late.
+        """
+        if self._streams.late:
+            self._restart()
+        while (stamp := self._streams.coming_wrench(until_ns)) is not None:
+            self._enter_marks(stamp)
+            wrench = self._streams.next_wrench()
+            if self._segment:
+                self._use(stamp, wrench)
+
+    def finish(self) -> None:
+        """Use all that is left; marks after the last wrench count too.
+
+        Raises:
+            SysIdError: The sensor could not be tared.
+        """
+        self.advance()
+        self._enter_marks(None)
+        if self.problem is not None:
+            raise self.problem
+
+    # ---- marks
+
+    def _enter_marks(self, until_ns: int | None) -> None:
+        while (mark := self._streams.next_mark(until_ns)) is not None:
+            self._enter(*mark)
+
+    def _enter(self, stamp_ns: int, label: str) -> None:
+        if label == RUN_START:
+            self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
+            self._restart()
+            return
+        segment, _, edge = label.rpartition(":")
+        if edge == "start":
+            self._segment, self._segment_start = segment, stamp_ns
+            if segment in MOTION_SEGMENTS and self.calibration is None:
+                try:
+                    self.calibration, self.problem = self._calibrate(), None
+                    self.online.reset(self.calibration)
+                except SysIdError as err:  # a late mark may still mend it
+                    self.problem, self._segment = err, ""
+        elif edge == "end" and segment == self._segment:
+            if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
+                wrenches = np.array([w for w, _ in self._tare])
+                q = np.mean([q for _, q in self._tare], axis=0)
+                self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
+            self._tare = []
+            self._segment = ""
+
+    def _calibrate(self) -> SensorCalibration:
+        if not self._postures:
+            raise EstimationError(
+                "The force-torque sensor is not tared: the recording has no tare postures.",
+                remedy="Plan with `sysid plan payload` (it holds still in tilted postures first),"
+                " or give the calibration of an earlier tare.",
+            )
+        q = np.array([posture[1] for posture in self._postures])
+        still = np.zeros_like(q)
+        motion = self.model.frame_motion(self.sensor_frame, q, still, still)
+        return tare_static(
+            np.array([posture[0] for posture in self._postures]),
+            motion.gravity,
+            R_WS=motion.R_WF,
+            frame=self.sensor_frame,
+            noise=np.sqrt(np.mean([posture[2] ** 2 for posture in self._postures], axis=0)),
+        )
+
+    # ---- samples
+
+    def _use(self, stamp: int, wrench: Array) -> None:
+        is_tare = self._segment.startswith(TARE_PREFIX)
+        if not is_tare and self._segment not in MOTION_SEGMENTS:
+            return
+        state = self._streams.joints_at(stamp - self._lag_ns)
+        if state is None:
+            self.n_without_motion += 1
+            return
+        (q, v, a), sd = state[:3], state[3:]
+        if is_tare:
+            if stamp >= self._segment_start + self._settle_ns:
+                self._tare.append((wrench, q))
+            return
+        assert self.calibration is not None
+        motion = self.model.frame_motion(self.sensor_frame, q[None], v[None], a[None])
+        net = compensate(wrench[None], motion, self.calibration)[0]
+        self._used.append((stamp, net, motion))
+        first = self._used[0][0]
+        self.online.update(
+            (stamp - first) * 1e-9,
+            net,
+            motion.omega[0],
+            motion.alpha[0],
+            motion.a[0],
+            motion.gravity[0],
+            None if np.isnan(sd).any() else self._motion_covariance(q, v, a, sd),
+        )
+
+    def _motion_covariance(self, q: Array, v: Array, a: Array, sd: Array) -> Array:
+        rows = (q[None], v[None], a[None], sd[:, None])
+        return motion_covariance(self.model, self.sensor_frame, *rows)[0]
+
+    def recent_wrenches(self, seconds: float) -> WrenchStream:
+        """The newest readings, for a look at the sensor's health."""
+        return self._streams.recent_wrenches(self.sensor_frame, seconds)
+
+    # ---- results
+
+    def remember(self) -> None:
+        """Add the present estimate to the history."""
+        if not self._used or self.online.n_samples < 3:
+            return
+        estimate = self.online.estimate()
+        if estimate.values[0] <= 0:
+            return
+        payload = summarise_payload(estimate)
+        self.history.append(
+            PayloadMoment(
+                time=(self._used[-1][0] - self._used[0][0]) * 1e-9,
+                mass=payload.mass,
+                mass_sd=payload.mass_sd,
+                com=payload.com,
+                com_sd=payload.com_sd,
+                state=self.online.state.value,
+            )
+        )
+
+    def motion_stamps_ns(self) -> Stamps:
+        """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
+        return np.array([stamp - self._lag_ns for stamp, _, _ in self._used], dtype=np.int64)
+
+    def data(self) -> PayloadData:
+        """All samples used, bias and tool removed, for other estimators and pictures.
+
+        Raises:
+            EstimationError: No sample has been used.
+        """
+        if not self._used:
+            raise EstimationError(
+                "No wrench sample was used.",
+                remedy="The recording must hold the marks of a payload motion"
+                f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
+            )
+        stamps = np.array([stamp for stamp, _, _ in self._used])
+        motions = [motion for _, _, motion in self._used]
+        return PayloadData(
+            time=(stamps - stamps[0]) * 1e-9,
+            wrench=np.array([net for _, net, _ in self._used]),
+            a=np.vstack([m.a for m in motions]),
+            omega=np.vstack([m.omega for m in motions]),
+            alpha=np.vstack([m.alpha for m in motions]),
+            gravity=np.vstack([m.gravity for m in motions]),
+        )

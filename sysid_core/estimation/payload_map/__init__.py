@@ -1,0 +1,35 @@
+"""The default payload estimator: maximum a posteriori, in batch and running."""
+
+from sysid_core.estimation.payload_map.estimator import (
+    CALIBRATED_SENSOR,
+    PayloadMAP,
+    SensorModel,
+    white_noise_sd,
+)
+from sysid_core.estimation.payload_map.joint_spline import JointSplines
+from sysid_core.estimation.payload_map.motion_belief import MotionBelief, SplineMotion, WhiteMotion
+from sysid_core.estimation.payload_map.motion_error import (
+    filtered_motion_covariance,
+    motion_covariance,
+    regressor_derivatives,
+    wrench_sensitivity,
+)
+from sysid_core.estimation.payload_map.running import RunningMAP
+from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
+
+__all__ = [
+    "CALIBRATED_SENSOR",
+    "JointSplines",
+    "MotionBelief",
+    "PayloadMAP",
+    "RunningMAP",
+    "SensorModel",
+    "SplineMotion",
+    "WhiteMotion",
+    "filtered_motion_covariance",
+    "motion_covariance",
+    "regressor_derivatives",
+    "smoothed_payload_data",
+    "white_noise_sd",
+    "wrench_sensitivity",
+]

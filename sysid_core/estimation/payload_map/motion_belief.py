@@ -1,0 +1,231 @@
+r"""What is believed of the motion while a payload is estimated.
+
+The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity
+`T = d(A(x) pi)/dx`, an estimator marginalises the motion's error: rows `X` (regressor, nuisances,
+residual) enter as `X^T Sigma^-1 X` with `Sigma = R + T Lambda T^T`, and afterwards the residual
+says where the motion really was.
+
+Where to linearise depends on the motion's error. Smoothed joints are a mean given the encoders:
+the true motion scatters about them independently of them (Berkson's errors). The regressor stays
+there; moved by the wrench, it would share the wrench's noise, which then looks like excitation.
+An accelerometer's readings scatter about the true motion instead (classical errors): taken as they
+are they attenuate the inertia, so there the regressor moves with the wrench (Gauss-Newton on motion
+and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 45, 1950.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines
+from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity
+
+
+class MotionBelief(Protocol):
+    """Motion at K wrench samples, with what is known of its error."""
+
+    def motion(self) -> Array:
+        """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
+
+    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+        """`X^T Sigma^-1 X`; the last column of X is the residual.
+
+        Args:
+            T: Sensitivity of the wrench to the motion, shape (K, 6, 9).
+            X: Rows of the linear model, shape (K, 6, p).
+            noise_sd: Of the six wrench axes, shape (6,).
+
+        Returns:
+            Shape (p, p).
+        """
+
+    def correct(self, y: Array) -> None:
+        """Take in the wrenches, with the solution `X[..., :-1] @ y` of `information`."""
+
+    def corrected(self) -> Array:
+        """Best motion (a, omega, alpha), wrenches taken in by `correct`, shape (K, 9)."""
+
+
+class ExactMotion:
+    """Motion known without error.
+
+    Args:
+        a: Proper acceleration, shape (K, 3).
+        omega: Shape (K, 3).
+        alpha: Shape (K, 3).
+    """
+
+    def __init__(self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> None:
+        self._x = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
+
+    def motion(self) -> Array:
+        """As given."""
+        return self._x
+
+    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+        """`X^T R^-1 X`."""
+        W = (X / noise_sd[:, None]).reshape(-1, X.shape[2])
+        return W.T @ W
+
+    def correct(self, y: Array) -> None:
+        """Nothing to correct."""
+
+    def corrected(self) -> Array:
+        """As given."""
+        return self._x
+
+
+class WhiteMotion:
+    """Motion with independent errors at every sample, such as an accelerometer's.
+
+    Args:
+        a: Proper acceleration, shape (K, 3).
+        omega: Shape (K, 3).
+        alpha: Shape (K, 3).
+        sd: Standard deviations of the nine components, shape (9,).
+    """
+
+    def __init__(self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, sd: ArrayLike) -> None:
+        self._measured = np.hstack([np.asarray(u, dtype=float) for u in (a, omega, alpha)])
+        self._x = self._measured
+        self._variance = np.asarray(sd, dtype=float) ** 2
+        self._last: tuple[Array, Array, Array] | None = None
+
+    def motion(self) -> Array:
+        """The measured motion, corrected by the wrenches."""
+        return self._x
+
+    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+        """Block by block; the residual is that at the measured motion, to first order."""
+        X = X.copy()
+        X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
+        Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.diag(noise_sd**2)
+        weighted = np.linalg.solve(Sigma, X)
+        self._last = (T, X, weighted)
+        return np.einsum("kip,kiq->pq", X, weighted)
+
+    def correct(self, y: Array) -> None:
+        """`x = x_measured + Lambda T^T Sigma^-1 (residual)`."""
+        if self._last is None:
+            raise EstimationError("`information` comes before `correct`.")
+        T, _, weighted = self._last
+        left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
+        self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
+
+    def corrected(self) -> Array:
+        """The same as `motion`."""
+        return self._x
+
+
+class SplineMotion:
+    """Motion of a robot's frame from smoothed joints, errors correlated in time as they are.
+
+    Args:
+        model: The robot.
+        frame: Of the sensor.
+        splines: Of all joints, in the model's order.
+        time: Stamps of the wrenches, shape (K,) [s].
+    """
+
+    def __init__(
+        self, model: RobotModel, frame: str, splines: JointSplines, time: ArrayLike
+    ) -> None:
+        self._model, self._frame, self._splines = model, frame, splines
+        self._time = np.asarray(time, dtype=float)
+        self._c = self._corrected = splines.coefficients
+        basis = splines.basis
+        self._span = basis.span_of(self._time)
+        self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
+        self._n = model.nv
+        self._last: tuple[Array, Array, Array] | None = None
+
+    def frame_motion(self) -> FrameMotion:
+        """The joints' splines through the kinematics."""
+        return self._model.frame_motion(self._frame, *self._joints(self._c))
+
+    def motion(self) -> Array:
+        """The joints' splines, not corrected by the wrenches."""
+        return _stack(self.frame_motion())
+
+    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+        """Splines, encoders and wrenches in one banded system, the splines eliminated."""
+        n, width = self._n, (DEGREE + 1) * self._n
+        S = frame_motion_sensitivity(self._model, self._frame, *self._joints(self._c))
+        G = np.einsum("kif,kfjd->kijd", T, S) / noise_sd[:, None, None]  # (K, 6, n, 3)
+        J = np.einsum("kijd,kdb->kibj", G, self._values).reshape(len(T), 6, width)
+        W = X / noise_sd[:, None]
+        blocks, rhs = self._encoder_and_jerk(X.shape[2])
+        starts = np.searchsorted(self._span, np.arange(len(blocks) + 1))
+        for s in np.flatnonzero(np.diff(starts)):
+            rows = slice(starts[s], starts[s + 1])
+            Js, Ws = J[rows].reshape(-1, width), W[rows].reshape(-1, X.shape[2])
+            blocks[s] += Js.T @ Js
+            rhs[s * n : s * n + width] += Js.T @ Ws
+        factor = (cholesky_banded(_band(blocks, n), lower=True), True)
+        solved = cho_solve_banded(factor, rhs)
+        flat = W.reshape(-1, X.shape[2])
+        self._last = (solved, flat, rhs)
+        return flat.T @ flat - rhs.T @ solved
+
+    def correct(self, y: Array) -> None:
+        """Correct the splines' coefficients."""
+        if self._last is None:
+            raise EstimationError("`information` comes before `correct`.")
+        solved = self._last[0]
+        step = solved[:, -1] - solved[:, :-1] @ y
+        self._corrected = self._c + step.reshape(-1, self._n)
+
+    def corrected(self) -> Array:
+        """The joints' splines, corrected by the wrenches."""
+        joints = self._joints(self._corrected)
+        return _stack(self._model.frame_motion(self._frame, *joints))
+
+    def _joints(self, coefficients: Array) -> tuple[Array, Array, Array]:
+        index = self._span[:, None] + np.arange(DEGREE + 1)
+        local = coefficients[index]  # (K, 6, n)
+        q, v, a = np.einsum("kdb,kbj->dkj", self._values, local)
+        return q, v, a
+
+    def _encoder_and_jerk(self, columns: int) -> tuple[Array, Array]:
+        """Information of encoders and smoothness about the coefficients, and its gradient."""
+        splines, basis, n = self._splines, self._splines.basis, self._n
+        width = (DEGREE + 1) * n
+        blocks = np.zeros((basis.spans, DEGREE + 1, n, DEGREE + 1, n))
+        rhs = np.zeros((basis.size, n))
+        joint = np.arange(n)
+        span_q, rows_q = basis.span_of(splines.time), basis.values(splines.time, 0)
+        span_j, rows_j = basis.jerk_rows
+        for span, rows, target, precision in (
+            (span_q, rows_q, splines.q, splines.encoder_sd**-2),
+            (span_j, rows_j, np.zeros((len(span_j), n)), 1.0 / splines.jerk_density),
+        ):
+            index = span[:, None] + np.arange(DEGREE + 1)
+            error = target - np.einsum("kb,kbj->kj", rows, self._c[index])
+            np.add.at(rhs, index, rows[:, :, None] * error[:, None, :] * precision)
+            gram = np.zeros((basis.spans, DEGREE + 1, DEGREE + 1))
+            np.add.at(gram, span, rows[:, :, None] * rows[:, None, :])
+            blocks[:, :, joint, :, joint] += gram * precision[:, None, None, None]
+        out = np.zeros((basis.size * n, columns))
+        out[:, -1] = rhs.ravel()
+        return blocks.reshape(basis.spans, width, width), out
+
+
+def _stack(motion: FrameMotion) -> Array:
+    """(a, omega, alpha), shape (K, 9)."""
+    return np.hstack([motion.a, motion.omega, motion.alpha])
+
+
+def _band(blocks: Array, n: int) -> Array:
+    """Lower banded form of overlapping blocks, each n rows further down."""
+    spans, width, _ = blocks.shape
+    size = (spans - 1) * n + width
+    band = np.zeros((width, size))
+    for j in range(width):
+        for i in range(j, width):
+            band[i - j, j : j + spans * n : n] += blocks[:, i, j]
+    return band

@@ -1,0 +1,105 @@
+"""Errors of the motion, and how they show in the wrench."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array, RobotModel, frame_motion_sensitivity, skew, wrench_regressor
+from sysid_core.signals.filters import FilteredJointStream
+
+
+def motion_covariance(
+    model: RobotModel,
+    frame: str,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+    sd: ArrayLike,
+) -> Array:
+    """Covariance of (a, omega, alpha) of a frame from that of joints, shape (K, 9, 9).
+
+    Args:
+        model: The robot, with n joints.
+        frame: Of the sensor.
+        q: Joint positions, shape (K, n) [rad].
+        v: Velocities, shape (K, n) [rad/s].
+        a: Accelerations, shape (K, n) [rad/s^2].
+        sd: Standard deviations of the three, shape (3, K, n).
+    """
+    S = frame_motion_sensitivity(model, frame, q, v, a)  # (K, 9, n, 3)
+    S = (S * np.moveaxis(np.asarray(sd), 0, -1)[:, None]).reshape(len(S), 9, -1)
+    return np.asarray(S @ S.transpose(0, 2, 1))
+
+
+def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJointStream) -> Array:
+    """Covariance of (a, omega, alpha) of a frame from filtered joints, shape (K, 9, 9).
+
+    Args:
+        model: The robot, its joints in the stream's order.
+        frame: Of the sensor.
+        joints: With standard deviations.
+
+    Raises:
+        EstimationError: The stream has no velocities, accelerations or standard deviations.
+    """
+    q, v, a, sd = joints.q, joints.v, joints.a, (joints.q_sd, joints.v_sd, joints.a_sd)
+    if v is None or a is None or any(x is None for x in sd):
+        raise EstimationError(
+            "The joint stream has no standard deviations.", remedy="Filter it with `filter_joints`."
+        )
+    return motion_covariance(model, frame, q, v, a, np.array(sd))
+
+
+def wrench_sensitivity(x: Array, pi: Array) -> Array:
+    r"""Derivative of `wrench_regressor(a, omega, alpha) @ pi` by (a, omega, alpha).
+
+    Args:
+        x: (a, omega, alpha), shape (K, 9).
+        pi: Shape (10,).
+
+    Returns:
+        Shape (K, 6, 9).
+    """
+    omega = x[:, 3:6]
+    m, h = pi[0], pi[1:4]
+    inertia = np.array([[pi[4], pi[5], pi[7]], [pi[5], pi[6], pi[8]], [pi[7], pi[8], pi[9]]])
+    H, W = skew(h), skew(omega)
+    T = np.zeros((len(x), 6, 9))
+    T[:, :3, :3] = m * np.eye(3)
+    # omega x (omega x h): derivative -[omega x h]x - [omega]x [h]x
+    T[:, :3, 3:6] = -skew(W @ h) - W @ H
+    T[:, :3, 6:] = -H
+    T[:, 3:, :3] = H
+    T[:, 3:, 3:6] = W @ inertia - skew(omega @ inertia)
+    T[:, 3:, 6:] = inertia
+    return T
+
+
+def regressor_derivatives(omega: ArrayLike) -> Array:
+    r"""Derivatives of `wrench_regressor(a, omega, alpha)` by (a, omega, alpha).
+
+    `wrench_sensitivity(x, pi)` is these times `pi`.
+
+    Args:
+        omega: Shape (3,).
+
+    Returns:
+        Shape (9, 6, 10).
+    """
+    still, axes = np.zeros((3, 3)), np.eye(3)
+    forth, back = (
+        wrench_regressor(still, np.asarray(omega) + step, still) for step in (axes, -axes)
+    )
+    by_a, by_alpha = _linear_derivatives()
+    by_omega = 0.5 * (forth - back)  # exact: the regressor is quadratic in omega
+    return np.concatenate([by_a, by_omega, by_alpha])
+
+
+@cache
+def _linear_derivatives() -> tuple[Array, Array]:
+    still, axes = np.zeros((3, 3)), np.eye(3)
+    return wrench_regressor(axes, still, still), wrench_regressor(still, still, axes)

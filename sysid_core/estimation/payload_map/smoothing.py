@@ -1,0 +1,65 @@
+"""From recorded joints and wrenches to what the default payload estimator wants."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload_map.joint_spline import JointSplines
+from sysid_core.estimation.payload_map.motion_belief import SplineMotion
+from sysid_core.robot import RobotModel
+from sysid_core.signals import JointStream
+
+_MARGIN = 0.3  # [s] of joints before and after the wrenches, for the smoothing's ends
+
+
+def smoothed_payload_data(
+    model: RobotModel,
+    frame: str,
+    joints: JointStream,
+    stamps_ns: ArrayLike,
+    wrench: ArrayLike,
+    *,
+    source: str = "",
+) -> tuple[PayloadData, SplineMotion]:
+    """Smooth raw encoder readings and evaluate them at the wrenches' stamps.
+
+    Use as `PayloadMAP(shape).fit(*smoothed_payload_data(...))`.
+
+    Args:
+        model: The robot.
+        frame: Of the sensor.
+        joints: Encoder readings, not filtered.
+        stamps_ns: Of the wrenches, increasing, shape (K,).
+        wrench: That the sensor exerts on the object, bias and tool taken out, shape (K, 6).
+        source: Where the data came from.
+
+    Returns:
+        The data, and the belief about their motion.
+
+    Raises:
+        EstimationError: The joints don't cover the wrenches' time.
+    """
+    stamps = np.asarray(stamps_ns, dtype=np.int64)
+    ordered = joints.ordered(model.joint_names)
+    start, end = int(stamps[0]), int(stamps[-1])
+    margin = round(_MARGIN * 1e9)
+    near = (ordered.stamps_ns >= start - margin) & (ordered.stamps_ns <= end + margin)
+    newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], ordered.stamps_ns]))
+    rows = near & np.isfinite(ordered.q).all(axis=1) & (ordered.stamps_ns > newest[:-1])
+    used = ordered.stamps_ns[rows]
+    if len(used) < 8 or used[0] > start + margin or used[-1] < end - margin:
+        raise EstimationError(
+            f"Joint states cover {len(used)} samples near the {len(stamps)} wrenches, not all of"
+            " their time.",
+            remedy="Record both for the whole motion, on one clock.",
+        )
+    splines = JointSplines.fit((used - start) * 1e-9, ordered.q[rows])
+    time = (stamps - start) * 1e-9
+    belief = SplineMotion(model, frame, splines, time)
+    motion = belief.frame_motion()
+    b = np.asarray(wrench, dtype=float)
+    data = PayloadData(time, b, motion.a, motion.omega, motion.alpha, motion.gravity, source)
+    return data, belief

@@ -1,0 +1,23 @@
+"""One joint at a time (Lin 1992)."""
+
+from sysid_core.estimation.sequential.identify import (
+    LockedTorque,
+    SequentialFit,
+    SequentialLeastSquares,
+    Unexcited,
+)
+from sysid_core.estimation.sequential.motion import (
+    SequentialIdentification,
+    identify_sequentially,
+    motion_segments,
+)
+
+__all__ = [
+    "LockedTorque",
+    "SequentialFit",
+    "SequentialIdentification",
+    "SequentialLeastSquares",
+    "Unexcited",
+    "identify_sequentially",
+    "motion_segments",
+]

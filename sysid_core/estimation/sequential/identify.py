@@ -1,0 +1,259 @@
+r"""Identification one joint at a time, from the last joint to the first (Lin 1992)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.fit import Regression
+from sysid_core.estimation.sequential.equations import (
+    SolvableEquations,
+    at_once_sd,
+    compress_joint,
+    solvable_equations,
+    starts_of,
+)
+from sysid_core.identifiability import BaseParameters
+from sysid_core.identifiability.composite_bodies import (
+    BackwardSolution,
+    MinimalConstants,
+    StepRows,
+    solve_backward,
+)
+from sysid_core.robot import Array
+
+
+class LockedTorque(str, Enum):
+    """What the torque of a joint that stands still is worth."""
+
+    MEASURED = "measured"  # read behind the gear: it is what the links exert
+    HIDDEN = "hidden"  # read at the motor: friction at standstill takes up what it likes
+
+
+class Unexcited(str, Enum):
+    """What happens to constants that no step shows."""
+
+    REFUSE = "refuse"
+    PRIOR = "prior"  # they keep the URDF's values and say so
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialFit:
+    """An estimate and how it came about.
+
+    Attributes:
+        estimate: In base parameters, comparable with every other estimator's.
+        constants: Names of the q minimal constants and friction parameters that were solved for.
+        units: Of each.
+        joints: The joint that each belongs to.
+        values: Shape (q,).
+        solution: The recursion: covariance, its shares, steps.
+        prior_covariance: Natural scale of the constants, shape (q, q).
+        at_once_sd: Standard deviations if the same rows were solved all together, shape (q,).
+        rows_used: Torque samples per joint.
+    """
+
+    estimate: Estimate
+    constants: tuple[str, ...]
+    units: tuple[str, ...]
+    joints: tuple[str, ...]
+    values: Array
+    solution: BackwardSolution
+    prior_covariance: Array
+    at_once_sd: Array
+    rows_used: dict[str, int]
+
+    @property
+    def standard_deviations(self) -> Array:
+        """Of the constants, shape (q,)."""
+        return np.sqrt(np.diag(self.solution.covariance))
+
+    def inherited_shares(self) -> Array:
+        """Share of each constant's variance that each step's noise causes, (n_steps, q)."""
+        variance = np.diagonal(self.solution.shares, axis1=1, axis2=2)
+        total = np.maximum(np.diag(self.solution.covariance), 1e-300)
+        return np.asarray(variance / total)
+
+
+class SequentialLeastSquares:
+    r"""Least squares joint by joint, backward, in the minimal constants of composite bodies.
+
+    Joint j's torque rows settle what they show and is unknown; constants settled before are taken
+    as known, and their errors are carried along. Friction of the moving joint is estimated with
+    its body. What a step shows too weakly is left to the joints before it.
+
+    Args:
+        minimal: The robot's constants.
+        locked: What torques of joints at standstill are worth.
+        unexcited: What happens to constants that no step shows.
+        moving: A joint moves above this speed [rad/s or m/s].
+        max_lag: Longest correlation of the residuals that the covariance looks for, in samples.
+    """
+
+    fixed: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        minimal: MinimalConstants,
+        *,
+        locked: LockedTorque | str = LockedTorque.HIDDEN,
+        unexcited: Unexcited | str = Unexcited.REFUSE,
+        moving: float = 0.01,
+        max_lag: int = 400,
+    ) -> None:
+        self.minimal = minimal
+        self.locked = LockedTorque(locked)
+        self.unexcited = Unexcited(unexcited)
+        self.moving = moving
+        self.max_lag = max_lag
+
+    @property
+    def name(self) -> str:
+        """What the result is signed with."""
+        return "sequential"
+
+    def fit(self, regression: Regression) -> Estimate:
+        """Estimate the base parameters.
+
+        Args:
+            regression: Equations of stretches in which one joint moves at a time.
+
+        Raises:
+            EstimationError: Steps aren't exciting, or the regression is another robot's.
+        """
+        return self.fit_steps(regression).estimate
+
+    def fit_steps(self, regression: Regression) -> SequentialFit:
+        """As `fit`, with the steps, the constants and the growth of the error."""
+        system = solvable_equations(self.minimal, regression)
+        usable = self._usable_rows(regression)
+        n = len(regression.rows)
+        blocks: list[StepRows] = []
+        for j in reversed(range(n)):
+            rows = usable[:, j]
+            block = compress_joint(
+                regression.rows[j],
+                system.Y[rows, j],
+                regression.tau[rows, j],
+                starts_of(rows, regression.starts),
+                self.max_lag,
+            )
+            blocks.append(block)
+        solution = solve_backward(blocks, system.prior, system.prior_covariance)
+        open_names = _open_constants(solution, system)
+        if open_names and self.unexcited is Unexcited.REFUSE:
+            raise self._refusal(open_names, int(usable.sum()), regression)
+        base = regression.base
+        covariance = system.to_base @ solution.covariance @ system.to_base.T
+        natural = base.regrouping**2 @ regression.prior_sd**2
+        predicted = system.Y @ solution.x
+        estimate = Estimate(
+            method=self.name,
+            names=base.base_names,
+            values=system.to_base @ solution.x,
+            units=tuple(regression.units[i] for i in base.independent),
+            covariance=covariance,
+            verdicts=_verdicts(base, np.diag(covariance) >= natural),
+            residual_rms={
+                name: float(np.sqrt(np.mean((regression.tau - predicted)[usable[:, j], j] ** 2)))
+                for j, name in enumerate(regression.rows)
+                if usable[:, j].any()
+            },
+            condition_number=max(step.condition for step in solution.steps),
+            rank=len(system.names) - solution.open_directions.shape[1],
+            structural_rank=len(system.names),
+            rank_tolerance=1.0,
+            n_samples=int(usable.any(axis=1).sum()),
+            notes=self._notes(solution, open_names),
+        )
+        return SequentialFit(
+            estimate=estimate,
+            constants=system.names,
+            units=system.units,
+            joints=system.joints,
+            values=solution.x,
+            solution=solution,
+            prior_covariance=system.prior_covariance,
+            at_once_sd=at_once_sd(blocks, system.prior_covariance),
+            rows_used={name: int(usable[:, j].sum()) for j, name in enumerate(regression.rows)},
+        )
+
+    def _usable_rows(self, regression: Regression) -> NDArray[np.bool_]:
+        """Which torques may be used, shape (K, n)."""
+        K, n, _ = regression.Y.shape
+        if self.locked is LockedTorque.MEASURED:
+            return np.ones((K, n), dtype=bool)
+        usable = np.zeros((K, n), dtype=bool)
+        for j, joint in enumerate(regression.rows):
+            name = f"{joint}.F_v"
+            if name not in regression.names:
+                raise EstimationError(
+                    f"Without the viscous friction of '{joint}' it can't be told when it moves.",
+                    remedy="Use friction terms that include 'viscous', or declare that torques are"
+                    " measured behind the gears (link_torque).",
+                )
+            speed = regression.Y[:, j, regression.names.index(name)]
+            usable[:, j] = np.abs(speed) > self.moving
+        return usable
+
+    def _refusal(
+        self, open_names: tuple[str, ...], n_rows: int, regression: Regression
+    ) -> EstimationError:
+        hidden = self.locked is LockedTorque.HIDDEN
+        why = (
+            " Torques of joints at standstill were left out, since friction hides them there."
+            if hidden
+            else ""
+        )
+        remedy = "Add postures or joints to the motion (`sysid plan sequential` chooses them)"
+        remedy += ", let two joints move together" if hidden else ""
+        return EstimationError(
+            f"The motion doesn't excite {len(open_names)} direction(s) of the constants:"
+            f" {_listed(open_names)}.{why}",
+            remedy=f"{remedy}, or keep the URDF's values for them (unexcited: prior).",
+            open=open_names,
+            n_rows=n_rows,
+        )
+
+    def _notes(self, solution: BackwardSolution, open_names: tuple[str, ...]) -> tuple[str, ...]:
+        notes = [
+            f"Step '{s.name}': {s.n_settled} settled, condition {s.condition:.3g}"
+            + (f", {s.n_postponed} postponed." if s.n_postponed else ".")
+            for s in solution.steps
+        ]
+        if open_names:
+            notes.append(
+                f"Not excited, the URDF's value is kept, in {len(open_names)} direction(s):"
+                f" {_listed(open_names)}."
+            )
+        return tuple(notes)
+
+
+def _open_constants(solution: BackwardSolution, system: SolvableEquations) -> tuple[str, ...]:
+    """The directions that stayed open, in words, by their largest parts in natural units."""
+    scale = np.sqrt(np.diag(system.prior_covariance))
+    out = []
+    for direction in solution.open_directions.T:
+        u = np.abs(direction / scale)
+        top = np.argsort(u)[::-1][:4]
+        out.append(" with ".join(system.names[k] for k in top if u[k] > 0.3 * u[top[0]]))
+    return tuple(out)
+
+
+def _listed(names: tuple[str, ...], limit: int = 8) -> str:
+    more = f"; and {len(names) - limit} more" if len(names) > limit else ""
+    return "; ".join(names[:limit]) + more
+
+
+def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[Verdict, ...]:
+    return tuple(
+        Verdict.PRIOR_DOMINATED
+        if weak[i]
+        else (Verdict.IDENTIFIABLE if base.is_alone(i) else Verdict.COMBINATION)
+        for i in range(base.rank)
+    )

@@ -1,0 +1,41 @@
+"""Exciting motions of closed chains."""
+
+from sysid_core.excitation.closed_chain.box import (
+    MAX_CONDITION,
+    AssemblyMap,
+    assembly_map,
+    coupled_drives,
+    motion_box,
+)
+from sysid_core.excitation.closed_chain.motion import of_all_joints, plan_loop_motion, slowed
+from sysid_core.excitation.closed_chain.plan import (
+    LoopExcitation,
+    plan_loop_excitation,
+    sine_trajectory,
+)
+from sysid_core.excitation.closed_chain.structure import (
+    EXCITED,
+    ShownDirections,
+    shown_by_motions,
+    shown_directions,
+    structural_rows,
+)
+
+__all__ = [
+    "EXCITED",
+    "MAX_CONDITION",
+    "AssemblyMap",
+    "LoopExcitation",
+    "ShownDirections",
+    "assembly_map",
+    "coupled_drives",
+    "motion_box",
+    "of_all_joints",
+    "plan_loop_excitation",
+    "plan_loop_motion",
+    "shown_by_motions",
+    "shown_directions",
+    "sine_trajectory",
+    "slowed",
+    "structural_rows",
+]

@@ -1,0 +1,200 @@
+"""Where a closed chain assembles: the box to move in, and the map behind it."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
+    ClosedChain,
+    MotionBox,
+    assemble,
+    loop_jacobian,
+    passive_condition,
+    try_assemble,
+)
+
+MAX_CONDITION = 1e3  # of J_u: beyond it a dead centre is near
+
+
+@dataclass(frozen=True, eq=False)
+class AssemblyMap:
+    """How Assumption 1 of Zhang et al. 2024 fares on random actuated postures.
+
+    Attributes:
+        q: Postures of all joints, shape (K, n); not closed where `assembled` is False.
+        assembled: A solution was found, shape (K,).
+        within_limits: It also keeps to the passive joints' limits, shape (K,).
+        condition: Condition number of J_u, shape (K,).
+        alternatives: Postures with a second solution within the limits, shape (K,).
+        residual: Largest closure error of the assembled postures [m].
+    """
+
+    q: Array
+    assembled: NDArray[np.bool_]
+    within_limits: NDArray[np.bool_]
+    condition: Array
+    alternatives: NDArray[np.bool_]
+    residual: float
+
+    @property
+    def unique(self) -> bool:
+        """Whether no posture had a second solution within the limits."""
+        return not np.any(self.alternatives)
+
+
+def assembly_map(
+    chain: ClosedChain,
+    rng: np.random.Generator,
+    n_samples: int = 300,
+    *,
+    box: MotionBox | None = None,
+    restarts: int = 5,
+) -> AssemblyMap:
+    """Try random actuated postures, in a box or in the joints' limits.
+
+    Args:
+        chain: The mechanism.
+        rng: Of the postures.
+        n_samples: How many.
+        box: Where; default: the actuated joints' limits.
+        restarts: Random starts per posture in search of a second solution.
+    """
+    lower, upper = _finite_limits(chain)
+    if box is None:
+        columns = chain.actuated_columns
+        q_a = rng.uniform(lower[columns], upper[columns], (n_samples, chain.n_actuated))
+    else:
+        q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
+    found = try_assemble(chain, q_a)
+    within = found.assembled & _within(chain, found.q)
+    alternatives = np.zeros(n_samples, dtype=bool)
+    for _ in range(restarts if chain.passive else 0):
+        start = rng.uniform(lower, upper, (n_samples, chain.n))
+        other = try_assemble(chain, q_a, start)
+        distance = np.abs(np.angle(np.exp(1j * (other.q - found.q)))).max(axis=1)
+        alternatives |= within & other.assembled & _within(chain, other.q) & (distance > 1e-6)
+    return AssemblyMap(
+        q=found.q,
+        assembled=found.assembled,
+        within_limits=within,
+        condition=passive_condition(chain, found.q),
+        alternatives=alternatives,
+        residual=float(found.residual[found.assembled].max(initial=0.0)),
+    )
+
+
+def motion_box(chain: ClosedChain, rng: np.random.Generator, n_samples: int = 200) -> MotionBox:
+    """The chain's own box, or one found by trying: motors that share a loop get sum and difference.
+
+    Each coordinate is widened on its own, then all are shrunk together until every random posture
+    of the box, and its corners, assemble within the limits and away from dead centres.
+
+    Raises:
+        ExcitationError: Not even the home posture assembles within the limits.
+    """
+    if chain.box is not None:
+        return chain.box
+    center = chain.actuated_home
+    if not _usable(chain, center[None])[0]:
+        raise ExcitationError(
+            f"The home posture of '{chain.name}' doesn't assemble within the joint limits.",
+            remedy="Give `home` in the loops file a posture in which the loops close.",
+        )
+    names, directions = _coordinates(chain)
+    steps = np.linspace(0.0, 1.2, 49)[1:]
+    half = np.empty(chain.n_actuated)
+    for i in range(chain.n_actuated):
+        line = center + np.concatenate([-steps, steps])[:, None] * directions[:, i]
+        good = _usable(chain, line)
+        reach = [np.argmin(np.append(side, False)) for side in np.split(good, 2)]
+        low, high = (steps[r - 1] if r else 0.0 for r in reach)
+        half[i] = 0.5 * (low + high)
+        center = center + 0.5 * (high - low) * directions[:, i]
+    stuck = [name for name, reach in zip(names, half, strict=True) if reach <= 0.0]
+    if stuck:
+        raise ExcitationError(
+            f"At the home posture of '{chain.name}' the loops or joint limits let {stuck} not move.",
+            remedy="Name fewer joints as actuated than the mechanism has degrees of freedom, or"
+            " give `home` a posture off its limits.",
+            coordinates=stuck,
+        )
+    corners = np.array(np.meshgrid(*[[-1.0, 1.0]] * chain.n_actuated)).reshape(chain.n_actuated, -1)
+    s = np.vstack([corners.T, rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated))])
+    # Shrink the coordinates of coupled motors before the independent ones.
+    coupled = np.count_nonzero(directions, axis=0) > 1
+    for _ in range(40):
+        box = MotionBox(names, center, directions, half)
+        if np.all(_usable(chain, box.positions(s))):
+            return dataclasses.replace(box, half=0.9 * half)
+        half = half * np.where(coupled, 0.88, 0.94)
+    raise ExcitationError(
+        f"No box of postures around the home of '{chain.name}' assembles everywhere.",
+        remedy="Give `excitation` coordinates in the loops file.",
+    )
+
+
+def reach_alone(chain: ClosedChain, box: MotionBox) -> MotionBox:
+    """The box with every coordinate as wide as it can be while the others stay in the centre."""
+    steps = np.linspace(0.0, 1.6, 65)[1:]
+    half = np.array(box.half)
+    for i in range(chain.n_actuated):
+        arm = steps[:, None] * box.directions[:, i]
+        good = _usable(chain, box.center + arm) & _usable(chain, box.center - arm)
+        reach = int(np.argmin(np.append(good, False)))
+        half[i] = max(half[i], steps[reach - 1] if reach else 0.0)
+    return dataclasses.replace(box, half=half)
+
+
+def coupled_drives(chain: ClosedChain) -> tuple[tuple[str, ...], ...]:
+    """Groups of actuated joints that move the same passive ones through the loops."""
+    q = assemble(chain, chain.actuated_home)
+    touched = np.abs(loop_jacobian(chain, q)[0]) > 1e-9  # (n_c, n)
+    groups = [set(np.flatnonzero(row).tolist()) for row in touched]
+    merged: list[set[int]] = []
+    for group in groups:
+        passive_here = group & set(chain.passive_columns.tolist())
+        for other in [g for g in merged if g & passive_here]:
+            merged.remove(other)
+            group = group | other
+        merged.append(group)
+    names = chain.model.joint_names
+    found = []
+    for group in merged:
+        drives = tuple(names[i] for i in sorted(group) if names[i] in chain.actuated)
+        if len(drives) > 1:
+            found.append(drives)
+    return tuple(found)
+
+
+def _coordinates(chain: ClosedChain) -> tuple[tuple[str, ...], Array]:
+    directions = np.eye(chain.n_actuated)
+    names = list(chain.actuated)
+    for group in coupled_drives(chain):
+        if len(group) != 2:
+            continue
+        i, j = (chain.actuated.index(name) for name in group)
+        directions[[i, j], i], directions[[i, j], j] = (1.0, -1.0), (1.0, 1.0)
+        names[i], names[j] = f"{group[0]}-{group[1]}", f"{group[0]}+{group[1]}"
+    return tuple(names), directions
+
+
+def _usable(chain: ClosedChain, q_a: Array) -> NDArray[np.bool_]:
+    found = try_assemble(chain, q_a)
+    condition = passive_condition(chain, found.q)
+    return found.assembled & _within(chain, found.q) & (condition < MAX_CONDITION)
+
+
+def _within(chain: ClosedChain, q: Array) -> NDArray[np.bool_]:
+    lower, upper = chain.model.position_limits
+    return np.all((q >= lower - 1e-9) & (q <= upper + 1e-9), axis=1)
+
+
+def _finite_limits(chain: ClosedChain) -> tuple[Array, Array]:
+    lower, upper = chain.model.position_limits
+    return np.maximum(lower, -np.pi), np.minimum(upper, np.pi)

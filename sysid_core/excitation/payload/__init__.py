@@ -1,0 +1,23 @@
+"""Exciting motions of a payload."""
+
+from sysid_core.excitation.payload.information import choose_tare_postures, payload_information
+from sysid_core.excitation.payload.motion import (
+    AMPLITUDE,
+    frequencies_for_speed,
+    oscillation,
+    wrist_columns,
+)
+from sysid_core.excitation.payload.plan import PayloadPlan, plan_payload_motion
+from sysid_core.excitation.payload.sine import plan_sines
+
+__all__ = [
+    "AMPLITUDE",
+    "PayloadPlan",
+    "choose_tare_postures",
+    "frequencies_for_speed",
+    "oscillation",
+    "payload_information",
+    "plan_payload_motion",
+    "plan_sines",
+    "wrist_columns",
+]

@@ -1,0 +1,252 @@
+r"""Inertia constants of composite bodies: a minimal set in closed form (Lin 1992, theorems 2 and 4).
+
+Composite body i is links i ... n. Its mass, first moment and inertia about the origin of E_i split
+into constants `m, k, U` and parts `l, V` that depend on the later joints (lemma 1). Which constants
+the joint torques depend on follows from the axes' directions alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.identifiability.composite_bodies.driving_axes import (
+    LENGTH_TOLERANCE,
+    DrivingAxisChain,
+    are_parallel,
+)
+from sysid_core.robot import Array, RobotModel, inertial_parameter_names, parameter_transform
+
+# Places in the constants of one body, in the order of pi: m, kx, ky, kz, U11, U12, U22, U13, U23, U33.
+_M, _KX, _KY, _KZ, _U11, _U12, _U22, _U13, _U23, _U33 = range(10)
+_REVOLUTE_ROWS = (
+    ("U{}_11-22", {_U11: 1.0, _U22: -1.0}, "kg m^2"),
+    ("U{}_33", {_U33: 1.0}, "kg m^2"),
+    ("U{}_12", {_U12: 1.0}, "kg m^2"),
+    ("U{}_13", {_U13: 1.0}, "kg m^2"),
+    ("U{}_23", {_U23: 1.0}, "kg m^2"),
+    ("k{}x", {_KX: 1.0}, "kg m"),
+    ("k{}y", {_KY: 1.0}, "kg m"),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class MinimalConstants:
+    r"""The minimal inertia constants of a serial arm, linear in its parameters: `c = L @ pi`.
+
+    Attributes:
+        chain: The arm's driving axes.
+        names: Such as `m3`, `k2x`, `U2_11-22`, `U2_33`, with the body's number; for a prismatic
+            joint between parallel revolute ones `k3_axial` (eq. 40) and `k3_radial` (eq. 43).
+        units: Unit of each.
+        bodies: Index (from 0) of the body that each belongs to.
+        selection: From the constants of all bodies, shape (b, 10 n).
+        lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
+        constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
+        parameter_names: Of `pi`, 10 n of them.
+    """
+
+    chain: DrivingAxisChain
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    bodies: tuple[int, ...]
+    selection: Array
+    lift: Array
+    constants_from_pi: Array
+    parameter_names: tuple[str, ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of minimal constants b."""
+        return len(self.names)
+
+    @property
+    def matrix(self) -> Array:
+        """L, shape (b, 10 n)."""
+        return self.selection @ self.constants_from_pi
+
+    @property
+    def right_inverse(self) -> Array:
+        """Parameters that have given constants, `L @ L_right = 1`, shape (10 n, b).
+
+        Joint torques depend on pi through the constants only, so `Y_c = Y @ L_right` is the
+        regressor of the constants: `tau = Y_c @ c`.
+        """
+        return np.linalg.solve(self.constants_from_pi, self.lift)
+
+    def values(self, pi: ArrayLike) -> Array:
+        """The constants of a robot with parameters pi, (n, 10) or (10 n,) to (b,)."""
+        return self.matrix @ np.asarray(pi, dtype=float).reshape(-1)
+
+    def all_constants(self, values: ArrayLike) -> Array:
+        """Constants of every body, those outside the minimal set zero; (..., b) to (..., n, 10)."""
+        full = np.asarray(values) @ self.lift.T
+        return full.reshape(*full.shape[:-1], self.chain.n, 10)
+
+    def regressor(self, Y: ArrayLike) -> Array:
+        """Columns of the constants from those of the parameters, (..., 10 n) to (..., b)."""
+        return np.asarray(Y, dtype=float) @ self.right_inverse
+
+    def base_map(self, base: BaseParameters, tolerance: float = 1e-8) -> Array:
+        r"""The square matrix M with `pi_b = M @ c`, for base parameters of the same robot.
+
+        Args:
+            base: Base parameters in the order of the model's parameters.
+            tolerance: Of the entries left unexplained, relative to the largest.
+
+        Returns:
+            Shape (b, b), invertible.
+
+        Raises:
+            IdentifiabilityError: The two sets differ in count or span.
+        """
+        if base.names != self.parameter_names or base.rank != self.rank:
+            raise IdentifiabilityError(
+                f"{self.rank} minimal constants don't match {base.rank} base parameters of"
+                f" {len(base.names)}.",
+                remedy="Give the base parameters of the same robot and the same gravity.",
+                constants=self.rank,
+                base=base.rank,
+            )
+        M = base.regrouping @ self.right_inverse
+        error = self.span_error(base)
+        if error > tolerance:
+            raise IdentifiabilityError(
+                f"The minimal constants and the base parameters span different spaces: {error:.1e}.",
+                remedy="Axes that are only nearly parallel in the URDF do this: round its angles.",
+                error=error,
+            )
+        return M
+
+    def span_error(self, base: BaseParameters) -> float:
+        """Largest entry of `R - M L` relative to that of `R`: zero when the spans agree."""
+        R = base.regrouping
+        gap = R - R @ self.right_inverse @ self.matrix
+        return float(np.max(np.abs(gap)) / np.max(np.abs(R)))
+
+
+def minimal_constants(model: RobotModel) -> MinimalConstants:
+    """The minimal inertia constants of a serial arm (theorem 2), with its own gravity.
+
+    Raises:
+        ModelError: It isn't a serial arm of revolute and prismatic joints.
+        IdentifiabilityError: It has no gravity, which the theorem takes for granted.
+    """
+    chain = DrivingAxisChain.from_model(model)
+    if not np.any(chain.gravity):
+        raise IdentifiabilityError(
+            f"Theorem 2 holds under gravity; '{model.name}' has none, and fewer constants may matter.",
+            remedy="Load the robot with its gravity, or use the exact structural analysis.",
+        )
+    names, units, bodies, rows = _minimal_rows(chain)
+    selection = np.zeros((len(rows), 10 * chain.n))
+    for i, (body, row) in enumerate(zip(bodies, rows, strict=True)):
+        selection[i, 10 * body : 10 * body + 10] = row
+    return MinimalConstants(
+        chain=chain,
+        names=names,
+        units=units,
+        bodies=bodies,
+        selection=selection,
+        lift=_lift(selection),
+        constants_from_pi=_composite_map(chain) @ _parameters_in_driving_axes(chain),
+        parameter_names=inertial_parameter_names(model),
+    )
+
+
+def _minimal_rows(
+    chain: DrivingAxisChain,
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...], list[Array]]:
+    """Theorem 2: name, unit, body and coefficients of each minimal constant."""
+    r, s = chain.first_revolute, chain.first_not_parallel
+    found: list[tuple[str, str, int, Array]] = []
+
+    def add(name: str, unit: str, body: int, terms: dict[int, float]) -> None:
+        row = np.zeros(10)
+        row[list(terms)] = list(terms.values())
+        found.append((name.format(body + 1), unit, body, row))
+
+    for i in range(chain.n):
+        if chain.revolute[i]:
+            for name, terms, unit in _REVOLUTE_ROWS:
+                first_moment = unit == "kg m"
+                if i >= s or name == "U{}_33" or (first_moment and shows_first_moment(chain, i)):
+                    add(name, unit, i, terms)
+            continue
+        add("m{}", "kg", i, {_M: 1.0})
+        if i > s:
+            for name, place in (("k{}x", _KX), ("k{}y", _KY), ("k{}z", _KZ)):
+                add(name, "kg m", i, {place: 1.0})
+        elif i > r:
+            ux, uy, uz = direction_in_body(chain, r, i)
+            if not are_parallel((ux, uy, uz), (0.0, 0.0, 1.0)):
+                add("k{}_axial", "kg m", i, {_KX: -uy, _KY: ux})
+                add("k{}_radial", "kg m", i, {_KX: -uz * ux, _KY: -uz * uy, _KZ: 1.0 - uz**2})
+    names, units, bodies, rows = zip(*found, strict=True)
+    return names, units, bodies, list(rows)
+
+
+def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
+    r"""`delta_j` of theorem 2 for a revolute joint before s: whether `k_jx, k_jy` matter.
+
+    They don't where every axis up to j is vertical and coincides with j's.
+    """
+    origins, axes = chain.axis_lines(np.zeros(chain.n))
+    for k in range(j + 1):
+        if not (chain.is_vertical(axes[k]) and are_parallel(axes[k], axes[j])):
+            return True
+        offset = np.cross(origins[j] - origins[k], axes[j])
+        if chain.revolute[k] and np.linalg.norm(offset) > LENGTH_TOLERANCE:
+            return True
+    return False
+
+
+def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | None = None) -> Array:
+    r"""`u_m^(i)`, the axis of joint m in E_i, for m <= i; at q = 0 unless given. Shape (3,)."""
+    u: Array = np.array([0.0, 0.0, 1.0])
+    for R in chain.rotations(np.zeros(chain.n) if q is None else q)[m + 1 : i + 1]:
+        u = R.T @ u
+    return u
+
+
+def _lift(selection: Array) -> Array:
+    """Right inverse that takes U11 - U22 as U11 and leaves everything outside the set zero."""
+    reduced = selection.copy()
+    reduced[:, _U22::10] = 0.0
+    return np.linalg.pinv(reduced)
+
+
+def _parameters_in_driving_axes(chain: DrivingAxisChain) -> Array:
+    """Block diagonal map of the parameters from the model's joint frames to E_i."""
+    return scipy.linalg.block_diag(*[parameter_transform(X) for X in chain.X_EJ])
+
+
+def _composite_map(chain: DrivingAxisChain) -> Array:
+    r"""All constants (m, k, U) from all link parameters in E_i, shape (10 n, 10 n).
+
+    Equations (18), (20) and (22), (24) are a change of frame of what stays constant when joint
+    i + 1 moves: behind a revolute joint the part that is symmetric about its axis; behind a
+    prismatic one everything, at zero displacement.
+    """
+    symmetric = np.zeros((10, 10))
+    symmetric[[_M, _KZ, _U11, _U22, _U33], [_M, _KZ, _U22, _U22, _U33]] = 1.0
+    R = chain.rotations(np.zeros(chain.n))
+    s = chain.distances(np.zeros(chain.n))
+    n = chain.n
+    C = np.eye(10 * n)
+    for i in range(n - 2, -1, -1):
+        X = np.eye(4)
+        X[:3, :3] = R[i + 1]
+        if chain.revolute[i + 1]:
+            X[:3, 3] = s[i + 1]
+            step = parameter_transform(X) @ symmetric
+        else:
+            X[0, 3] = chain.b[i + 1]
+            step = parameter_transform(X)
+        C[10 * i : 10 * i + 10] += step @ C[10 * i + 10 : 10 * i + 20]
+    return C

@@ -1,0 +1,257 @@
+r"""What the joint torques show while one joint moves and all others are locked (Lin 1992, section 3).
+
+The linear equations (56)-(61) in the minimal constants, and Properties 1 and 2: which constants a
+motion can show at all, with the reason in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.identifiability.composite_bodies.composite_body import (
+    MinimalConstants,
+    direction_in_body,
+)
+from sysid_core.identifiability.composite_bodies.composite_dynamics import (
+    inertia_constants,
+    varying_parts,
+)
+from sysid_core.identifiability.composite_bodies.driving_axes import (
+    LENGTH_TOLERANCE,
+    PARALLEL_TOLERANCE,
+    DrivingAxisChain,
+    are_parallel,
+)
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True)
+class Visibility:
+    """What one motion shows of the body behind one joint.
+
+    Attributes:
+        names: The constants of that body that its joint's torque depends on.
+        reason: Which case of Property 1 or 2 says so.
+    """
+
+    names: tuple[str, ...]
+    reason: str
+
+
+def single_joint_rows(
+    minimal: MinimalConstants,
+    posture: ArrayLike,
+    moving: int,
+    observed: int,
+    q: ArrayLike,
+    v: ArrayLike,
+    a: ArrayLike,
+) -> Array:
+    r"""Coefficients of the minimal constants in the torque of one joint while one moves alone.
+
+    Equations (56)-(61): the bodies behind the observed joint are one rigid composite body, with
+    `c = k + l` and `J = U + V` from algorithm 1.
+
+    Args:
+        minimal: The constants, b of them.
+        posture: Positions of all joints, shape (n,); the moving joint's is replaced by `q`.
+        moving: Index of the joint that moves.
+        observed: Index of the joint whose torque is meant, not before the moving one.
+        q: Positions of the moving joint, shape (K,) [rad or m].
+        v: Velocities, shape (K,).
+        a: Accelerations, shape (K,).
+
+    Returns:
+        Shape (K, b).
+
+    Raises:
+        ExcitationError: The observed joint comes before the moving one.
+    """
+    if observed < moving:
+        raise ExcitationError(
+            f"The linear equations hold for joint {moving + 1}, which moves, and those behind it,"
+            f" not for joint {observed + 1}.",
+            remedy="Use the regressor of the constants for all joints: `minimal.regressor(Y)`.",
+        )
+    chain = minimal.chain
+    posture = np.asarray(posture, dtype=float)
+    v, a = np.asarray(v, dtype=float)[:, None], np.asarray(a, dtype=float)[:, None]
+    basis = minimal.all_constants(np.eye(minimal.rank))
+    m, k, U = inertia_constants(basis)
+    ell, V = varying_parts(chain, basis, posture)
+    mass = m[:, observed]
+    c = (k + ell)[:, observed]  # (b, 3)
+    J = (U + V)[:, observed]  # (b, 3, 3)
+
+    u = direction_in_body(chain, moving, observed, posture)
+    if chain.revolute[moving]:  # (53)-(55)
+        reach = _reach(chain, moving, observed, posture)
+        across = np.cross(u, reach)
+        omega, alpha = u * v, u * a
+        accel = across * a + np.cross(u, across) * v**2
+    else:
+        omega = alpha = np.zeros((len(v), 3))
+        accel = u * a
+    accel = accel - _gravity(chain, moving, observed, posture, np.asarray(q, dtype=float))
+
+    def term(coefficient: Array, column: Array) -> Array:
+        return coefficient[:, None] * column
+
+    wx, wy, wz = omega.T
+    ax, ay, az = alpha.T
+    if chain.revolute[observed]:  # (51)
+        return (
+            term(-wx * wy, J[:, 0, 0] - J[:, 1, 1])
+            + term(az, J[:, 2, 2])
+            + term(wx**2 - wy**2, J[:, 0, 1])
+            + term(ax - wy * wz, J[:, 0, 2])
+            + term(ay + wx * wz, J[:, 1, 2])
+            + term(accel[:, 1], c[:, 0])
+            - term(accel[:, 0], c[:, 1])
+        )
+    return (  # (52)
+        term(-ay + wx * wz, c[:, 0])
+        + term(ax + wy * wz, c[:, 1])
+        - term(wx**2 + wy**2, c[:, 2])
+        + term(accel[:, 2], mass)
+    )
+
+
+def visible_constants(
+    chain: DrivingAxisChain, moving: int, observed: int, posture: ArrayLike
+) -> Visibility:
+    """Properties 1 and 2: what the torque of one joint shows of its body while another moves alone.
+
+    Args:
+        chain: The arm.
+        moving: Index of the joint that moves.
+        observed: Index of the joint whose torque is read, not before the moving one.
+        posture: Positions of all joints, shape (n,).
+    """
+    j = observed + 1
+    pair = f"joint {moving + 1} ({chain.joint_names[moving]}) and joint {j}"
+    u = direction_in_body(chain, moving, observed, posture)
+    parallel = are_parallel(u, (0.0, 0.0, 1.0))
+    vertical = chain.is_vertical(chain.axis_lines(posture)[1][observed])
+    moments = (f"k{j}x", f"k{j}y")
+    if chain.revolute[moving] and chain.revolute[observed]:
+        if moving == observed and not vertical:
+            return Visibility((f"U{j}_33", *moments), f"Property 1.3a: joint {j} itself moves")
+        if moving == observed:
+            return Visibility((f"U{j}_33",), f"Property 1.3a: joint {j} itself moves, vertical")
+        if parallel:
+            offset = np.cross(_reach(chain, moving, observed, posture), u)
+            if vertical and np.linalg.norm(offset) <= LENGTH_TOLERANCE:
+                return Visibility((f"U{j}_33",), f"Property 1.1c: {pair} are one vertical axis")
+            return Visibility((f"U{j}_33", *moments), f"Property 1.1d: {pair} are parallel")
+        inertia = (f"U{j}_11-22", f"U{j}_12", f"U{j}_13", f"U{j}_23")
+        if abs(u[2]) <= PARALLEL_TOLERANCE:
+            return Visibility((*inertia, *moments), f"Property 1.1b: {pair} are perpendicular")
+        return Visibility((*inertia, f"U{j}_33", *moments), f"Property 1.1a: {pair} are oblique")
+    if chain.revolute[moving]:
+        if parallel:
+            return Visibility((f"m{j}",), f"Property 1.2a: {pair} are parallel")
+        s = chain.first_not_parallel
+        names = (f"k{j}x", f"k{j}y", f"k{j}z") if observed > s else (f"k{j}_axial", f"k{j}_radial")
+        return Visibility((f"m{j}", *names), f"Property 1.2b: {pair} are not parallel")
+    if not chain.revolute[observed]:
+        return Visibility((f"m{j}",), f"Property 2.2a: joint {moving + 1} moves straight")
+    if parallel and vertical:
+        return Visibility((), f"Property 2.1b: {pair} are parallel and vertical")
+    return Visibility(moments, f"Property 2.1a: joint {moving + 1} moves straight")
+
+
+def check_postures(
+    minimal: MinimalConstants, moving: int, observed: int, postures: Sequence[ArrayLike]
+) -> tuple[str, ...]:
+    """The constants of a body that moving one joint in these postures determines, all it can show.
+
+    The constants of the bodies behind it count as known. With ideal velocities and accelerations,
+    all constants that Properties 1 and 2 list must be independent over the postures.
+
+    Args:
+        minimal: The constants.
+        moving: Index of the joint that moves alone.
+        observed: Index of the joint whose torque is read, and whose body is meant.
+        postures: Positions of all joints, each of shape (n,).
+
+    Raises:
+        ExcitationError: A posture shows nothing of the body, or all together leave constants
+            undetermined; says which and why.
+    """
+    chain = minimal.chain
+    wanted: dict[str, None] = {}
+    reasons: dict[str, None] = {}
+    for posture in postures:
+        seen = visible_constants(chain, moving, observed, posture)
+        reasons[seen.reason] = None
+        wanted.update(dict.fromkeys(name for name in seen.names if name in minimal.names))
+    why = "; ".join(reasons)
+    if not wanted:
+        raise ExcitationError(
+            f"Moving joint {moving + 1} alone shows nothing of body {observed + 1} at joint"
+            f" {observed + 1} ({why}).",
+            remedy="Move another joint before it that is not parallel to it.",
+            moving=moving,
+            observed=observed,
+        )
+    # Three samples tell the coefficients of a, v^2 and gravity apart.
+    v, a = np.array([0.0, 1.0, -2.0]), np.array([2.0, 0.0, -1.0])
+    rows = [
+        single_joint_rows(
+            minimal,
+            posture,
+            moving,
+            observed,
+            np.asarray(posture, dtype=float)[moving] + np.array([0.0, 0.3, -0.4]),
+            v,
+            a,
+        )
+        for posture in postures
+    ]
+    columns = [minimal.names.index(name) for name in wanted]
+    A = np.concatenate(rows)[:, columns]
+    A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-12)
+    _, sizes, directions = np.linalg.svd(A)
+    rank = int(np.sum(sizes > 1e-6))
+    if rank < len(columns):
+        open_share = np.linalg.norm(directions[rank:], axis=0)
+        undetermined = [name for name, w in zip(wanted, open_share, strict=True) if w > 1e-3]
+        raise ExcitationError(
+            f"{len(postures)} posture(s) of joint {observed + 1} determine {rank} of the"
+            f" {len(columns)} constants of body {observed + 1} that moving joint {moving + 1} can"
+            f" show: {', '.join(undetermined)} stay open ({why}).",
+            remedy=f"Add postures with other values of joint {observed + 1} in which the axis of"
+            f" joint {moving + 1} has components of different size along x and y of body"
+            f" {observed + 1}.",
+            undetermined=undetermined,
+            rank=rank,
+        )
+    return tuple(wanted)
+
+
+def _reach(chain: DrivingAxisChain, start: int, end: int, posture: ArrayLike) -> Array:
+    """From the origin of E_start to that of E_end, in E_end."""
+    R, s = chain.rotations(posture), chain.distances(posture)
+    reach = np.zeros(3)
+    for i in range(start + 1, end + 1):
+        reach = R[i].T @ (reach + s[i])
+    return reach
+
+
+def _gravity(
+    chain: DrivingAxisChain, moving: int, observed: int, posture: Array, q: Array
+) -> Array:
+    """Gravity in E_observed while the moving joint is at q, shape (K, 3)."""
+    postures = np.tile(posture, (len(q), 1))
+    postures[:, moving] = q
+    g = np.tile(chain.gravity, (len(q), 1))
+    R = chain.rotations(postures)
+    for i in range(observed + 1):
+        g = np.einsum("kji,kj->ki", R[:, i], g)
+    return g

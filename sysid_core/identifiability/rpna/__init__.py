@@ -1,0 +1,22 @@
+"""Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
+
+from sysid_core.identifiability.rpna.answer import Identifiability, Verdict
+from sysid_core.identifiability.rpna.mimic import coupling_matrix, mimic_joints
+from sysid_core.identifiability.rpna.regrouping import combination_text
+from sysid_core.identifiability.rpna.rounded_angles import exact_angle, with_exact_angles
+from sysid_core.identifiability.rpna.stages import Mimic
+from sysid_core.identifiability.rpna.structural import structural_identifiability
+from sysid_core.identifiability.rpna.subspace import reduced_nullspace
+
+__all__ = [
+    "Identifiability",
+    "Mimic",
+    "Verdict",
+    "combination_text",
+    "coupling_matrix",
+    "exact_angle",
+    "mimic_joints",
+    "reduced_nullspace",
+    "structural_identifiability",
+    "with_exact_angles",
+]

@@ -1,0 +1,190 @@
+r"""The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023, algorithms 1 to 3).
+
+Outward over the bodies it carries two subspaces: V, the span of the velocities that a body can
+have, and K, the span of the coefficients with which its parameters can appear in the energy. An
+inertia transfer into the parent, `delta pi_p = -B delta pi_i`, can't be detected if and only if
+`N_i delta pi_i = 0`; these transfers make up the whole nullspace.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.identifiability.rpna.coupled_chain import CoupledChain
+from sysid_core.identifiability.rpna.stages import Layout, Stage
+from sysid_core.identifiability.rpna.subspace import Decision, SubspaceAlgebra, reduced_nullspace
+from sysid_core.robot import Array
+
+# Rows of the paper's tables: m, hx, hy, hz, Ixx, Iyy, Izz, Iyz, Ixz, Ixy, as indices into pi.
+TABLE_ORDER = np.array([0, 1, 2, 3, 4, 6, 9, 8, 7, 5])
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class StageResult:
+    """What the recursion says of one stage, in natural units; P parameters.
+
+    Attributes:
+        dim_v: Dimension of the velocity span of each body.
+        dim_k: Dimension of the parameter span of each body.
+        Z: Orthonormal basis of the undetectable transfers into the parent, shape (P, d).
+        dependent: Parameters that a transfer removes, preferring late ones, shape (d,).
+        E: The same transfers, one per dependent parameter, `E[dependent] = 1`, shape (P, d).
+        moved: What the transfers add to the parent, `B Z`, shape (10, d).
+        visible: Whether each parameter appears in the dynamics at all, shape (P,).
+        doubts: Rank decisions near the edge: (kind, decision).
+    """
+
+    dim_v: tuple[int, ...]
+    dim_k: tuple[int, ...]
+    Z: Array
+    dependent: Array
+    E: Array
+    moved: Array
+    visible: Array
+    doubts: tuple[tuple[str, Decision], ...]
+
+
+def recursive_parameter_nullspace(
+    layout: Layout, *, static: bool = False, algebra: SubspaceAlgebra | None = None
+) -> list[StageResult]:
+    """Run the algorithm.
+
+    Args:
+        layout: The robot, see `build_layout`.
+        static: Only resting postures are measured: no joint moves (remark 8).
+        algebra: Tolerance; default 1e-9 of the natural scale.
+
+    Returns:
+        One result per stage.
+    """
+    algebra = algebra or SubspaceAlgebra()
+    V: dict[int, Array] = {-1: layout.gravity}
+    K: dict[int, Array] = {-1: np.zeros((10, 0))}
+    known: dict[bytes, StageResult] = {}
+    results = []
+    for stage in layout.stages:
+        V_p, K_p = V[stage.parent], K[stage.parent]
+        free = V_p.shape[1] == 6 and K_p.shape[1] == 10
+        if free and stage.key is not None and not static:
+            # The conditions depend on the free modes alone: algorithm 3.
+            V[stage.bodies[0]], K[stage.bodies[0]] = V_p, K_p
+            result = known.get(stage.key)
+            if result is None:
+                result, _, _ = _one_stage(stage, V_p, K_p, static, algebra)
+                known[stage.key] = result
+            else:
+                result = StageResult(
+                    result.dim_v,
+                    result.dim_k,
+                    result.Z,
+                    result.dependent,
+                    result.E,
+                    stage.steps[0].B @ result.Z,
+                    result.visible,
+                    (),
+                )
+        else:
+            result, V_s, K_s = _one_stage(stage, V_p, K_p, static, algebra)
+            for k, body in enumerate(stage.bodies):
+                V[body], K[body] = V_s[k], K_s[k]
+        results.append(result)
+    return results
+
+
+def _one_stage(
+    stage: Stage, V_p: Array, K_p: Array, static: bool, algebra: SubspaceAlgebra
+) -> tuple[StageResult, list[Array], list[Array]]:
+    doubts: list[tuple[str, Decision]] = []
+
+    def noted(kind: str, value: Array) -> Array:
+        doubts.extend((kind, decision) for decision in algebra.take_doubts())
+        return value
+
+    if stage.chain is not None:
+        return _chain_stage(stage, stage.chain, V_p, K_p, static, algebra)
+    conditions: list[Array] = []
+    B_total = np.eye(10)
+    for step in stage.steps:
+        conditions = [N @ step.B for N in conditions]
+        B_total = B_total @ step.B if len(stage.steps) > 1 else step.B
+        # Across the link and the joint.
+        V_minus = noted("velocity", algebra.invariant_span(step.X @ V_p, step.crosses))
+        K_minus = noted(
+            "parameter",
+            algebra.invariant_span(step.B.T @ K_p, [np.swapaxes(A, 0, 1) for A in step.rates]),
+        )
+        # Add the joint's own effect.
+        V_plus = V_minus if static else noted("velocity", _extended(algebra, V_minus, step.modes))
+        momentum = [V_plus.T @ T for T in step.momenta]
+        K_plus = noted("parameter", _extended(algebra, K_minus, np.vstack(momentum).T))
+        conditions += momentum + [K_minus.T @ A for A in step.rates]
+        V_p, K_p = V_plus, K_plus
+    Z = noted("transfer", algebra.nullspace(np.vstack(conditions)))
+
+    if len(stage.bodies) == 1 and not stage.rotors:
+        V_s, K_s = [V_p], [K_p]
+    else:  # keep the part of each body for its children
+        V_s = [noted("velocity", algebra.span(part)) for part in _parts(stage, V_p, 6)]
+        K_s = [noted("parameter", algebra.span(part)) for part in _parts(stage, K_p, 10)]
+    return _result(stage, Z, B_total, K_p, V_s, K_s, tuple(doubts)), V_s, K_s
+
+
+def _chain_stage(
+    stage: Stage,
+    chain: CoupledChain,
+    V_p: Array,
+    K_p: Array,
+    static: bool,
+    algebra: SubspaceAlgebra,
+) -> tuple[StageResult, list[Array], list[Array]]:
+    velocities, spans, conditions, B = chain.conditions(V_p, K_p, static)
+    V_s = [algebra.span(columns) for columns in velocities]
+    K = algebra.span(spans)
+    K_s = [algebra.span(part) for part in _parts(stage, K, 10)]
+    Z = algebra.nullspace(conditions)
+    doubts = tuple(("coupled", decision) for decision in algebra.take_doubts())
+    return _result(stage, Z, B, K, V_s, K_s, doubts), V_s, K_s
+
+
+def _parts(stage: Stage, stacked: Array, size: int) -> list[Array]:
+    return [stacked[size * k : size * (k + 1)] for k in range(len(stage.bodies))]
+
+
+def _result(
+    stage: Stage,
+    Z: Array,
+    B: Array,
+    K: Array,
+    V_s: list[Array],
+    K_s: list[Array],
+    doubts: tuple[tuple[str, Decision], ...],
+) -> StageResult:
+    n_bodies, n_rotors = len(stage.bodies), len(stage.rotors)
+    order = TABLE_ORDER
+    if n_bodies > 1 or n_rotors:
+        order = np.concatenate(
+            [10 * k + TABLE_ORDER for k in range(n_bodies)] + [10 * n_bodies + np.arange(n_rotors)]
+        )
+    dependent, E = reduced_nullspace(Z, order)
+    return StageResult(
+        dim_v=tuple(basis.shape[1] for basis in V_s),
+        dim_k=tuple(basis.shape[1] for basis in K_s),
+        Z=Z,
+        dependent=dependent,
+        E=E,
+        moved=B @ Z,
+        visible=np.linalg.norm(K, axis=1) > 1e-8,
+        doubts=doubts,
+    )
+
+
+def _extended(algebra: SubspaceAlgebra, Q: Array, M: Array) -> Array:
+    """Span of an orthonormal basis and further columns."""
+    n = len(Q)
+    if Q.shape[1] == n or M.shape[1] == 0:
+        return Q
+    W = M - Q @ (Q.T @ M)
+    W = W - Q @ (Q.T @ W)
+    return np.concatenate([Q, algebra.span(W)], axis=1)

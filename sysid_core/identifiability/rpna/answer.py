@@ -1,0 +1,220 @@
+"""The answer of the structural analysis: verdicts, dimensions, regroupings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.identifiability.rpna.algorithm import StageResult
+from sysid_core.identifiability.rpna.regrouping import (
+    Regrouping,
+    Transfer,
+    regroupings_of,
+    structural_base_parameters,
+    transfers_of,
+)
+from sysid_core.identifiability.rpna.stages import Layout
+from sysid_core.identifiability.rpna.system_bases import identifiable_combinations, system_nullspace
+from sysid_core.robot import INERTIAL_NAMES, Array
+
+
+class Verdict(str, Enum):
+    """What can be said of one parameter; the values are the paper's symbols' meanings."""
+
+    ALONE = "identifiable alone"
+    BASE = "identifiable in combination, chosen as base parameter"
+    ABSORBED = "identifiable in combination, absorbed into base parameters"
+    UNIDENTIFIABLE = "unidentifiable"
+
+    @property
+    def symbol(self) -> str:
+        """The symbol of the paper's tables."""
+        return {"ALONE": "★", "BASE": "●", "ABSORBED": "○", "UNIDENTIFIABLE": "✕"}[self.name]
+
+
+_VERDICTS = tuple(Verdict)
+
+
+@dataclass(frozen=True)
+class BodyIdentifiability:
+    """Dimensions of one moving body.
+
+    Attributes:
+        name: The link.
+        parent: The link that carries it ("world" for the first).
+        joint: The joint between them.
+        joint_type: Such as "revolute".
+        dim_v: Of the span of its velocities (with gravity's fictitious one), at most 6.
+        dim_k: Of the span of its parameters' coefficients, at most 10.
+        dim_transfer: Undetectable inertia transfers into the parent.
+    """
+
+    name: str
+    parent: str
+    joint: str
+    joint_type: str
+    dim_v: int
+    dim_k: int
+    dim_transfer: int
+
+
+@dataclass(frozen=True)
+class ParameterVerdict:
+    """One parameter: its name, what can be said of it, whether it is a base parameter."""
+
+    name: str
+    verdict: Verdict
+    is_base: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Identifiability:
+    """The exact answer for one robot. Parameters are in pinocchio's order, rotors' last.
+
+    Attributes:
+        robot: Name of the robot.
+        gravity: In the base frame, shape (3,) [m/s^2].
+        static: Whether only resting postures count.
+        floating_base: Whether the robot's first joint moves freely.
+        bodies: Dimensions per body.
+        parameter_names: Of all parameters.
+        codes: Verdict of each parameter as its place in `Verdict`, shape (p,).
+        is_base: Whether each is one of the base parameters, shape (p,).
+        rotor_names: The rotors' parameters, also the last of `parameter_names`.
+        warnings: What should be known before the answer is used.
+        exact_angles: The answer with rounded angles of the URDF replaced by the exact ones, when
+            that is another one.
+    """
+
+    robot: str
+    gravity: Array
+    static: bool
+    floating_base: bool
+    bodies: tuple[BodyIdentifiability, ...]
+    parameter_names: tuple[str, ...]
+    codes: NDArray[np.int8]
+    is_base: NDArray[np.bool_]
+    rotor_names: tuple[str, ...]
+    warnings: tuple[str, ...]
+    exact_angles: Identifiability | None
+    _layout: Layout = field(repr=False)
+    _results: Sequence[StageResult] = field(repr=False)
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of the bodies' inertial parameters, ten each."""
+        return 10 * len(self.bodies)
+
+    @property
+    def n_base(self) -> int:
+        """Number of base parameters of the bodies, rotors not counted."""
+        return int(np.count_nonzero(self.is_base[: self.n_parameters]))
+
+    @property
+    def n_base_with_rotors(self) -> int | None:
+        """Number of base parameters of bodies and rotors; None when no rotors were given."""
+        return int(np.count_nonzero(self.is_base)) if self.rotor_names else None
+
+    @property
+    def practical(self) -> Identifiability:
+        """The answer to use with real data: with exact angles where the URDF's are rounded."""
+        return self if self.exact_angles is None else self.exact_angles
+
+    @cached_property
+    def parameters(self) -> tuple[ParameterVerdict, ...]:
+        """Verdict of every parameter."""
+        return tuple(
+            ParameterVerdict(name, _VERDICTS[code], bool(chosen))
+            for name, code, chosen in zip(
+                self.parameter_names, self.codes, self.is_base, strict=True
+            )
+        )
+
+    def verdict(self, name: str) -> Verdict:
+        """What can be said of the parameter of that name.
+
+        Raises:
+            IdentifiabilityError: There is no such parameter.
+        """
+        if name not in self.parameter_names:
+            raise IdentifiabilityError(
+                f"'{self.robot}' has no parameter '{name}'.",
+                remedy="Names are <link>.<parameter>, such as"
+                f" {self.parameter_names[0]}, with {', '.join(INERTIAL_NAMES)}.",
+            )
+        return _VERDICTS[self.codes[self.parameter_names.index(name)]]
+
+    @cached_property
+    def base(self) -> BaseParameters:
+        """The base parameters with the map from all parameters; dense, (b, p)."""
+        return structural_base_parameters(
+            self._layout, self._results, self.parameter_names, self.is_base
+        )
+
+    @cached_property
+    def regroupings(self) -> tuple[Regrouping, ...]:
+        """Every base parameter with the parameters that it stands for."""
+        return regroupings_of(self.base, self.bodies_of_parameters)
+
+    @cached_property
+    def nullspace(self) -> Array:
+        r"""Changes of the parameters that no data show, one per column; R of appendix G, (p, d)."""
+        return system_nullspace(self._layout, self._results, len(self.parameter_names))
+
+    @cached_property
+    def combinations(self) -> Array:
+        r"""Identifiable combinations, one per row; N of appendix G, (b, p).
+
+        Its row-reduced form, with the preferred parameters as pivots, is `base.regrouping`.
+        """
+        return identifiable_combinations(self._layout, self._results, len(self.parameter_names))
+
+    @cached_property
+    def transfers(self) -> tuple[Transfer, ...]:
+        """For every body, what can pass into its parent unnoticed."""
+        return transfers_of(
+            self._layout,
+            self._results,
+            [body.name for body in self.bodies],
+            [body.parent for body in self.bodies],
+            [body.joint for body in self.bodies],
+        )
+
+    @property
+    def bodies_of_parameters(self) -> tuple[str, ...]:
+        """The link (or rotor) that each parameter belongs to."""
+        links = [body.name for body in self.bodies for _ in INERTIAL_NAMES]
+        return tuple(links) + tuple(f"rotor of {name[:-3]}" for name in self.rotor_names)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain numbers and words, for JSON."""
+        return {
+            "schema": "robot_sysid/identifiability/1",
+            "robot": self.robot,
+            "n_joints": len(self.bodies),
+            "n_parameters": self.n_parameters,
+            "n_base": self.n_base,
+            "n_base_with_rotors": self.n_base_with_rotors,
+            "n_base_exact_angles": None if self.exact_angles is None else self.exact_angles.n_base,
+            "floating_base": self.floating_base,
+            "gravity": self.gravity.tolist(),
+            "static": self.static,
+            "bodies": [asdict(body) for body in self.bodies],
+            "parameters": [
+                {"name": p.name, "verdict": p.verdict.name.lower(), "base": p.is_base}
+                for p in self.parameters
+            ],
+            "regroupings": [
+                {"base": r.base, "terms": r.terms, "meaning": r.meaning} for r in self.regroupings
+            ],
+            "transfers": [str(transfer) for transfer in self.transfers],
+            "warnings": list(self.warnings),
+        }

@@ -1,0 +1,158 @@
+"""Base parameters from the transfers of the RPNA, and what the regroupings mean in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.identifiability.rpna.algorithm import StageResult
+from sysid_core.identifiability.rpna.stages import Layout
+from sysid_core.robot import INERTIAL_NAMES, Array
+
+_ZERO = 1e-10  # of the natural scale: below, a coefficient of a regrouping is rounding
+
+
+@dataclass(frozen=True)
+class Regrouping:
+    """A base parameter and what it stands for.
+
+    Attributes:
+        base: Name of the parameter that it is called after.
+        terms: Coefficient of every parameter in it, its own (1) first.
+        meaning: In words.
+    """
+
+    base: str
+    terms: dict[str, float]
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """What can pass from a body into its parent without any effect.
+
+    Attributes:
+        body: Where it is taken from.
+        parent: Where it is put ("world": it is never felt at all).
+        joint: The joint between them.
+        freedoms: Combinations of the body's parameters, one per freedom, coefficients by name.
+    """
+
+    body: str
+    parent: str
+    joint: str
+    freedoms: tuple[dict[str, float], ...]
+
+    def __str__(self) -> str:
+        what = "; ".join(combination_text(freedom) for freedom in self.freedoms) or "nothing"
+        return f"{self.body} into {self.parent} across {self.joint}: {what}"
+
+
+def combination_text(terms: dict[str, float]) -> str:
+    """A linear combination as people write it: `Ixx + 0.25 m`."""
+    parts: list[str] = []
+    for name, value in terms.items():
+        size = "" if f"{abs(value):.6g}" == "1" else f"{abs(value):.6g} "
+        sign = "- " if value < 0 else ("+ " if parts else "")
+        parts.append(f"{sign}{size}{name}")
+    return " ".join(parts)
+
+
+def structural_base_parameters(
+    layout: Layout,
+    results: Sequence[StageResult],
+    names: tuple[str, ...],
+    is_base: NDArray[np.bool_],
+) -> BaseParameters:
+    r"""The map `pi_b = R @ pi` that follows from the undetectable transfers.
+
+    A transfer that removes the dependent parameter d of body i says that one unit of d acts like
+    `-c` units of i's other parameters and `B (e_d + c)` units of the parent's, which are base
+    parameters or replaced in the same way.
+
+    Args:
+        layout: The robot.
+        results: Of the recursion.
+        names: All parameters, rotors last.
+        is_base: Which of them are base parameters, shape (p,).
+    """
+    columns = np.full(len(names), -1)
+    columns[is_base] = np.arange(np.count_nonzero(is_base))
+    R = np.zeros((int(columns.max(initial=-1)) + 1, len(names)))  # in natural units
+    R[columns[is_base], np.flatnonzero(is_base)] = 1.0
+    unit = layout.parameter_scales(len(names))
+    for stage, where, result in zip(layout.stages, layout.parameter_places(), results, strict=True):
+        if len(result.dependent) == 0:
+            continue
+        dependent = where[result.dependent]
+        kept = np.setdiff1d(np.arange(len(where)), result.dependent)
+        R[columns[where[kept]][:, None], dependent] = -result.E[kept]
+        if stage.parent >= 0:
+            parent = slice(10 * stage.parent, 10 * stage.parent + 10)
+            # moved = B Z belongs to the orthonormal basis Z = E Z[dependent].
+            moved = result.moved @ np.linalg.inv(result.Z[result.dependent])
+            R[:, dependent] += R[:, parent] @ moved
+    R[np.abs(R) < _ZERO] = 0.0
+    R *= unit[is_base][:, None]
+    R /= unit
+    R[np.arange(len(R)), np.flatnonzero(is_base)] = 1.0
+    return BaseParameters(names, tuple(int(i) for i in np.flatnonzero(is_base)), R, exact=True)
+
+
+def regroupings_of(base: BaseParameters, bodies: Sequence[str]) -> tuple[Regrouping, ...]:
+    """Every base parameter with its terms and their meaning."""
+    regroupings = []
+    for i, own in enumerate(base.independent):
+        row = base.regrouping[i]
+        others = [int(j) for j in np.flatnonzero(row) if j != own]
+        terms = {base.names[own]: 1.0} | {base.names[j]: float(row[j]) for j in others}
+        inner = [base.names[j].rpartition(".")[2] for j in others if bodies[j] == bodies[own]]
+        outer = list(dict.fromkeys(bodies[j] for j in others if bodies[j] != bodies[own]))
+        parts = []
+        if inner:
+            parts.append(f"felt only together with {', '.join(inner)} of {bodies[own]} itself")
+        if outer:
+            parts.append(f"inertia transfer of {', '.join(outer)} into {bodies[own]}")
+        meaning = "; ".join(parts) or "identifiable alone"
+        regroupings.append(Regrouping(base.names[own], terms, meaning))
+    return tuple(regroupings)
+
+
+def transfers_of(
+    layout: Layout,
+    results: Sequence[StageResult],
+    bodies: Sequence[str],
+    parents: Sequence[str],
+    joints: Sequence[str],
+) -> tuple[Transfer, ...]:
+    """The transfers of every stage in SI units, by name."""
+    transfers = []
+    for stage, result in zip(layout.stages, results, strict=True):
+        several = len(stage.bodies) > 1
+        names = [
+            f"{bodies[b]}.{name}" if several else name
+            for b in stage.bodies
+            for name in INERTIAL_NAMES
+        ] + list(stage.rotors)
+        unit: Array = np.concatenate(
+            [np.tile(layout.pi_scale, len(stage.bodies)), stage.rotor_scales]
+        )
+        freedoms = []
+        for column, d in sorted(enumerate(result.dependent), key=lambda pair: pair[1]):
+            vector = np.where(np.abs(result.E[:, column]) < _ZERO, 0.0, result.E[:, column])
+            vector = vector * unit / unit[d]
+            freedoms.append({names[k]: float(vector[k]) for k in np.flatnonzero(vector)})
+        first = stage.bodies[0]
+        transfers.append(
+            Transfer(
+                ", ".join(bodies[b] for b in stage.bodies),
+                parents[first],
+                ", ".join(joints[b] for b in stage.bodies),
+                tuple(freedoms),
+            )
+        )
+    return tuple(transfers)

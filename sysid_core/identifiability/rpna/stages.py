@@ -1,0 +1,295 @@
+r"""A robot laid out for the RPNA: one stage per coordinate set, in natural units.
+
+A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a
+seventh velocity; with coupled mimic joints, several links of the same parent (remark 11). Velocities
+and parameters of the members are stacked, so that the recursion is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pinocchio as pin
+import scipy.linalg
+from numpy.typing import NDArray
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.rpna.coupled_chain import CoupledChain
+from sysid_core.identifiability.rpna.joint_steps import joint_steps
+from sysid_core.identifiability.rpna.mimic import CoupledGroup, coupled_groups
+from sysid_core.identifiability.rpna.spatial import (
+    motion_crosses,
+    motion_transforms,
+    parameter_rates,
+    parameter_transforms,
+)
+from sysid_core.robot import Array, RobotModel, Rotor, rotors_of, wrench_regressor
+
+Mimic = Literal["independent", "coupled"]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Step:
+    """One set of constant free modes; D velocities, P parameters, k modes.
+
+    Attributes:
+        X: Velocities of the parent to those of the members at zero position, shape (D, 6).
+        B: Parameters of the members to those of the parent, shape (10, P).
+        modes: Free modes, shape (D, k).
+        crosses: `phi x` of every mode, each (D, D).
+        rates: `A(phi)` of every mode, each (P, P).
+        momenta: `I(pi) phi = momenta @ pi` of every mode, each (D, P).
+    """
+
+    X: Array
+    B: Array
+    modes: Array
+    crosses: Sequence[Array] | Array
+    rates: Sequence[Array] | Array
+    momenta: Sequence[Array] | Array
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Stage:
+    """What one joint (or one group of coupled joints) moves.
+
+    Attributes:
+        parent: Index of the body that carries it, -1 for the world.
+        bodies: Indices of the bodies.
+        rotors: Names of the rotors' parameters; they follow the bodies' parameters.
+        rotor_scales: Their SI units [kg m^2] per natural unit.
+        steps: One, or several for joints with massless bodies inside; none for a chain.
+        chain: Coupled links that carry each other.
+        key: Equal for stages whose momentum and mapping conditions are the same when the parent
+            moves freely; None where that can't be said.
+    """
+
+    parent: int
+    bodies: tuple[int, ...]
+    rotors: tuple[str, ...]
+    rotor_scales: tuple[float, ...]
+    steps: tuple[Step, ...]
+    key: bytes | None
+    chain: CoupledChain | None = None
+
+    @property
+    def B(self) -> Array:
+        """Parameters of the stage to those of the parent at zero position, shape (10, P)."""
+        if self.chain is not None:
+            return np.hstack(list(self.chain.at(0.0)[2]))
+        out = self.steps[0].B
+        for step in self.steps[1:]:
+            out = out @ step.B
+        return out
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """All stages of a robot, parents before children, and its natural length.
+
+    Attributes:
+        stages: In the order of the recursion.
+        length: Natural unit of length [m]: the largest offset between two joints.
+        pi_scale: Parameter in SI units per natural unit, for one body, shape (10,).
+        gravity: Direction of gravity as a spatial vector, (6, 1), or (6, 0) without.
+        rotors: Names of all rotors' parameters in the order they were given.
+    """
+
+    stages: tuple[Stage, ...]
+    length: float
+    pi_scale: Array
+    gravity: Array
+    rotors: tuple[str, ...]
+
+    def parameter_places(self) -> list[NDArray[np.intp]]:
+        """Where the parameters of each stage stand among all: bodies in order, rotors last."""
+        n_links = 10 * sum(len(stage.bodies) for stage in self.stages)
+        rotor_at = {name: n_links + i for i, name in enumerate(self.rotors)}
+        places = []
+        for stage in self.stages:
+            links = [np.arange(10 * body, 10 * body + 10) for body in stage.bodies]
+            own = np.array([rotor_at[name] for name in stage.rotors], dtype=np.intp)
+            places.append(np.concatenate([*links, own]))
+        return places
+
+    def parameter_scales(self, n: int) -> Array:
+        """SI units per natural unit of all n parameters, shape (n,)."""
+        scales = np.ones(n)
+        for stage, where in zip(self.stages, self.parameter_places(), strict=True):
+            scales[where] = np.concatenate(
+                [np.tile(self.pi_scale, len(stage.bodies)), stage.rotor_scales]
+            )
+        return scales
+
+
+def build_layout(
+    model: RobotModel, *, gravity: Array, rotors: Sequence[Rotor] = (), mimic: Mimic = "independent"
+) -> Layout:
+    """Lay out a robot.
+
+    Args:
+        model: The robot.
+        gravity: In the base frame, shape (3,); zero for none.
+        rotors: Rotors of joints with one degree of freedom.
+        mimic: Whether mimic joints are joints of their own or follow their leaders.
+
+    Raises:
+        IdentifiabilityError: A joint isn't covered, see `joint_steps` and `coupled_groups`.
+    """
+    groups = coupled_groups(model) if mimic == "coupled" else ()
+    placed = rotors_of(model, rotors) if rotors else {}
+    joints = _Joints(model, groups)
+    group_of = {j - 1: group for group in groups for j, _, _ in group.joints}
+    stages = []
+    for j in range(model.n_bodies):
+        group = group_of.get(j)
+        if group is not None and group.joints[0][0] - 1 != j:
+            continue  # was laid out with the first of its group
+        members = [(k - 1, m) for k, m, _ in group.joints] if group else [(j, 1.0)]
+        rotor_joints = [(k, m, placed[k + 1]) for k, m in members if k + 1 in placed]
+        if group is not None and group.is_chain:
+            stages.append(joints.chain_stage(members, rotor_joints))
+        elif group is None and not rotor_joints:
+            stages.append(joints.single_stage(j))
+        else:
+            stages.append(joints.stacked_stage(members, rotor_joints))
+
+    norm = float(np.linalg.norm(gravity))
+    seed = np.concatenate([gravity / norm, np.zeros(3)])[:, None] if norm > 0 else np.zeros((6, 0))
+    pi_scale = np.array([1.0, *[joints.length] * 3, *[joints.length**2] * 6])
+    names = tuple(rotor.parameter_name for rotor in rotors)
+    return Layout(tuple(stages), joints.length, pi_scale, seed, names)
+
+
+class _Joints:
+    """All joints' steps in flat arrays in natural units, so that the maps are computed at once."""
+
+    def __init__(self, model: RobotModel, groups: Sequence[CoupledGroup]) -> None:
+        pin_model = model.pin_model
+        self.names = model.joint_names
+        self.parents = [int(p) - 1 for p in pin_model.parents][1:]
+        poses = np.array([M.homogeneous for M in pin_model.jointPlacements][1:])
+        self.rotations = poses[:, :3, :3].copy()
+        sequences = joint_steps(model)
+        for group in groups:
+            for j, _, offset in group.joints:
+                if offset:
+                    shift = pin.exp6(pin.Motion(offset * sequences[j - 1][0][1][0]))
+                    poses[j - 1] = poses[j - 1] @ shift.homogeneous
+
+        self.first = np.cumsum([0] + [len(sequence) for sequence in sequences])
+        flat = [step for sequence in sequences for step in sequence]
+        pose = np.tile(np.eye(4), (len(flat), 1, 1))
+        pose[self.first[:-1]] = poses
+        for i, (X, _) in enumerate(flat):
+            if X is not None:
+                pose[i] = pose[i] @ X
+        # Where the robot stands in the world says nothing of its size.
+        offsets = np.linalg.norm(pose[:, :3, 3], axis=1)
+        offsets[[self.first[j] for j, parent in enumerate(self.parents) if parent < 0]] = 0.0
+        self.length = float(offsets.max()) or 1.0
+        pose[:, :3, 3] /= self.length
+        self.pose = pose
+        self.at = np.cumsum([0] + [len(modes) for _, modes in flat])
+        modes = np.concatenate([modes for _, modes in flat]).astype(float)
+        modes[:, :3] /= self.length
+        self.norms = np.linalg.norm(modes, axis=1)
+        self.modes = modes / self.norms[:, None]
+        self.X, self.B = motion_transforms(pose), parameter_transforms(pose)
+        self.crosses, self.rates = motion_crosses(self.modes), parameter_rates(self.modes)
+        zero = np.zeros((len(modes), 3))
+        self.momenta = wrench_regressor(self.modes[:, :3], zero, self.modes[:, 3:])
+
+    def step(self, i: int) -> Step:
+        k = slice(self.at[i], self.at[i + 1])
+        return Step(
+            self.X[i], self.B[i], self.modes[k].T, self.crosses[k], self.rates[k], self.momenta[k]
+        )
+
+    def single_stage(self, j: int) -> Stage:
+        steps = tuple(self.step(i) for i in range(self.first[j], self.first[j + 1]))
+        key = None
+        if len(steps) == 1:
+            key = self.modes[self.at[self.first[j]] : self.at[self.first[j] + 1]].tobytes()
+        return Stage(self.parents[j], (j,), (), (), steps, key)
+
+    def stacked_stage(
+        self, members: Sequence[tuple[int, float]], rotors: Sequence[tuple[int, float, Rotor]]
+    ) -> Stage:
+        for j, _ in members:
+            if self.first[j + 1] - self.first[j] != 1:
+                raise IdentifiabilityError(
+                    f"Joint '{self.names[j]}' consists of several steps and can't be coupled or"
+                    " carry a rotor.",
+                    remedy="Model it as single joints.",
+                )
+        speeds = [m * self.norms[self.at[self.first[j]]] for j, m in members]
+        unit = abs(speeds[0])  # of the coordinate, in natural units per SI unit
+        spins = [(self.rotations[j] @ r.axis, r.ratio * m / unit) for j, m, r in rotors]
+        steps = [self.step(self.first[j]) for j, _ in members]
+        return Stage(
+            parent=self.parents[members[0][0]],
+            bodies=tuple(j for j, _ in members),
+            rotors=tuple(r.parameter_name for _, _, r in rotors),
+            rotor_scales=tuple(self.length**2 / n**2 for _, n in spins),
+            steps=(_stack(steps, [s / unit for s in speeds], spins),),
+            key=None,
+        )
+
+    def chain_stage(
+        self, members: Sequence[tuple[int, float]], rotors: Sequence[tuple[int, float, Rotor]]
+    ) -> Stage:
+        if rotors:
+            raise IdentifiabilityError(
+                f"Joint '{self.names[rotors[0][0]]}' has a rotor and is coupled with joints that"
+                " carry each other.",
+                remedy="Leave the rotor out, or choose mimic='independent'.",
+            )
+        order = [j for j, _ in members]
+        at = [self.at[self.first[j]] for j in order]
+        unit = max(abs(m) * self.norms[k] for (_, m), k in zip(members, at, strict=True))
+        carriers = [order.index(self.parents[j]) if self.parents[j] in order else -1 for j in order]
+        chain = CoupledChain(
+            carriers=carriers,
+            poses=[self.pose[self.first[j]] for j in order],
+            modes=[
+                m * self.norms[k] / unit * self.modes[k]
+                for (_, m), k in zip(members, at, strict=True)
+            ],
+        )
+        parent = self.parents[order[carriers.index(-1)]]
+        return Stage(parent, tuple(order), (), (), (), None, chain)
+
+
+def _stack(
+    members: Sequence[Step], speeds: Sequence[float], spins: Sequence[tuple[Array, float]]
+) -> Step:
+    r"""Members and rotors that one coordinate moves, as one step (appendix I).
+
+    A symmetric rotor has one parameter. Its velocity is the spin about its own axis z,
+    `w = (z.omega_p + n q') / n`, and its parameter `n^2 Im`, so that all numbers are of order one;
+    seen from the parent it is an inertia `z z^T / n^2`.
+    """
+    rows, columns = [], []
+    for z, n in spins:
+        row = np.zeros((1, 6))
+        row[0, 3:] = z / n
+        rows.append(row)
+        zz = np.outer(z, z) / n**2
+        columns.append(
+            np.concatenate([np.zeros(4), zz[[0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]]])[:, None]
+        )
+    moved = list(zip(members, speeds, strict=True))
+    one, zero = [np.ones((1, 1))] * len(rows), [np.zeros((1, 1))] * len(rows)
+    block = scipy.linalg.block_diag
+    return Step(
+        X=np.vstack([member.X for member in members] + rows),
+        B=np.hstack([member.B for member in members] + columns),
+        modes=np.vstack([s * m.modes for m, s in moved] + one),
+        crosses=[block(*[s * m.crosses[0] for m, s in moved], *zero)],
+        rates=[block(*[s * m.rates[0] for m, s in moved], *zero)],
+        momenta=[block(*[s * m.momenta[0] for m, s in moved], *one)],
+    )

@@ -1,0 +1,62 @@
+"""Closed chains: mechanism, constraints, actuation map, regressors."""
+
+from sysid_core.robot.loops.actuation import (
+    actuation_map,
+    actuation_map_rate,
+    closure_state,
+    passive_condition,
+    require_determined,
+)
+from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemble
+from sysid_core.robot.loops.chain import ClosedChain, Drive, Loop, LoopEnd, MotionBox
+from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
+from sysid_core.robot.loops.file import (
+    closed_chain_from_mapping,
+    load_closed_chain,
+    save_closed_chain,
+)
+from sysid_core.robot.loops.projection import project_positions, project_velocities
+from sysid_core.robot.loops.regressor import (
+    DRIVE_NAMES,
+    ConstrainedMotion,
+    actuated_inertia,
+    constrained_motion,
+    constrained_parameter_names,
+    constrained_parameter_units,
+    constrained_torques,
+    projected_drive_regressor,
+    projected_regressor,
+)
+
+__all__ = [
+    "DRIVE_NAMES",
+    "ClosedChain",
+    "ConstrainedMotion",
+    "Drive",
+    "Loop",
+    "LoopEnd",
+    "MotionBox",
+    "actuated_inertia",
+    "actuation_map",
+    "actuation_map_rate",
+    "assemble",
+    "assemble_along",
+    "closed_chain_from_mapping",
+    "closure_state",
+    "constrained_motion",
+    "constrained_parameter_names",
+    "constrained_parameter_units",
+    "constrained_torques",
+    "load_closed_chain",
+    "loop_jacobian",
+    "loop_jacobian_rate",
+    "loop_residual",
+    "passive_condition",
+    "project_positions",
+    "project_velocities",
+    "projected_drive_regressor",
+    "projected_regressor",
+    "require_determined",
+    "save_closed_chain",
+    "try_assemble",
+]

@@ -1,0 +1,297 @@
+"""Closed chains: a tree of joints, the loops that close it, and which joints are driven."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+from sysid_core.robot.loops.tree_kinematics import Attachment, TreeKinematics
+from sysid_core.robot.model import RobotModel
+
+LOOP_SIZES = {"point": 3, "rod": 1, "weld": 6}
+
+
+@dataclass(frozen=True, eq=False)
+class LoopEnd:
+    """One side of a closure: a frame on a link.
+
+    Attributes:
+        link: A link (or any frame of the URDF).
+        xyz: Origin in that frame, shape (3,) [m].
+        R: Axes in that frame, shape (3, 3); used by welds only.
+    """
+
+    link: str
+    xyz: Array = field(default_factory=lambda: np.zeros(3))
+    R: Array = field(default_factory=lambda: np.eye(3))
+
+    def __post_init__(self) -> None:
+        for key, shape in (("xyz", (3,)), ("R", (3, 3))):
+            value = np.array(getattr(self, key), dtype=float)
+            if value.shape != shape:
+                raise ModelError(
+                    f"'{key}' of a loop end on '{self.link}' has shape {value.shape},"
+                    f" expected {shape}.",
+                    remedy="Give metres as [x, y, z].",
+                )
+            value.setflags(write=False)
+            object.__setattr__(self, key, value)
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """One closure.
+
+    Attributes:
+        name: For messages.
+        kind: `point`: the two origins coincide (a ball joint, 3 equations). `rod`: they keep
+            a distance (1 equation). `weld`: the two frames coincide (6 equations).
+        a: One end.
+        b: The other.
+        length: Of a rod [m].
+    """
+
+    name: str
+    kind: str
+    a: LoopEnd
+    b: LoopEnd
+    length: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.kind not in LOOP_SIZES:
+            raise ModelError(
+                f"Loop '{self.name}' is of kind '{self.kind}'.",
+                remedy=f"Choose one of: {', '.join(LOOP_SIZES)}.",
+            )
+        if self.kind == "rod" and not self.length > 0.0:
+            raise ModelError(f"Rod '{self.name}' has no positive length.", remedy="Give `length`.")
+
+    @property
+    def size(self) -> int:
+        """Number of scalar equations."""
+        return LOOP_SIZES[self.kind]
+
+
+@dataclass(frozen=True)
+class Drive:
+    """Friction and drive of one joint, joint side (Zhang et al. 2024, eq. 7).
+
+    Attributes:
+        F_c: Coulomb friction [N m].
+        F_v: Viscous friction [N m s/rad].
+        I_a: Inertia of the drive, seen at the joint [kg m^2].
+        beta: Offset [N m].
+        gear_ratio: Motor turns per joint turn.
+        torque_limit: [N m].
+    """
+
+    F_c: float = 0.0
+    F_v: float = 0.0
+    I_a: float = 0.0
+    beta: float = 0.0
+    gear_ratio: float = 1.0
+    torque_limit: float = float("inf")
+
+    @property
+    def values(self) -> tuple[float, float, float, float]:
+        """`[F_c, F_v, I_a, beta]`."""
+        return (self.F_c, self.F_v, self.I_a, self.beta)
+
+
+@dataclass(frozen=True, eq=False)
+class MotionBox:
+    """Where the actuated joints may move: a box in coordinates that needn't be single joints.
+
+    Two toe motors that drive one foot assemble in a diagonal band only: their sum and difference
+    are the coordinates to move in.
+
+    Attributes:
+        names: Of the coordinates.
+        center: Actuated positions in the middle, shape (n_a,) [rad].
+        directions: Actuated joints' share in each coordinate, shape (n_a, n_a), columns.
+        half: Half the range of each coordinate, shape (n_a,) [rad].
+    """
+
+    names: tuple[str, ...]
+    center: Array
+    directions: Array
+    half: Array
+
+    def __post_init__(self) -> None:
+        if not np.all(self.half > 0.0):
+            narrow = [n for n, half in zip(self.names, self.half, strict=True) if not half > 0.0]
+            raise ModelError(
+                f"Coordinates {narrow} of the motion box have no range.",
+                remedy="Give every coordinate of `excitation` a positive `half`.",
+            )
+
+    def positions(self, s: Array) -> Array:
+        """Actuated positions at coordinates within -1..1, (..., n_a) to (..., n_a)."""
+        return self.center + (s * self.half) @ self.directions.T
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedChain:
+    """A robot whose tree of joints is closed by loops. Without loops: an ordinary open chain.
+
+    Joint arrays have all n joints in the order of `model.joint_names`, or the n_a actuated ones in
+    the order of `actuated`.
+
+    Attributes:
+        model: The tree (loops cut open).
+        loops: The closures.
+        actuated: Names of the driven joints.
+        drives: Nominal friction and drive by joint name (missing: all zero).
+        home: Posture of all joints from which branches are followed, shape (n,); need not close.
+        box: Where its motions should stay, or None (then it is found by trying).
+        measured: Names of the passive joints that have an encoder.
+    """
+
+    model: RobotModel
+    loops: tuple[Loop, ...] = ()
+    actuated: tuple[str, ...] = ()
+    drives: Mapping[str, Drive] = field(default_factory=dict)
+    home: Array | None = None
+    box: MotionBox | None = None
+    measured: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = self.model.joint_names
+        object.__setattr__(self, "actuated", tuple(self.actuated) or names)
+        object.__setattr__(self, "loops", tuple(self.loops))
+        object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
+        called = [loop.name for loop in self.loops]
+        if len(set(called)) < len(called):
+            raise ModelError(f"Two loops have the same name: {called}.", remedy="Rename one.")
+        _check_joints(self.actuated, names, "actuated")
+        _check_joints(self.drives, names, "driven")
+        object.__setattr__(self, "measured", tuple(self.measured))
+        _check_joints(self.measured, self.passive, "measured", "Passive joints")
+        home = np.zeros(len(names)) if self.home is None else np.array(self.home, dtype=float)
+        if home.shape != (len(names),):
+            raise ModelError(f"The home posture has shape {home.shape}, expected ({len(names)},).")
+        home.setflags(write=False)
+        object.__setattr__(self, "home", home)
+        if self.n_equations < len(self.passive):
+            raise ModelError(
+                f"{len(self.passive)} joints are not actuated but the loops give only"
+                f" {self.n_equations} equations: the mechanism isn't fully actuated.",
+                remedy=f"Not actuated: {', '.join(self.passive)}. Mark one as actuated, or add"
+                " the loop that holds it.",
+                passive=self.passive,
+            )
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.model.name
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return self.model.nv
+
+    @property
+    def actuated_home(self) -> Array:
+        """Driven joints of the home posture, shape (n_a,)."""
+        assert self.home is not None  # set in `__post_init__`
+        return self.home[self.actuated_columns]
+
+    @property
+    def n_actuated(self) -> int:
+        """Number of driven joints."""
+        return len(self.actuated)
+
+    @property
+    def n_equations(self) -> int:
+        """Number of scalar closure equations."""
+        return sum(loop.size for loop in self.loops)
+
+    @cached_property
+    def passive(self) -> tuple[str, ...]:
+        """Names of the joints without a drive, in the model's order."""
+        return tuple(name for name in self.model.joint_names if name not in self.actuated)
+
+    @cached_property
+    def actuated_columns(self) -> NDArray[np.intp]:
+        """Where the actuated joints stand among all."""
+        return np.array([self.model.joint_names.index(j) for j in self.actuated], dtype=np.intp)
+
+    @cached_property
+    def passive_columns(self) -> NDArray[np.intp]:
+        """Where the passive joints stand among all."""
+        return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
+
+    @cached_property
+    def tree(self) -> TreeKinematics:
+        """Kinematics of the tree."""
+        return TreeKinematics.of(self.model)
+
+    @cached_property
+    def attachments(self) -> tuple[tuple[Attachment, Attachment], ...]:
+        """Both ends of every loop, fixed to the bodies that joints move."""
+        return tuple(
+            (self._attach(loop, loop.a), self._attach(loop, loop.b)) for loop in self.loops
+        )
+
+    def drive(self, joint: str) -> Drive:
+        """Nominal drive of a joint."""
+        return self.drives.get(joint, Drive())
+
+    @property
+    def torque_limits(self) -> Array:
+        """Of the actuated joints, shape (n_a,) [N m]: the drives', else the URDF's."""
+        effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
+        limits = []
+        for joint in self.actuated:
+            limit = self.drive(joint).torque_limit
+            limits.append(limit if np.isfinite(limit) else (effort[joint] or np.inf))
+        return np.array(limits, dtype=float)
+
+    def with_model(self, model: RobotModel) -> ClosedChain:
+        """The same loops on another set of inertial parameters."""
+        return replace(self, model=model)
+
+    def with_drives(self, drives: Mapping[str, Drive]) -> ClosedChain:
+        """The same chain with other friction and drive values; joints not named keep theirs."""
+        return replace(self, drives={**self.drives, **drives})
+
+    def _attach(self, loop: Loop, end: LoopEnd) -> Attachment:
+        try:
+            frame = self.model.pin_model.frames[self.model.frame_id(end.link)]
+        except ModelError as err:
+            raise ModelError(
+                f"Loop '{loop.name}' ends on '{end.link}', which is no link of '{self.name}'.",
+                remedy=err.remedy,
+                loop=loop.name,
+            ) from err
+        X = frame.placement
+        return Attachment(
+            joint=int(frame.parentJoint) - 1,
+            R_BF=X.rotation @ end.R,
+            p_BF=X.translation + X.rotation @ end.xyz,
+        )
+
+
+def _check_joints(
+    given: Sequence[str] | Mapping[str, Drive],
+    known: tuple[str, ...],
+    what: str,
+    known_as: str = "Moving joints of the URDF",
+) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ModelError(
+            f"Joints {unknown}, named as {what}, are not among the {known_as.lower()}.",
+            remedy=f"{known_as}: {', '.join(known)}.",
+            unknown=unknown,
+        )
+    if len(set(given)) != len(given):
+        raise ModelError(f"A joint is named twice as {what}: {list(given)}.")

@@ -1,0 +1,11 @@
+"""Shapes of bodies and what they weigh."""
+
+from sysid_core.robot.shapes.file import load_shape
+from sysid_core.robot.shapes.shape import Shape
+from sysid_core.robot.shapes.urdf import shape_from_urdf
+
+__all__ = [
+    "Shape",
+    "load_shape",
+    "shape_from_urdf",
+]

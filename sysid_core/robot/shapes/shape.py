@@ -1,0 +1,317 @@
+r"""The shape of a held object as cells, each with a volume and an inertia of its own.
+
+A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters
+`pi = Phi @ m` (Nadeau et al. 2022, eq. 5, with the cells' own inertia added), and is physically
+consistent whatever the masses are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import trimesh
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
+from sysid_core.robot.shapes.cells import cut_into_cells, inside_mesh
+
+DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A shape cut into n cells, in a frame of its own or, after `posed`, the sensor's.
+
+    Attributes:
+        points: Centroids of the cells, shape (n, 3) [m].
+        volumes: Shape (n,) [m^3].
+        spreads: Second moments of each cell about its centroid per volume, shape (n, 3, 3) [m^2].
+        lower: Lower corner of the bounding box, shape (3,) [m].
+        upper: Upper corner, shape (3,) [m].
+        name: For reports.
+    """
+
+    points: Array
+    volumes: Array
+    spreads: Array
+    lower: Array
+    upper: Array
+    name: str = "shape"
+
+    def __post_init__(self) -> None:
+        n = len(self.volumes)
+        expected = {
+            "points": (n, 3),
+            "volumes": (n,),
+            "spreads": (n, 3, 3),
+            "lower": (3,),
+            "upper": (3,),
+        }
+        for key, shape in expected.items():
+            array = np.array(getattr(self, key), dtype=float)
+            if array.shape != shape or not np.all(np.isfinite(array)):
+                raise ModelError(
+                    f"'{key}' of shape '{self.name}' must be finite with shape {shape}."
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+        if n == 0 or np.any(self.volumes <= 0) or np.any(self.upper <= self.lower):
+            raise ModelError(
+                f"The shape '{self.name}' has no volume.",
+                remedy="Give a closed mesh, or sizes in metres that are greater than zero.",
+            )
+
+    def __len__(self) -> int:
+        return len(self.volumes)
+
+    @property
+    def volume(self) -> float:
+        """Of all cells [m^3]."""
+        return float(self.volumes.sum())
+
+    @property
+    def size(self) -> Array:
+        """Lengths of the bounding box, shape (3,) [m]."""
+        return self.upper - self.lower
+
+    @cached_property
+    def parameters_per_mass(self) -> Array:
+        """`Phi`, the inertial parameters of each cell with unit mass, shape (10, n)."""
+        P = np.empty((len(self), 4, 4))
+        P[:, :3, :3] = self.spreads + self.points[:, :, None] * self.points[:, None, :]
+        P[:, :3, 3] = P[:, 3, :3] = self.points
+        P[:, 3, 3] = 1.0
+        Phi = pi_from_pseudo_inertia(P).T
+        Phi.setflags(write=False)
+        return Phi
+
+    def homogeneous(self, mass: float) -> Array:
+        """Inertial parameters of this shape with uniform density, shape (10,)."""
+        return self.parameters_per_mass @ self.volumes * (mass / self.volume)
+
+    def posed(self, X_SO: ArrayLike) -> Shape:
+        """The shape seen from another frame.
+
+        Args:
+            X_SO: Pose of the shape's frame in the new frame, shape (4, 4).
+        """
+        X = np.asarray(X_SO, dtype=float)
+        R, p = X[:3, :3], X[:3, 3]
+        if (
+            X.shape != (4, 4)
+            or not np.allclose(R @ R.T, np.eye(3), atol=1e-6)
+            or np.linalg.det(R) < 0
+        ):
+            raise ModelError("The pose of a shape must be a rigid transform of shape (4, 4).")
+        corners = np.array(np.meshgrid(*zip(self.lower, self.upper, strict=True))).reshape(3, -1).T
+        corners = corners @ R.T + p
+        return Shape(
+            points=self.points @ R.T + p,
+            volumes=self.volumes,
+            spreads=R @ self.spreads @ R.T,
+            lower=corners.min(axis=0),
+            upper=corners.max(axis=0),
+            name=self.name,
+        )
+
+    def refined(self) -> Shape:
+        """Every cell cut in eight along its principal axes; volume and moments stay the same."""
+        values, axes = np.linalg.eigh(self.spreads)
+        half = axes * np.sqrt(np.maximum(3.0 * values, 0.0))[:, None, :] / 2.0  # columns
+        signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 3)).reshape(3, -1)
+        points = self.points[:, None, :] + np.einsum("nij,js->nsi", half, signs)
+        return Shape(
+            points=points.reshape(-1, 3),
+            volumes=np.repeat(self.volumes / 8.0, 8),
+            spreads=np.repeat(self.spreads / 4.0, 8, axis=0),
+            lower=self.lower,
+            upper=self.upper,
+            name=self.name,
+        )
+
+    @classmethod
+    def box(
+        cls, size: ArrayLike, centre: ArrayLike = (0.0, 0.0, 0.0), *, cells: int = DEFAULT_CELLS
+    ) -> Shape:
+        """A solid box with about that many nearly cubic cells; size and centre in metres."""
+        size = np.asarray(size, dtype=float)
+        if size.shape != (3,) or np.any(size <= 0):
+            raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
+        edge = (np.prod(size) / cells) ** (1 / 3)
+        counts = np.maximum(1, np.round(size / edge)).astype(int)
+        return cls.from_boxes([(size, centre, counts)], name="box")
+
+    @classmethod
+    def from_boxes(
+        cls,
+        boxes: Sequence[tuple[ArrayLike, ArrayLike, ArrayLike]],
+        *,
+        name: str = "boxes",
+    ) -> Shape:
+        """A union of boxes that don't overlap.
+
+        Args:
+            boxes: Of each: size [m], centre [m], and the number of cells along each axis.
+            name: For reports.
+
+        Raises:
+            ModelError: Boxes overlap.
+        """
+        bounds = [
+            (np.asarray(c) - np.asarray(s) / 2, np.asarray(c) + np.asarray(s) / 2)
+            for s, c, _ in boxes
+        ]
+        for i, (low_i, up_i) in enumerate(bounds):
+            for low_j, up_j in bounds[:i]:
+                if np.all(np.minimum(up_i, up_j) - np.maximum(low_i, low_j) > 1e-9):
+                    raise ModelError(
+                        f"Boxes of '{name}' overlap.", remedy="Use `Shape.union` for those."
+                    )
+        points, volumes, spreads = [], [], []
+        for (size, _, counts), (low, _) in zip(boxes, bounds, strict=True):
+            counts = np.asarray(counts, dtype=int)
+            step = np.asarray(size, dtype=float) / counts
+            axes = [low[i] + step[i] * (np.arange(counts[i]) + 0.5) for i in range(3)]
+            grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+            points.append(grid)
+            volumes.append(np.full(len(grid), np.prod(step)))
+            spreads.append(np.tile(np.diag(step**2 / 12.0), (len(grid), 1, 1)))
+        return cls(
+            points=np.concatenate(points),
+            volumes=np.concatenate(volumes),
+            spreads=np.concatenate(spreads),
+            lower=np.min([b[0] for b in bounds], axis=0),
+            upper=np.max([b[1] for b in bounds], axis=0),
+            name=name,
+        )
+
+    @classmethod
+    def cylinder(cls, radius: float, length: float, *, cells: int = DEFAULT_CELLS) -> Shape:
+        """A solid cylinder along z, centred at the origin [m]."""
+        half = np.array([radius, radius, length / 2])
+
+        def inside(p: Array) -> Array:
+            return (p[:, 0] ** 2 + p[:, 1] ** 2 <= radius**2) & (np.abs(p[:, 2]) <= length / 2)
+
+        return cls.from_indicator(inside, -half, half, cells=cells, name="cylinder")
+
+    @classmethod
+    def sphere(cls, radius: float, *, cells: int = DEFAULT_CELLS) -> Shape:
+        """A solid ball, centred at the origin [m]."""
+        half = np.full(3, float(radius))
+        return cls.from_indicator(
+            lambda p: np.sum(p**2, axis=1) <= radius**2, -half, half, cells=cells, name="sphere"
+        )
+
+    @classmethod
+    def from_indicator(
+        cls,
+        inside: Callable[[Array], Array],
+        lower: ArrayLike,
+        upper: ArrayLike,
+        *,
+        cells: int = DEFAULT_CELLS,
+        name: str = "shape",
+    ) -> Shape:
+        """Any solid that can say which points are inside it.
+
+        A cubic grid with about `cells` filled cells; cells that the surface cuts keep the volume,
+        centroid and second moments of their inner part.
+
+        Args:
+            inside: Points of shape (N, 3) to booleans of shape (N,).
+            lower: Lower corner of a box around it, shape (3,) [m].
+            upper: Upper corner, shape (3,) [m].
+            cells: Wanted number of cells.
+            name: For reports.
+
+        Raises:
+            ModelError: Nothing of the box is inside.
+        """
+        lower, upper = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        extent = upper - lower
+        if np.any(extent <= 0) or not np.all(np.isfinite(extent)):
+            raise ModelError(f"The shape '{name}' is flat or empty.", remedy="Give a solid.")
+        cut = cut_into_cells(inside, lower, upper, cells)
+        if cut is None:
+            raise ModelError(
+                f"No point inside the shape '{name}' was found.",
+                remedy="Is the mesh closed, and its bounding box that of the object?",
+            )
+        return cls(*cut, lower, upper, name)
+
+    @classmethod
+    def union(
+        cls, shapes: Sequence[trimesh.Trimesh], *, cells: int = DEFAULT_CELLS, name: str = "union"
+    ) -> Shape:
+        """The union of closed meshes, which may overlap."""
+        meshes = list(shapes)
+        return cls.from_indicator(
+            lambda p: np.any([inside_mesh(mesh, p) for mesh in meshes], axis=0),
+            np.min([mesh.bounds[0] for mesh in meshes], axis=0),
+            np.max([mesh.bounds[1] for mesh in meshes], axis=0),
+            cells=cells,
+            name=name,
+        )
+
+    @classmethod
+    def from_mesh(
+        cls,
+        source: str | Path | trimesh.Trimesh,
+        *,
+        scale: float = 1.0,
+        cells: int = DEFAULT_CELLS,
+    ) -> Shape:
+        """A closed surface mesh: STL, OBJ, PLY or whatever trimesh reads.
+
+        Args:
+            source: File, or mesh.
+            scale: Metres per unit of the file (0.001 for millimetres).
+            cells: Wanted number of cells.
+
+        Raises:
+            ModelError: It can't be read, isn't closed, or is larger than any held object.
+        """
+        name = "mesh"
+        if not isinstance(source, trimesh.Trimesh):
+            name = Path(source).name
+            try:
+                source = trimesh.load_mesh(str(source))
+            except Exception as err:
+                raise ModelError(
+                    f"The mesh '{name}' can't be read: {err}.",
+                    remedy="Give an STL, OBJ or PLY file.",
+                ) from err
+        mesh = source.copy()
+        mesh.apply_scale(scale)
+        if len(mesh.faces) == 0 or not mesh.is_watertight:
+            raise ModelError(
+                f"The mesh '{name}' is not closed.",
+                remedy="Repair it, or use its points with `Shape.from_points` (convex hull).",
+            )
+        if np.max(mesh.extents) > 5.0:
+            raise ModelError(
+                f"The mesh '{name}' is {np.max(mesh.extents):.0f} m long.",
+                remedy="Is it in millimetres? Give scale=0.001.",
+            )
+        return cls.from_indicator(
+            lambda p: inside_mesh(mesh, p), mesh.bounds[0], mesh.bounds[1], cells=cells, name=name
+        )
+
+    @classmethod
+    def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
+        """The convex hull of a point cloud, such as a camera's; shape (N, 3) [m]."""
+        cloud = np.asarray(cloud, dtype=float)
+        flat = cloud.ndim != 2 or cloud.shape[1] != 3 or not np.all(np.isfinite(cloud))
+        if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:
+            raise ModelError(
+                f"A point cloud of shape {cloud.shape} has no convex hull.",
+                remedy="Four points or more that aren't in one plane are needed, as (N, 3).",
+            )
+        hull = trimesh.convex.convex_hull(cloud)
+        return cls.from_mesh(hull, cells=cells)

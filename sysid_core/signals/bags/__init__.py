@@ -1,0 +1,19 @@
+"""rosbag2 in and out."""
+
+from sysid_core.signals.bags.reader import read_bag
+from sysid_core.signals.bags.recovery import recover_bag
+from sysid_core.signals.bags.storage import StoredBag, open_bag
+from sysid_core.signals.bags.types import build_typestore, message_decoder, message_definitions
+from sysid_core.signals.bags.writer import BagWriter, OfferedQos
+
+__all__ = [
+    "BagWriter",
+    "OfferedQos",
+    "StoredBag",
+    "build_typestore",
+    "message_decoder",
+    "message_definitions",
+    "open_bag",
+    "read_bag",
+    "recover_bag",
+]

@@ -1,0 +1,274 @@
+"""Writing rosbag2 bags (MCAP) from serialised messages, safe against a kill."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import yaml
+from mcap.writer import CompressionType, Writer
+from rosbags.typesys import TypesysError
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.bags.storage import CUSTOM_DATA_RECORD
+from sysid_core.signals.bags.types import DEFAULT_DISTRO, build_typestore
+
+_METADATA_VERSION = 9  # of rosbag2 since Jazzy
+_FOREVER = {"sec": 9223372036, "nsec": 854775807}
+
+
+@dataclass(frozen=True)
+class OfferedQos:
+    """Quality of service that a publisher offered; `ros2 bag play` offers the same.
+
+    Attributes:
+        reliability: `reliable` or `best_effort`.
+        durability: `volatile` or `transient_local`.
+        depth: Of the history.
+    """
+
+    reliability: Literal["reliable", "best_effort"] = "reliable"
+    durability: Literal["volatile", "transient_local"] = "volatile"
+    depth: int = 50
+
+    def profile(self) -> dict[str, Any]:
+        """As rosbag2 writes it down."""
+        return {
+            "history": "keep_last",
+            "depth": self.depth,
+            "reliability": self.reliability,
+            "durability": self.durability,
+            "deadline": dict(_FOREVER),
+            "lifespan": dict(_FOREVER),
+            "liveliness": "automatic",
+            "liveliness_lease_duration": dict(_FOREVER),
+            "avoid_ros_namespace_conventions": False,
+        }
+
+
+@dataclass
+class _Topic:
+    type: str
+    profiles: list[dict[str, Any]]
+    type_hash: str
+    channel: int
+    count: int = 0
+
+
+class BagWriter:
+    """A rosbag2 folder with one MCAP file in small chunks, each on its way to the disk when full.
+
+    What is lost when the process is killed is the chunk being filled; `read_bag` reads the rest.
+
+    Args:
+        path: Folder to create.
+        custom_data: Kept in metadata.yaml, and at the start of the file for truncated bags.
+            `read_bag` understands `effort_kind`, `joint_topic` and `wrench_topic`.
+        definitions: Texts of `.msg` files of types beyond the standard ones, by type name.
+        chunk_bytes: Size of a chunk.
+        distro: ROS distribution that the messages come from.
+
+    Raises:
+        SignalError: The folder exists, or can't be created.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        custom_data: Mapping[str, str] | None = None,
+        definitions: Mapping[str, str] | None = None,
+        chunk_bytes: int = 4096,
+        distro: str = DEFAULT_DISTRO,
+    ) -> None:
+        self.path = Path(path)
+        self.file = self.path / f"{self.path.name}_0.mcap"
+        self._custom_data = {str(key): str(value) for key, value in (custom_data or {}).items()}
+        self._types = build_typestore(definitions, distro=distro)
+        self._distro = distro
+        self._topics: dict[str, _Topic] = {}
+        self._schemas: dict[str, int] = {}
+        self._first_ns: int | None = None
+        self._last_ns = 0
+        try:
+            self.path.mkdir(parents=True)
+        except FileExistsError as err:
+            raise SignalError(
+                f"'{self.path}' exists already.", remedy="Name a new folder for the bag."
+            ) from err
+        except OSError as err:
+            raise SignalError(
+                f"'{self.path}' can't be created: {err}.", remedy="Name a folder you may write to."
+            ) from err
+        self._open = True
+        with self._disk():
+            self._stream = self.file.open("xb")
+            self._writer = Writer(
+                self._stream, chunk_size=chunk_bytes, compression=CompressionType.NONE
+            )
+            self._writer.start(profile="ros2", library="robot_sysid")
+            if self._custom_data:
+                self._writer.add_metadata(CUSTOM_DATA_RECORD, self._custom_data)
+            self._stream.flush()
+            self._flushed = self._stream.tell()
+
+    @property
+    def count(self) -> int:
+        """Messages written."""
+        return sum(topic.count for topic in self._topics.values())
+
+    def add_topic(self, name: str, type_name: str, qos: OfferedQos | None = None) -> None:
+        """Announce a topic.
+
+        Args:
+            name: Such as `/joint_states`.
+            type_name: Such as `sensor_msgs/msg/JointState`.
+            qos: Offered by the publisher; None: reliable, volatile.
+
+        Raises:
+            SignalError: The topic is there already, or its type isn't known.
+        """
+        if name in self._topics:
+            raise SignalError(f"Topic '{name}' is in the bag already.", remedy="Add it once.")
+        if type_name not in self._types.fielddefs:
+            raise SignalError(
+                f"Message type '{type_name}' of topic '{name}' isn't known.",
+                remedy="Give its .msg text in `definitions`, under that name.",
+            )
+        try:
+            text, _ = self._types.generate_msgdef(type_name, ros_version=2)
+            type_hash = self._types.hash_rihs01(type_name)
+        except (KeyError, TypesysError) as err:
+            raise SignalError(
+                f"Message type '{type_name}' holds a type that isn't known: {err}.",
+                remedy="Give its .msg text in `definitions` too.",
+            ) from err
+        if type_name not in self._schemas:
+            schema = self._writer.register_schema(type_name, "ros2msg", text.encode())
+            self._schemas[type_name] = schema
+        profiles = [(qos or OfferedQos()).profile()]
+        channel = self._writer.register_channel(
+            name,
+            "cdr",
+            self._schemas[type_name],
+            {"offered_qos_profiles": _dump(profiles), "topic_type_hash": type_hash},
+        )
+        self._topics[name] = _Topic(type_name, profiles, type_hash, channel)
+
+    def write(self, topic: str, data: bytes, stamp_ns: int) -> None:
+        """Write one serialised message.
+
+        Args:
+            topic: As announced.
+            data: CDR bytes, as a raw subscription gives them.
+            stamp_ns: When it was received.
+
+        Raises:
+            SignalError: The topic wasn't announced, the bag is closed, or the disk is full; then
+                it is closed, and what was written before can be read.
+        """
+        entry = self._topics.get(topic)
+        if entry is None or not self._open:
+            raise SignalError(
+                f"Can't write to '{topic}': "
+                + ("the bag is closed." if entry else "the topic wasn't added."),
+                remedy=f"Topics: {list(self._topics)}; add before writing, close last.",
+            )
+        with self._disk():
+            self._writer.add_message(entry.channel, stamp_ns, data, stamp_ns, entry.count)
+            entry.count += 1
+            self._first_ns = stamp_ns if self._first_ns is None else min(self._first_ns, stamp_ns)
+            self._last_ns = max(self._last_ns, stamp_ns)
+            if self._stream.tell() != self._flushed:  # a chunk has been closed
+                self._stream.flush()
+                self._flushed = self._stream.tell()
+
+    def close(self) -> None:
+        """Write index, footer and metadata.yaml. A second call does nothing.
+
+        Raises:
+            SignalError: The disk is full; what was written before can be read.
+        """
+        if not self._open:
+            return
+        self._open = False
+        information = self._information()
+        with self._disk():
+            self._writer.add_metadata("rosbag2", {"serialized_metadata": _dump(information)})
+            self._writer.finish()
+            self._stream.close()
+            text = _dump({"rosbag2_bagfile_information": information})
+            partial = self.path / "metadata.yaml.part"
+            partial.write_text(text, encoding="utf-8")
+            partial.replace(self.path / "metadata.yaml")
+
+    @contextlib.contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Where the disk may be full: give it up, say so."""
+        try:
+            yield
+        except OSError as err:
+            self._open = False
+            with contextlib.suppress(AttributeError, OSError):
+                self._stream.close()
+            raise SignalError(
+                f"The bag '{self.path}' can't be written: {err.strerror or err}.",
+                remedy="Make room on the disk; `sysid bag recover` makes a whole bag of what is"
+                " there.",
+            ) from err
+
+    def __enter__(self) -> BagWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _information(self) -> dict[str, Any]:
+        span = {
+            "duration": {"nanoseconds": self._last_ns - (self._first_ns or 0)},
+            "starting_time": {"nanoseconds_since_epoch": self._first_ns or 0},
+            "message_count": self.count,
+        }
+        return {
+            "version": _METADATA_VERSION,
+            "storage_identifier": "mcap",
+            **span,
+            "topics_with_message_count": [
+                {
+                    "topic_metadata": {
+                        "name": name,
+                        "type": topic.type,
+                        "serialization_format": "cdr",
+                        "offered_qos_profiles": topic.profiles,
+                        "type_description_hash": topic.type_hash,
+                    },
+                    "message_count": topic.count,
+                }
+                for name, topic in self._topics.items()
+            ],
+            "compression_format": "",
+            "compression_mode": "",
+            "relative_file_paths": [self.file.name],
+            "files": [{"path": self.file.name, **span}],
+            "custom_data": self._custom_data or None,
+            "ros_distro": self._distro,
+        }
+
+
+def _dump(content: object) -> str:
+    """Plain YAML without anchors."""
+
+    class Plain(yaml.SafeDumper):
+        def ignore_aliases(self, data: object) -> bool:
+            return True
+
+    return yaml.dump(content, Dumper=Plain, sort_keys=False)

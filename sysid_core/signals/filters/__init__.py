@@ -1,0 +1,39 @@
+"""Kalman filters, smoother and zero-phase filters."""
+
+from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
+from sysid_core.signals.filters.joint_filter import JointFilter, filter_joints
+from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.filters.noise import (
+    NoiseEstimator,
+    NoiseLevels,
+    estimate_noise,
+    estimate_rate_sd,
+)
+from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.tuned_bank import TunedBank
+from sysid_core.signals.filters.zero_phase import (
+    ZeroPhaseFilter,
+    central_difference,
+    resample,
+    smooth_motion,
+    split_at_gaps,
+)
+
+__all__ = [
+    "FilteredJointStream",
+    "FilteredSample",
+    "JointFilter",
+    "KinematicBank",
+    "NoiseEstimator",
+    "NoiseLevels",
+    "TunedBank",
+    "ZeroPhaseFilter",
+    "central_difference",
+    "estimate_noise",
+    "estimate_rate_sd",
+    "filter_joints",
+    "resample",
+    "smooth_joints",
+    "smooth_motion",
+    "split_at_gaps",
+]

@@ -1,0 +1,277 @@
+r"""Noise levels found from the data: measurement noise and how fast the motion changes.
+
+A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement
+variance. Given \(\lambda\), the likelihood of the innovations is maximal at the measurement
+variance \(\hat\sigma^2 = \overline{\nu^2/\tilde S}\), with \(\tilde S\) the innovation variance
+at unit measurement variance; the concentrated log-likelihood per sample is
+\(-\tfrac12(\log\hat\sigma^2 + \overline{\log\tilde S})\) (Harvey, *Forecasting, Structural Time
+Series Models and the Kalman Filter*, 3.4). The scaled covariance depends on \(\lambda\) and the
+stamps alone, so all signals share it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.recording import Array, frozen_array
+
+_SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
+_REFERENCE_PERIOD = 1e-3  # [s] at which a filter has its bandwidth
+_START_SD = 10.0  # of the rates at the start, in measurement sds per period: nearly diffuse
+_BURN_IN = 10  # samples after a start that say more about the start than about the noise
+_RECENT_SAMPLES = 12  # that show a sudden change
+_SUDDEN = 8.0  # [nats] by which a faster filter must explain them better
+_FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
+_FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
+
+
+@dataclass(frozen=True, eq=False)
+class NoiseLevels:
+    """What a filter assumes about one kind of signal; shape (n,) each, or numbers for all.
+
+    Attributes:
+        measurement_sd: Standard deviation of a sample [unit].
+        density: Spectral density of the white noise that drives the highest derivative:
+            jerk for positions [rad²/s⁵], second derivative for efforts and wrenches [unit²/s³].
+        rate_sd: Standard deviation of a measured rate [unit/s], where rates are measured.
+    """
+
+    measurement_sd: Array
+    density: Array
+    rate_sd: Array | None = None
+
+    def __post_init__(self) -> None:
+        for key in ("measurement_sd", "density", "rate_sd"):
+            value = getattr(self, key)
+            if value is None:
+                continue
+            value = frozen_array(value)
+            if not (np.isfinite(value).all() and (value > 0).all()):
+                raise SignalError(
+                    f"Noise level '{key}' = {value} must be positive and finite.",
+                    remedy="Give positive numbers, or none at all to have them estimated.",
+                )
+            object.__setattr__(self, key, value)
+
+    def for_signals(self, n: int) -> NoiseLevels:
+        """The same with every level of shape (n,)."""
+        try:
+            return NoiseLevels(
+                np.broadcast_to(self.measurement_sd, (n,)),
+                np.broadcast_to(self.density, (n,)),
+                None if self.rate_sd is None else np.broadcast_to(self.rate_sd, (n,)),
+            )
+        except ValueError as err:
+            raise SignalError(
+                f"Noise levels of shape {self.measurement_sd.shape} don't fit {n} signals.",
+                remedy="Give one number for all, or one per signal.",
+            ) from err
+
+
+class NoiseEstimator:
+    """Maximum-likelihood noise levels of n signals, sample by sample.
+
+    Args:
+        n: Signals.
+        order: Of the model, as in `KinematicBank`.
+        horizon_s: Time in which the past is forgotten (exponentially); None: never.
+        filters: In the bank.
+    """
+
+    def __init__(
+        self, n: int, order: int = 2, *, horizon_s: float | None = None, filters: int = 49
+    ) -> None:
+        bandwidths = np.geomspace(_SLOWEST, _FASTEST, filters)
+        self._ratio = bandwidths ** (2 * order + 2) * _REFERENCE_PERIOD  # (m,)
+        m = filters
+        # Scaled covariances are shared by the signals: one bank of m covariances,
+        # whose innovations come from m × n states.
+        self._bank = KinematicBank(self._ratio, order)
+        self._states: Array = np.zeros((order + 1, m, n))
+        self._horizon_s = horizon_s
+        self._weight = 0.0
+        # Sums of squared innovations over their variances, and of the variances' logarithms in
+        # the last column: over the horizon, and over the last few samples.
+        self._sums: Array = np.zeros((m, n + 1))
+        self._recent: Array = np.zeros((m, n + 1))
+        self._since_start = 0
+
+    @property
+    def samples(self) -> float:
+        """Samples that the present estimate rests on."""
+        return self._weight
+
+    def start(self, z: Array) -> None:
+        """Begin (again, after a gap) at the values `z`, shape (n,)."""
+        self._states = np.zeros(self._states.shape)
+        self._states[0] = z
+        self._recent = np.zeros(self._recent.shape)
+        self._since_start = 0
+
+    def update(self, dt: float, z: Array) -> None:
+        """Take in the values `z`, shape (n,), `dt` seconds after the last."""
+        bank = self._bank
+        if self._since_start == 0:
+            d, m, _ = self._states.shape
+            rates = _START_SD / dt ** np.arange(1, d)
+            bank.start(np.zeros((m, d)), np.tile([1.0, *rates], (m, 1)))
+        bank.predict(dt)
+        d, m, n = self._states.shape
+        states = (bank.F @ self._states.reshape(d, m * n)).reshape(d, m, n)
+        K, S = bank.gain(0, m, 1.0)
+        innovation = z - states[0]  # (m, n)
+        states += K[:, :, None] * innovation
+        self._states = states
+        self._since_start += 1
+        if self._since_start > _BURN_IN:
+            keep = 1.0 if self._horizon_s is None else math.exp(-dt / self._horizon_s)
+            self._weight = keep * self._weight + 1.0
+            new = np.empty(self._sums.shape)
+            new[:, :-1], new[:, -1] = innovation**2 / S[:, None], np.log(S)
+            self._sums = keep * self._sums + new
+            self._recent = (1.0 - 1.0 / _RECENT_SAMPLES) * self._recent + new
+
+    def levels(self) -> NoiseLevels:
+        """The most likely levels so far.
+
+        Raises:
+            SignalError: Too few samples.
+        """
+        if self._weight < 1.0:
+            raise SignalError(
+                f"Noise levels can't be found from {self._since_start + 1} samples.",
+                remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
+            )
+        means = self._sums / self._weight
+        variance = np.maximum(means[:, :-1], _FLOOR_SD**2)  # (m, n)
+        cost = np.log(variance) + means[:, -1:]
+        best = np.argmin(cost, axis=0)
+        # A parabola through the best three of the grid, in log-ratio.
+        middle = np.minimum(np.maximum(best, 1), len(self._ratio) - 2)
+        signal = np.arange(cost.shape[1])
+        left, centre, right = (cost[middle + k, signal] for k in (-1, 0, 1))
+        curvature = left - 2.0 * centre + right
+        step = 0.5 * (left - right) / np.where(curvature > 0.0, curvature, np.inf)
+        step = np.where(best == middle, np.clip(step, -1.0, 1.0), best - middle)
+        # Both levels between the filters of the grid, logarithmically.
+        position = middle + step
+        lower = np.minimum(position.astype(np.intp), len(self._ratio) - 2)
+        share = position - lower
+        log_ratio = np.log(self._ratio)
+        ratio = np.exp((1.0 - share) * log_ratio[lower] + share * log_ratio[lower + 1])
+        sigma2 = variance[lower, signal] ** (1.0 - share) * variance[lower + 1, signal] ** share
+        return NoiseLevels(np.sqrt(sigma2), np.maximum(ratio * sigma2, _FLOOR_DENSITY))
+
+    def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
+        """The filter of the bank that is tuned like the levels of the first k signals, (k,)."""
+        ratio = noise.density / np.square(noise.measurement_sd)
+        return np.minimum(np.searchsorted(self._ratio, ratio), len(self._ratio) - 1)
+
+    def faster_filter(self, used: NDArray[np.intp], variance: Array) -> dict[int, int]:
+        """Where the last few samples speak for far more motion than a filter allows.
+
+        Args:
+            used: Filter in use for each of the first k signals, shape (k,).
+            variance: Of their measurements, shape (k,).
+
+        Returns:
+            For each such signal the filter that explains its last samples best, which is faster
+            and significantly better than the one in use.
+        """
+        k = len(used)
+        surprise = self._recent[:, :k] / variance
+        surprise += self._recent[:, -1:]  # twice the negative log-likelihood [nats]
+        excess = surprise[used, np.arange(k)] - np.minimum.reduce(surprise)
+        if np.maximum.reduce(excess) <= 2.0 * _SUDDEN:
+            return {}
+        best = surprise.argmin(axis=0)
+        sudden = np.flatnonzero((excess > 2.0 * _SUDDEN) & (best > used))
+        return {j: int(best[j]) for j in sudden.tolist()}
+
+    def filter_state(self, index: int, signal: int, variance: float) -> tuple[Array, Array, float]:
+        """State, covariance and density of one filter of the bank on one signal.
+
+        Args:
+            index: Of the filter.
+            signal: Of the signal.
+            variance: Of a measurement of it.
+        """
+        x, P = self._states[:, index, signal], self._bank.P[index] * variance
+        return x, P, float(self._ratio[index] * variance)
+
+
+def estimate_noise(
+    stamps_ns: ArrayLike, values: ArrayLike, *, order: int = 2, max_gap_s: float = 0.1
+) -> NoiseLevels:
+    """The most likely noise levels of recorded signals.
+
+    Args:
+        stamps_ns: Shape (K,), strictly increasing.
+        values: Shape (K, n).
+        order: Of the model, as in `KinematicBank`.
+        max_gap_s: Longer gaps start the filters again.
+
+    Returns:
+        Levels of shape (n,).
+    """
+    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
+    z = np.asarray(values, dtype=float)
+    estimator = NoiseEstimator(z.shape[1], order)
+    estimator.start(z[0])
+    for k, step in enumerate(dt):
+        if step > max_gap_s:
+            estimator.start(z[k + 1])
+        else:
+            estimator.update(float(step), z[k + 1])
+    return estimator.levels()
+
+
+def estimate_rate_sd(
+    stamps_ns: ArrayLike,
+    values: ArrayLike,
+    rates: ArrayLike,
+    noise: NoiseLevels,
+    *,
+    max_gap_s: float = 0.1,
+) -> Array:
+    """Standard deviation of measured rates.
+
+    The larger of their own noise and of how they differ from what the values predict, so that
+    rates which a driver has filtered and delayed aren't trusted for their smoothness.
+
+    Args:
+        stamps_ns: Shape (K,), strictly increasing.
+        values: Shape (K, n).
+        rates: Measured first derivatives, shape (K, n).
+        noise: Of the values, shape (n,).
+        max_gap_s: Longer gaps start the filters again.
+
+    Returns:
+        Shape (n,) [unit/s].
+    """
+    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
+    z, z_rate = np.asarray(values, dtype=float), np.asarray(rates, dtype=float)
+    bank = KinematicBank(noise.density)
+    unknown = np.column_stack([noise.measurement_sd, *np.tile([[10.0], [100.0]], len(z[0]))])
+    excess = np.zeros(z.shape[1])
+    since_start = used = 0
+    bank.start(np.eye(1, 3) * z[0][:, None], unknown)
+    for k, step in enumerate(dt, start=1):
+        if step > max_gap_s:
+            bank.start(np.eye(1, 3) * z[k][:, None], unknown)
+            since_start = 0
+            continue
+        bank.predict(float(step))
+        bank.observe(0, z[k], np.square(noise.measurement_sd))
+        since_start += 1
+        if since_start > _BURN_IN:
+            excess += np.square(z_rate[k] - bank.x[:, 1]) - bank.P[:, 1, 1]
+            used += 1
+    own = estimate_noise(stamps_ns, z_rate, max_gap_s=max_gap_s).measurement_sd
+    return np.maximum(np.sqrt(np.maximum(excess / max(used, 1), 0.0)), own)

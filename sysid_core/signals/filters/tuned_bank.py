@@ -1,0 +1,167 @@
+"""Kalman filters whose noise levels follow the data."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
+from sysid_core.signals.recording import Array
+
+_HORIZON_S = 1.0  # of the running noise levels
+_FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
+_RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
+_SURPRISE = 5.0  # standard deviations
+_SURPRISE_SAMPLES = 5.0  # in which it has come about
+_ENOUGH_SAMPLES = 20  # before the initial levels are replaced
+
+
+class TunedBank:
+    """A bank of filters on n signals whose noise levels are given, or follow the data.
+
+    Args:
+        noise: Levels of shape (n,): to keep, or to begin with where `tuned`.
+        tuned: Whether to estimate the levels over the last second or so, shape (n,).
+        rates: Of how many signals, the first ones, the first derivative is measured too.
+        tunes_rates: Whether to estimate the noise of the measured rates.
+        order: Of the model, as in `KinematicBank`.
+
+    Attributes:
+        bank: The filters.
+        noise: Levels in use.
+    """
+
+    def __init__(
+        self,
+        noise: NoiseLevels,
+        tuned: NDArray[np.bool_],
+        *,
+        rates: int = 0,
+        tunes_rates: bool = False,
+        order: int = 2,
+    ) -> None:
+        self._tuned = tuned
+        self._rates = rates
+        self._tunes_rates = tunes_rates and rates > 0
+        self._estimator: NoiseEstimator | None = None
+        if tuned.any() or self._tunes_rates:
+            self._estimator = NoiseEstimator(
+                len(tuned) + rates, order, horizon_s=_HORIZON_S, filters=_FILTERS
+            )
+        self.noise = noise
+        self.bank = KinematicBank(noise.density, order)
+        self._variance: Array = np.square(noise.measurement_sd)
+        levels = np.ones(rates) if noise.rate_sd is None else noise.rate_sd[:rates]
+        self._rate_variance: Array = np.square(levels)
+        self._disagreement = np.zeros(rates)
+        self._disagreement_weight = 0.0
+        self._samples = 0
+        # Of the estimator's filters: those tuned like the levels, and those that took over.
+        self._nearest: NDArray[np.intp] | None = None
+        self._sudden: dict[int, int] = {}
+
+    @property
+    def rate_sd(self) -> Array:
+        """Standard deviation of the measured rates in use, shape (rates,)."""
+        return np.sqrt(self._rate_variance)
+
+    def start(self, z: Array, rate: Array | None, start_sd: Array) -> None:
+        """Begin (again) at the values `z`.
+
+        Args:
+            z: Values, shape (n,).
+            rate: Measured first derivatives, shape (rates,); None if there are none.
+            start_sd: Standard deviations of unknown derivatives, shape (n, order).
+        """
+        x = np.zeros(self.bank.x.shape)
+        x[:, 0] = z
+        sd = np.column_stack([self.noise.measurement_sd, start_sd])
+        if rate is not None:
+            x[: self._rates, 1], sd[: self._rates, 1] = rate, self.rate_sd
+        self.bank.start(x, sd)
+        self.bank.density = self.noise.density
+        self._sudden = {}
+        if self._estimator is not None:
+            self._estimator.start(z if rate is None else np.concatenate([z, rate]))
+
+    def update(self, dt: float, z: Array, rate: Array | None = None) -> None:
+        """Take in values, `dt` seconds after the last.
+
+        Args:
+            dt: Step [s].
+            z: Values, shape (n,).
+            rate: Measured first derivatives, shape (rates,); None if there are none.
+        """
+        bank = self.bank
+        bank.predict(dt)
+        bank.observe(0, z, self._variance)
+        if rate is not None:
+            squares = np.square(rate - bank.x[: self._rates, 1])
+            if self._tunes_rates:
+                self._admit_surprise(dt, squares)
+            keep = math.exp(-dt / _HORIZON_S)
+            self._disagreement_weight = keep * self._disagreement_weight + 1.0
+            excess = squares - bank.P[: self._rates, 1, 1]
+            self._disagreement = keep * self._disagreement + excess
+            bank.observe(1, rate, self._rate_variance)
+        if self._estimator is not None:
+            self._estimator.update(dt, z if rate is None else np.concatenate([z, rate]))
+            self._samples += 1
+            if self._samples % _RETUNE_SAMPLES == 0 and self._estimator.samples >= _ENOUGH_SAMPLES:
+                self._tune(self._estimator.levels())
+                self._nearest = self._estimator.nearest_filter(self.noise)
+            if self._nearest is not None:
+                self._follow_sudden_motion(self._estimator, self._nearest)
+
+    def _admit_surprise(self, dt: float, surprise: Array) -> None:
+        """Where a measured rate is far from the expected one, the state isn't what was thought.
+
+        Args:
+            dt: Step [s].
+            surprise: Squared differences, shape (rates,).
+        """
+        P = self.bank.P
+        limit = _SURPRISE**2 * (P[: self._rates, 1, 1] + self._rate_variance)
+        if not (surprise > limit).any():
+            return
+        for j in np.flatnonzero(surprise > limit).tolist():
+            P[j, 1, 1] += surprise[j]
+            P[j, 2, 2] += surprise[j] / (_SURPRISE_SAMPLES * dt) ** 2
+
+    def _tune(self, levels: NoiseLevels) -> None:
+        n = len(self._tuned)
+        self.noise = NoiseLevels(
+            np.where(self._tuned, levels.measurement_sd[:n], self.noise.measurement_sd),
+            np.where(self._tuned, levels.density[:n], self.noise.density),
+        )
+        self._variance = np.square(self.noise.measurement_sd)
+        if self._tunes_rates:
+            # Rates that a driver has filtered are smooth but late: their own noise isn't all.
+            own = np.square(levels.measurement_sd[n:])
+            self._rate_variance = np.maximum(own, self._disagreement / self._disagreement_weight)
+
+    def _follow_sudden_motion(self, estimator: NoiseEstimator, used: NDArray[np.intp]) -> None:
+        """Let a faster filter take over where the levels of the last second are out of date.
+
+        Without it, the start of a motion after a rest would show late, and with tiny standard
+        deviations. The faster filter has been following all along: its state is taken too.
+        """
+        faster = estimator.faster_filter(used, self._variance)
+        before, self._sudden = self._sudden, {}
+        self.bank.density = self.noise.density
+        if not faster:
+            return
+        density = self.noise.density.copy()
+        for j, index in faster.items():
+            if not self._tuned[j]:
+                continue
+            x, P, density[j] = estimator.filter_state(index, j, float(self._variance[j]))
+            if index > before.get(j, -1) + 1:
+                self.bank.x[j], self.bank.P[j] = x, P
+            else:
+                index = max(index, before.get(j, -1))
+            self._sudden[j] = index
+        self.bank.density = density

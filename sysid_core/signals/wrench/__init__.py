@@ -1,0 +1,32 @@
+"""Force-torque signals: bias, tare, mounting, delay, filter."""
+
+from sysid_core.signals.wrench.checks import require_sound_wrench, wrench_faults
+from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
+from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
+from sysid_core.signals.wrench.mounting import check_mounting, require_weight
+from sysid_core.signals.wrench.sensor import (
+    WRENCH_AXES,
+    SensorCalibration,
+    compensate,
+    static_regressor,
+)
+from sysid_core.signals.wrench.tare import static_postures, tare_single, tare_static
+
+__all__ = [
+    "WRENCH_AXES",
+    "FilteredWrench",
+    "SensorCalibration",
+    "WrenchFilter",
+    "check_mounting",
+    "compensate",
+    "delay_of_recording",
+    "estimate_delay",
+    "filter_wrench",
+    "require_sound_wrench",
+    "require_weight",
+    "static_postures",
+    "static_regressor",
+    "tare_single",
+    "tare_static",
+    "wrench_faults",
+]

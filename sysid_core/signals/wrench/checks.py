@@ -1,0 +1,197 @@
+"""Is the sensor alive? NaN, frozen and saturated wrenches, found and named before a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.recording import Array, WrenchStream
+from sysid_core.signals.wrench.sensor import WRENCH_AXES
+
+_CLIPPED_RUN = 5  # samples at exactly the extreme value
+
+
+@dataclass(frozen=True)
+class WrenchFault:
+    """One defect of a wrench stream.
+
+    Attributes:
+        kind: "not finite", "frozen" or "saturated".
+        axes: Names of the axes concerned.
+        first_s: Time of the first bad sample after the start of the stream [s].
+        n_samples: Bad samples.
+        text: The finding in a sentence.
+        remedy: What to do about it.
+    """
+
+    kind: str
+    axes: tuple[str, ...]
+    first_s: float
+    n_samples: int
+    text: str
+    remedy: str
+
+
+def wrench_faults(
+    stream: WrenchStream,
+    *,
+    force_range: float | None = None,
+    torque_range: float | None = None,
+    max_frozen_s: float = 0.25,
+) -> tuple[WrenchFault, ...]:
+    """Everything that is wrong with the readings themselves.
+
+    Args:
+        stream: Raw readings.
+        force_range: Full scale of the force axes [N]; without it saturation is recognised by
+            readings that stick at their own extreme value.
+        torque_range: Full scale of the torque axes [N m].
+        max_frozen_s: Time for which a live sensor may repeat a value bit by bit [s].
+    """
+    if len(stream) == 0:
+        return (
+            WrenchFault(
+                "not finite",
+                WRENCH_AXES,
+                0.0,
+                0,
+                "The wrench stream is empty.",
+                "Check the topic's name and its QoS (sensors often publish best effort).",
+            ),
+        )
+    wrench, time = stream.wrench, stream.time
+    faults = []
+    bad: Array = ~np.isfinite(wrench)
+    if bad.any():
+        rows = np.flatnonzero(bad.any(axis=1))
+        axes = _names(np.asarray(bad.any(axis=0)))
+        faults.append(
+            WrenchFault(
+                "not finite",
+                axes,
+                float(time[rows[0]]),
+                len(rows),
+                f"{len(rows)} wrench sample(s) are NaN or infinite ({', '.join(axes)}), first at"
+                f" {time[rows[0]]:.3f} s.",
+                "The driver has lost the sensor: restart it, check the cable, record again.",
+            )
+        )
+    faults += _frozen(wrench, time, max_frozen_s)
+    ranges = [force_range] * 3 + [torque_range] * 3
+    frozen_axes = {axis for fault in faults if fault.kind == "frozen" for axis in fault.axes}
+    clipped: dict[str, Array] = {}
+    for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
+        rows = _clipped_rows(wrench[:, j], full_scale)
+        if len(rows) and (full_scale is not None or axis not in frozen_axes):
+            clipped[axis] = rows
+    if clipped:
+        rows = np.unique(np.concatenate(list(clipped.values())))
+        faults.append(
+            WrenchFault(
+                "saturated",
+                tuple(clipped),
+                float(time[rows[0]]),
+                len(rows),
+                f"{len(rows)} wrench sample(s) are saturated ({', '.join(clipped)}), first at"
+                f" {time[rows[0]]:.3f} s.",
+                "The load, bias and motion exceed the sensor's range: re-zero it in hardware, move"
+                " more slowly, or use a larger sensor.",
+            )
+        )
+    return tuple(faults)
+
+
+def require_sound_wrench(
+    stream: WrenchStream,
+    *,
+    force_range: float | None = None,
+    torque_range: float | None = None,
+    max_frozen_s: float = 0.25,
+) -> None:
+    """Refuse a wrench stream with faults; arguments as of `wrench_faults`.
+
+    Raises:
+        SignalError: Names every fault; `data["faults"]` holds them.
+    """
+    faults = wrench_faults(
+        stream, force_range=force_range, torque_range=torque_range, max_frozen_s=max_frozen_s
+    )
+    if faults:
+        raise SignalError(
+            " ".join(fault.text for fault in faults),
+            remedy=" ".join(fault.remedy for fault in faults),
+            faults=faults,
+        )
+
+
+def _names(mask: Array) -> tuple[str, ...]:
+    return tuple(axis for axis, hit in zip(WRENCH_AXES, mask, strict=True) if hit)
+
+
+def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault]:
+    """All axes stand still together for too long, or one of them throughout."""
+    faults = []
+    same = wrench[1:] == wrench[:-1]
+    longest, first = 0.0, 0
+    edges = np.flatnonzero(np.diff(np.r_[False, same.all(axis=1), False].astype(int)))
+    for start, end in zip(edges[::2], edges[1::2], strict=True):
+        if time[end] - time[start] > longest:
+            longest, first = float(time[end] - time[start]), int(start)
+    span = float(time[-1] - time[0])
+    if longest > max_frozen_s:
+        n_samples = int(np.sum(same.all(axis=1)))
+        faults.append(
+            WrenchFault(
+                "frozen",
+                WRENCH_AXES,
+                float(time[first]),
+                n_samples,
+                f"The wrench is frozen for {longest:.2f} s from {time[first]:.3f} s: not a digit"
+                " changes.",
+                "A live sensor always shows noise. The driver repeats its last value: check its"
+                " connection, then record again.",
+            )
+        )
+    dead: Array = np.all(same, axis=0)
+    if span > max_frozen_s and dead.any() and not dead.all():
+        axes = _names(dead)
+        faults.append(
+            WrenchFault(
+                "frozen",
+                axes,
+                0.0,
+                len(wrench),
+                f"Axis {', '.join(axes)} of the wrench never changes.",
+                "The axis is dead or not connected; all six are needed.",
+            )
+        )
+    return faults
+
+
+def _clipped_rows(values: Array, full_scale: float | None) -> Array:
+    """Samples at or beyond the full scale, or in runs at exactly the signal's own extreme."""
+    if full_scale is not None:
+        return np.flatnonzero(np.abs(values) >= 0.999 * full_scale)
+    finite = values[np.isfinite(values)]
+    if len(finite) < 4 * _CLIPPED_RUN:
+        return np.empty(0, dtype=int)
+    distinct = np.unique(finite)
+    if len(distinct) < 20:  # a coarse sensor at rest, not a clipped one
+        return np.empty(0, dtype=int)
+    quantum = float(np.min(np.diff(distinct)))
+    rows = []
+    for extreme in (distinct[0], distinct[-1]):
+        edges = np.flatnonzero(np.diff(np.r_[False, values == extreme, False].astype(int)))
+        for start, end in zip(edges[::2], edges[1::2], strict=True):
+            if end - start < _CLIPPED_RUN:
+                continue
+            # How far the signal would have gone on at the slope with which it came (or left).
+            # A smooth top of a quantised signal overshoots by less than four steps.
+            slopes = [values[start - 1] - values[start - 3]] if start >= 3 else []
+            slopes += [values[end] - values[end + 2]] if end + 2 < len(values) else []
+            overshoot = 0.25 * (end - start) * np.nanmax(np.abs(slopes), initial=0.0)
+            if overshoot > 6.0 * quantum:
+                rows.append(np.arange(start, end))
+    return np.concatenate(rows) if rows else np.empty(0, dtype=int)

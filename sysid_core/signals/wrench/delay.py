@@ -1,0 +1,175 @@
+r"""By how much the wrench lags the kinematics.
+
+A sensor with its own filter and bus is late: `w(t) = A(t - d) pi + b`. For every trial delay the
+load and the bias follow by least squares, so the residual is a function of `d` alone (variable
+projection, Golub and Pereyra 1973); its minimum is found between samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
+from scipy.optimize import minimize_scalar
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
+from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.recording import Array, Recording
+
+
+@dataclass(frozen=True)
+class DelayEstimate:
+    """A delay of the wrench behind the kinematics.
+
+    Attributes:
+        delay: Positive when the wrench is late [s].
+        sd: Standard deviation from the curvature of the residual [s]; large when the motion
+            hardly shows it.
+        rms_before: Weighted residual without delay, in standard deviations of the noise.
+        rms_after: With it.
+    """
+
+    delay: float
+    sd: float
+    rms_before: float
+    rms_after: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the motion showed the delay to better than 20 ms."""
+        return bool(self.sd < 0.02)
+
+
+def estimate_delay(
+    time_wrench: ArrayLike,
+    wrench: ArrayLike,
+    time_motion: ArrayLike,
+    motion: FrameMotion,
+    *,
+    max_delay: float = 0.1,
+) -> DelayEstimate:
+    """Delay between two streams of the same clock, below their sampling period.
+
+    Args:
+        time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
+        wrench: Readings, shape (N, 6).
+        time_motion: Stamps of the motion on the same clock, increasing, shape (K,) [s].
+        motion: Of the sensor frame, K samples.
+        max_delay: Largest one looked for, either way [s].
+
+    Raises:
+        SignalError: The streams overlap too little, or the delay lies at the end of the search.
+    """
+    time_wrench, wrench = np.asarray(time_wrench, dtype=float), np.asarray(wrench, dtype=float)
+    time_motion = np.asarray(time_motion, dtype=float)
+    if (
+        len(time_motion) < 4
+        or np.any(np.diff(time_motion) <= 0)
+        or np.any(np.diff(time_wrench) < 0)
+    ):
+        raise SignalError(
+            "The stamps of wrench or motion don't increase.",
+            remedy="Sort the streams and drop duplicates first.",
+        )
+    inside = (time_wrench - max_delay >= time_motion[0]) & (
+        time_wrench + max_delay <= time_motion[-1]
+    )
+    t, w = time_wrench[inside], wrench[inside]
+    if len(t) < 20:
+        raise SignalError(
+            f"Only {len(t)} wrench samples lie {max_delay:.2f} s inside the motion: too few for a"
+            " delay.",
+            remedy="Record a longer motion, or give a smaller `max_delay`.",
+        )
+    spline = CubicSpline(time_motion, np.hstack([motion.a, motion.omega, motion.alpha]))
+
+    def residual(delay: float, weights: Array) -> Array:
+        x = spline(t - delay)
+        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+        Y = np.concatenate([A, np.broadcast_to(np.eye(6), (len(t), 6, 6))], axis=2)
+        Y = (Y * weights[None, :, None]).reshape(-1, 16)
+        b = (w * weights).reshape(-1)
+        Y = Y / np.maximum(np.sqrt(np.sum(Y**2, axis=0)), 1e-12)
+        # 16 unknowns: the normal equations of scaled columns are small and good enough here.
+        values, vectors = np.linalg.eigh(Y.T @ Y)
+        keep = values > 1e-12 * values[-1]
+        solution = vectors[:, keep] @ ((vectors[:, keep].T @ (Y.T @ b)) / values[keep])
+        return (b - Y @ solution).reshape(-1, 6)
+
+    def cost(delay: float, weights: Array) -> float:
+        return float(np.sum(residual(delay, weights) ** 2))
+
+    delay = 0.0
+    for half_width in (max_delay, 0.1 * max_delay):  # everywhere, then close by
+        # Axis weights from the residual at the best delay so far.
+        spread = np.sqrt(np.mean(residual(delay, np.ones(6)) ** 2, axis=0))
+        weights = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12))
+        delay = _minimise(partial(cost, weights=weights), delay, half_width)
+    best = residual(delay, weights)
+    variance = float(np.sum(best**2)) / (6 * len(t) - 17)
+    at_the_end = abs(delay) > 0.98 * max_delay
+    if at_the_end and cost(0.0, weights) - cost(delay, weights) < 25.0 * variance:
+        delay, best, at_the_end = 0.0, residual(0.0, weights), False  # nothing to see
+    if at_the_end:
+        raise SignalError(
+            f"The delay of the wrench lies at or beyond the {max_delay * 1e3:.0f} ms looked for.",
+            remedy="Are both streams stamped by the same clock? Else raise `max_delay`.",
+            delay=delay,
+        )
+    step = 1e-4  # [s]
+    slope = (residual(delay + step, weights) - residual(delay - step, weights)) / (2 * step)
+    information = float(np.sum(slope**2))
+    return DelayEstimate(
+        delay=delay,
+        sd=float(np.sqrt(variance / information)) if information > 0 else float("inf"),
+        rms_before=float(np.sqrt(np.mean(residual(0.0, weights) ** 2))),
+        rms_after=float(np.sqrt(np.mean(best**2))),
+    )
+
+
+def _minimise(cost: Callable[[float], float], centre: float, half_width: float) -> float:
+    """Grid, then Brent between the neighbours of the best grid point."""
+    grid = centre + half_width * np.linspace(-1.0, 1.0, 41 if centre == 0.0 else 9)
+    values = [cost(d) for d in grid]
+    k = int(np.argmin(values))
+    if k in (0, len(grid) - 1):
+        return float(grid[k])
+    found = minimize_scalar(
+        cost, bracket=(grid[k - 1], grid[k], grid[k + 1]), options={"xtol": 1e-7}
+    )
+    return float(found.x)
+
+
+def delay_of_recording(
+    recording: Recording, model: RobotModel, frame: str, *, cutoff_hz: float = 10.0
+) -> DelayEstimate:
+    """Delay of the wrench in a recording with motion, the joints filtered without delay.
+
+    Args:
+        recording: Joint states and wrench on one clock.
+        model: The robot.
+        frame: The sensor's frame.
+        cutoff_hz: Of the joints' zero-phase filter.
+
+    Raises:
+        SignalError: No wrench, or too short a motion.
+    """
+    if recording.wrench is None:
+        raise SignalError(
+            f"'{recording.source}' has no wrench.", remedy="Record the force-torque sensor."
+        )
+    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
+    longest = max(parts, key=len)
+    rate_hz = (len(longest) - 1) / float(longest.time[-1])
+    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(cutoff_hz))
+    v, a = np.asarray(smooth.v), np.asarray(smooth.a)
+    motion = model.frame_motion(frame, smooth.q, v, a)
+    wrench = recording.wrench
+    order = np.argsort(wrench.stamps_ns, kind="stable")
+    time = (wrench.stamps_ns[order] - smooth.stamps_ns[0]) * 1e-9
+    return estimate_delay(time, wrench.wrench[order], smooth.time, motion)

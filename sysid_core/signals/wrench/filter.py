@@ -1,0 +1,177 @@
+"""Filtered force-torque readings and the sensor's bias, sample by sample."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.filters import NoiseLevels, TunedBank
+from sysid_core.signals.recording import Array, WrenchStream
+from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome, StreamClock
+
+# Forces, then torques; a wrist sensor of a cobot, until the data say better.
+_INITIAL_NOISE = NoiseLevels(
+    np.repeat([0.1, 0.005], 3),  # [N], [N m]
+    np.repeat([1e3, 1e1], 3),  # [N²/s³], [(N m)²/s³]
+)
+_START_RATES = np.repeat([[1e2], [1e1]], 3, axis=0)  # [N/s], [N m/s] sd of unknown rates
+_PRIOR_BIAS_SD = np.repeat([50.0, 5.0], 3)  # [N], [N m] before a tare
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredWrench:
+    """Sensor state after one sample; shape (6,) each, force [N] then torque [N m].
+
+    Attributes:
+        outcome: What became of the sample given.
+        stamp_ns: Of the last accepted sample; None (and NaN) before one.
+        measured: Filtered reading, bias included.
+        measured_sd: Its standard deviation.
+        bias: Mean reading beyond the expected wrench, over the tare; zero before it.
+        bias_sd: Its standard deviation.
+    """
+
+    outcome: SampleOutcome
+    stamp_ns: int | None
+    measured: Array
+    measured_sd: Array
+    bias: Array
+    bias_sd: Array
+
+    @property
+    def wrench(self) -> Array:
+        """Filtered reading less the bias."""
+        return self.measured - self.bias
+
+    @property
+    def wrench_sd(self) -> Array:
+        """Standard deviation of `wrench`: the tare is over, so both are independent."""
+        return np.hypot(self.measured_sd, self.bias_sd)
+
+
+class WrenchFilter:
+    """Constant-rate Kalman filter of the six readings, and a Kalman filter of their bias.
+
+    The bias is seen only where the true wrench is known: while taring, give the wrench that the
+    sensor should read (zero unloaded, the load's weight otherwise). Elsewhere it drifts.
+
+    Args:
+        noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
+        bias_drift: Random walk of the bias, shape (6,) or one [N/√s, N m/√s].
+        max_gap_s: Longer gaps start the filter again; the bias stays.
+    """
+
+    def __init__(
+        self,
+        *,
+        noise: NoiseLevels | None = None,
+        bias_drift: ArrayLike = 0.0,
+        max_gap_s: float = 0.1,
+    ) -> None:
+        levels = _INITIAL_NOISE if noise is None else noise.for_signals(6)
+        self._filters = TunedBank(levels, np.full(6, noise is None), order=1)
+        self._clock = StreamClock(max_gap_s)
+        self._drift = np.broadcast_to(np.square(np.asarray(bias_drift, dtype=float)), 6)
+        self._bias = np.zeros(6)
+        self._bias_variance: Array = np.square(_PRIOR_BIAS_SD)
+        self.tared = False
+
+    @property
+    def counts(self) -> FilterCounts:
+        """What has been seen so far."""
+        return self._clock.counts
+
+    @property
+    def noise(self) -> NoiseLevels:
+        """The noise levels in use, shape (6,)."""
+        return self._filters.noise
+
+    def forget_bias(self) -> None:
+        """Go back to the state before a tare."""
+        self._bias = np.zeros(6)
+        self._bias_variance = np.square(_PRIOR_BIAS_SD)
+        self.tared = False
+
+    def update(
+        self, stamp_ns: int, wrench: ArrayLike, expected: ArrayLike | None = None
+    ) -> FilteredWrench:
+        """Take in one reading.
+
+        Args:
+            stamp_ns: When it was measured.
+            wrench: Force then torque, shape (6,) [N, N m].
+            expected: What an unbiased sensor would read, shape (6,); None where unknown.
+
+        Returns:
+            The state now; see its `outcome` for whether the reading was used.
+
+        Raises:
+            SignalError: An array of the wrong length, or a stamp that isn't an integer.
+        """
+        z = _six(wrench)
+        known = None if expected is None else _six(expected)
+        finite = bool(np.isfinite(z).all() and (known is None or np.isfinite(known).all()))
+        outcome, dt = self._clock.judge(stamp_ns, finite)
+        if outcome is SampleOutcome.STARTED:
+            self._filters.start(z, None, _START_RATES)
+        elif outcome is SampleOutcome.ACCEPTED:
+            self._filters.update(dt, z)
+        if not outcome.refused:
+            self._bias_variance = self._bias_variance + self._drift * max(dt, 0.0)
+            if known is not None:
+                self._observe_bias(z - known)
+        bank = self._filters.bank
+        return FilteredWrench(
+            outcome,
+            self._clock.stamp_ns,
+            bank.x[:, 0],
+            bank.sd[:, 0],
+            self._bias,
+            np.sqrt(self._bias_variance),
+        )
+
+    def _observe_bias(self, z: Array) -> None:
+        P, R = self._bias_variance, np.square(self.noise.measurement_sd)
+        self._bias = self._bias + P / (P + R) * (z - self._bias)
+        self._bias_variance = P * R / (P + R)
+        self.tared = True
+
+
+def filter_wrench(
+    stream: WrenchStream, *, noise: NoiseLevels | None = None, max_gap_s: float = 0.1
+) -> tuple[WrenchStream, Array, FilterCounts]:
+    """What `WrenchFilter` gives over a recording: the same numbers as live.
+
+    Returns:
+        The filtered stream (bias included), standard deviations (K, 6), and what was refused.
+
+    Raises:
+        SignalError: No reading was accepted.
+    """
+    wrench_filter = WrenchFilter(noise=noise, max_gap_s=max_gap_s)
+    pairs = zip(stream.stamps_ns.tolist(), stream.wrench, strict=True)
+    samples = [wrench_filter.update(stamp_ns, wrench) for stamp_ns, wrench in pairs]
+    kept = [sample for sample in samples if not sample.outcome.refused]
+    if not kept:
+        raise SignalError(
+            f"None of {len(stream)} wrench readings can be filtered: {wrench_filter.counts}.",
+            remedy="Check stamps and values of the recording.",
+        )
+    filtered = WrenchStream(
+        stream.frame,
+        np.array([sample.stamp_ns for sample in kept]),
+        np.array([sample.measured for sample in kept]),
+    )
+    return filtered, np.array([sample.measured_sd for sample in kept]), wrench_filter.counts
+
+
+def _six(values: ArrayLike) -> Array:
+    array = np.asarray(values, dtype=float)
+    if array.shape != (6,):
+        raise SignalError(
+            f"A wrench has shape {array.shape}, expected (6,).", remedy="Give force then torque."
+        )
+    return array

@@ -1,0 +1,250 @@
+r"""Taring: what a force-torque sensor reads in still postures, and what follows from it.
+
+A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a
+single one gives the bias of a sensor whose load is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel
+from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.wrench.mounting import require_mounting, require_weight
+from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
+
+# Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
+_MIN_TILT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class StaticPostures:
+    """Still stretches of a recording, one row each.
+
+    Attributes:
+        wrench: Mean reading, shape (K, 6).
+        gravity_S: Gravity in the sensor's axes, shape (K, 3) [m/s^2].
+        R_WS: Orientation of the sensor, shape (K, 3, 3).
+        noise: Standard deviation of a single sample, pooled, shape (6,).
+        n_samples: Wrench samples per posture, shape (K,).
+        start_ns: Stamp at which each begins (settling left out), shape (K,).
+    """
+
+    wrench: Array
+    gravity_S: Array
+    R_WS: Array
+    noise: Array
+    n_samples: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.wrench)
+
+
+def static_postures(
+    recording: Recording,
+    model: RobotModel,
+    frame: str,
+    *,
+    tolerance: float = 2e-3,
+    window: float = 0.3,
+    min_duration: float = 0.5,
+    settle: float = 0.2,
+) -> StaticPostures:
+    """Find where the robot stood still, and average the wrench there.
+
+    Args:
+        recording: Joint positions and wrench, each with its own stamps (same clock).
+        model: The robot.
+        frame: The sensor's frame in the model.
+        tolerance: Range within which every joint must stay during `window` [rad or m].
+        window: Length of the sliding window [s].
+        min_duration: Shortest stretch that counts, settling included [s].
+        settle: Left out at the start of each stretch, where the arm still swings [s].
+
+    Raises:
+        SignalError: No wrench, or the robot never stands still.
+    """
+    stream = recording.wrench
+    if stream is None or len(stream) == 0 or len(recording.joints) < 3:
+        raise SignalError(
+            f"'{recording.source}' has no wrench and joint states to tare with.",
+            remedy="Record the raw wrench topic and the joint states together.",
+        )
+    order = np.argsort(recording.joints.stamps_ns, kind="stable")
+    joints = recording.joints.ordered(model.joint_names).select(order)
+    time = joints.time
+    period = float(np.median(np.diff(time)))
+    size = max(round(window / max(period, 1e-9)), 2)
+    swing = maximum_filter1d(joints.q, size, axis=0) - minimum_filter1d(joints.q, size, axis=0)
+    still = np.all(swing < tolerance, axis=1)
+    edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
+    means, variances, counts, starts, configurations = [], [], [], [], []
+    for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
+        if time[last] - time[first] < min_duration:
+            continue
+        start_ns = int(joints.stamps_ns[first]) + round(settle * 1e9)
+        inside = (stream.stamps_ns >= start_ns) & (stream.stamps_ns <= joints.stamps_ns[last])
+        samples = stream.wrench[inside]
+        if len(samples) < 2:
+            continue
+        means.append(samples.mean(axis=0))
+        variances.append(samples.var(axis=0, ddof=1))
+        counts.append(len(samples))
+        starts.append(start_ns)
+        configurations.append(joints.q[first : last + 1].mean(axis=0))
+    if not means:
+        raise SignalError(
+            f"The robot never stands still for {min_duration:.1f} s in '{recording.source}'.",
+            remedy="Hold each tare posture for about a second, or raise `tolerance`.",
+        )
+    q = np.array(configurations)
+    motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
+    return StaticPostures(
+        wrench=np.array(means),
+        gravity_S=motion.gravity,
+        R_WS=motion.R_WF,
+        noise=np.sqrt(np.average(variances, axis=0, weights=np.array(counts) - 1)),
+        n_samples=np.array(counts, dtype=np.int64),
+        start_ns=np.array(starts, dtype=np.int64),
+    )
+
+
+def tare_static(
+    wrench: ArrayLike,
+    gravity_S: ArrayLike,
+    *,
+    R_WS: ArrayLike | None = None,
+    frame: str = "",
+    noise: ArrayLike | None = None,
+    expected_mass: float | None = None,
+    allow_bare: bool = False,
+    max_misalignment: float = np.deg2rad(15.0),
+    source: str = "",
+) -> SensorCalibration:
+    r"""Bias, mass and first moments of the load from several still postures.
+
+    Least squares of `w_k = G(g_k) [m, h] + b`; forces and torques don't share unknowns, so each
+    gets its own noise level. Three postures that are tilted about two axes are the least.
+
+    Args:
+        wrench: Mean reading of each posture, shape (K, 6) [N, N m].
+        gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
+        R_WS: Orientation of the sensor, shape (K, 3, 3); lets a wrong direction of gravity be
+            told from a wrongly described sensor.
+        frame: Name of the sensor's frame.
+        noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
+        expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
+            somebody compensates.
+        allow_bare: Accept a sensor that feels no weight at all.
+        max_misalignment: Largest accepted angle between described and seen axes [rad].
+        source: Where the data came from.
+
+    Raises:
+        SignalError: Too few directions of gravity; the wrench looks already compensated; the
+            sensor is upside down, turned or of opposite sign; gravity points elsewhere.
+    """
+    wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
+    _require_postures(wrench, gravity_S)
+    misalignment = float("nan")
+    if not allow_bare:
+        require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
+        misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
+    K = len(wrench)
+    G = static_regressor(gravity_S)
+    values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
+    for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
+        loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]
+        Y = np.concatenate([loads, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(3 * K, -1)
+        b = wrench[:, rows].reshape(-1)
+        solution = np.linalg.lstsq(Y, b, rcond=None)[0]
+        residual = b - Y @ solution
+        variance = float(residual @ residual) / (3 * K - len(columns))
+        values[columns] = solution
+        covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
+        rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
+    return SensorCalibration(
+        frame=frame,
+        bias=values[4:],
+        tare_load=values[:4],
+        covariance=covariance,
+        noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
+        residual_rms=rms,
+        misalignment=misalignment,
+        n_postures=K,
+        source=source,
+    )
+
+
+def tare_single(
+    wrench: ArrayLike,
+    gravity_S: ArrayLike,
+    *,
+    tool_pi: ArrayLike | None = None,
+    frame: str = "",
+    source: str = "",
+) -> SensorCalibration:
+    """Bias from one still posture before the grasp, the tool being known (or absent).
+
+    Args:
+        wrench: Samples of the posture, shape (N, 6) [N, N m].
+        gravity_S: Gravity in the sensor's axes, shape (3,) [m/s^2].
+        tool_pi: Parameters of the mounted tool in the sensor frame, shape (10,).
+        frame: Name of the sensor's frame.
+        source: Where the data came from.
+    """
+    samples = np.atleast_2d(np.asarray(wrench, dtype=float))
+    if len(samples) < 2 or samples.shape[1] != 6 or not np.all(np.isfinite(samples)):
+        raise SignalError(
+            f"A tare needs at least two finite wrench samples of six axes, got {samples.shape}.",
+            remedy="Record half a second at rest.",
+        )
+    tool = np.zeros(10) if tool_pi is None else np.asarray(tool_pi, dtype=float)
+    noise = samples.std(axis=0, ddof=1)
+    covariance = np.zeros((10, 10))
+    covariance[4:, 4:] = np.diag(noise**2 / len(samples))
+    calibration = SensorCalibration(
+        frame=frame,
+        bias=samples.mean(axis=0) - static_regressor(gravity_S) @ tool[:4],
+        tare_load=tool[:4],
+        covariance=covariance,
+        noise=noise,
+        residual_rms=noise,
+        n_postures=1,
+        source=source,
+        notes=(
+            "One posture: an error of the assumed tool is hidden in the bias; tare in three"
+            " tilted postures to see it.",
+        ),
+    )
+    return calibration.with_tool(tool) if tool_pi is not None else calibration
+
+
+def _require_postures(wrench: Array, gravity_S: Array) -> None:
+    if wrench.ndim != 2 or wrench.shape[1] != 6 or gravity_S.shape != (len(wrench), 3):
+        raise SignalError(
+            f"Postures have wrenches {wrench.shape} and gravity {gravity_S.shape}, expected"
+            " (K, 6) and (K, 3).",
+            remedy="Give the mean reading and gravity in sensor axes of each posture.",
+        )
+    if not (np.all(np.isfinite(wrench)) and np.all(np.isfinite(gravity_S))):
+        raise SignalError(
+            "The tare postures hold values that are not finite.",
+            remedy="Leave out the posture, or look at the sensor's driver.",
+        )
+    directions = gravity_S / np.maximum(np.linalg.norm(gravity_S, axis=1, keepdims=True), 1e-9)
+    spread = np.linalg.svd(directions - directions.mean(axis=0), compute_uv=False)
+    tilt = spread[1] / np.sqrt(len(wrench)) if len(spread) > 1 else 0.0
+    if len(wrench) < 3 or tilt < _MIN_TILT:
+        raise SignalError(
+            f"{len(wrench)} still posture(s) show gravity from too few directions to tell bias"
+            f" from weight (tilt about the second axis {np.rad2deg(tilt):.1f} degrees).",
+            remedy="Hold still in at least three postures, the sensor tilted by 30 degrees or more"
+            " about two different axes; six (each axis up and down) are best.",
+            tilt=float(tilt),
+        )

@@ -1,0 +1,14 @@
+"""Zhang et al.'s experiments."""
+
+from sysid_core.studies.constrained.paper import PAPER_TORQUE_RMS
+from sysid_core.studies.constrained.report import constrained_report
+from sysid_core.studies.constrained.robot import ConstrainedStudyConfig, perturbed_truth
+from sysid_core.studies.constrained.study import constrained_study
+
+__all__ = [
+    "PAPER_TORQUE_RMS",
+    "ConstrainedStudyConfig",
+    "constrained_report",
+    "constrained_study",
+    "perturbed_truth",
+]

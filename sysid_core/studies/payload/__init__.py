@@ -1,0 +1,43 @@
+"""Nadeau et al.'s experiments."""
+
+from sysid_core.studies.payload.arm import record_arm
+from sysid_core.studies.payload.checks import stop_and_go_table
+from sysid_core.studies.payload.objects import modular_objects, modular_shape, random_objects
+from sysid_core.studies.payload.runs import (
+    PAYLOAD_METHODS,
+    Case,
+    normalised_squared_error,
+    run_case,
+    simulate,
+)
+from sysid_core.studies.payload.scene import (
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    accelerometer_experiment,
+    encoder_experiment,
+    robot,
+    swing,
+)
+from sysid_core.studies.payload.study import payload_study
+from sysid_core.studies.payload.tables import StudyTable
+
+__all__ = [
+    "GOAL_FAULTS",
+    "NOISE_LEVELS",
+    "PAYLOAD_METHODS",
+    "Case",
+    "StudyTable",
+    "accelerometer_experiment",
+    "encoder_experiment",
+    "modular_objects",
+    "modular_shape",
+    "normalised_squared_error",
+    "payload_study",
+    "random_objects",
+    "record_arm",
+    "robot",
+    "run_case",
+    "simulate",
+    "stop_and_go_table",
+    "swing",
+]
