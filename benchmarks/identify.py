@@ -25,8 +25,8 @@ from sysid_core.estimation.arm import (
     identify_equations,
 )
 from sysid_core.estimation.fit import (
+    ConsistentLeastSquares,
     LeastSquares,
-    PhysicalArm,
     Regression,
     friction_scale,
     inertial_scale,
@@ -34,7 +34,7 @@ from sysid_core.estimation.fit import (
 from sysid_core.robot import (
     INERTIAL_UNITS,
     USUAL_TERMS,
-    Drives,
+    DriveTrain,
     FrictionModel,
     RobotModel,
     inertial_parameter_names,
@@ -93,7 +93,7 @@ def main() -> None:
     model = RobotModel.from_urdf("panda").with_locked(
         ["panda_finger_joint1", "panda_finger_joint2"]
     )
-    friction = FrictionModel(Drives.direct(model.joint_names), USUAL_TERMS)
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), USUAL_TERMS)
     recording, a = simulated_run(model, samples, 1000.0)
     table = Table(title=f"Panda, {samples} samples at 1 kHz, all parameters: seconds, best of 3")
     for column in ("from", "method", "regressor", "fit", "total", "rank"):
@@ -119,8 +119,8 @@ def main() -> None:
     for estimator in (
         LeastSquares("none"),
         LeastSquares("joint"),
-        PhysicalArm(),
-        PhysicalArm("entropic"),
+        ConsistentLeastSquares(),
+        ConsistentLeastSquares("entropic"),
     ):
         row(
             "all samples, unfiltered",
@@ -128,7 +128,7 @@ def main() -> None:
             lambda: arrays_to_regression(model, friction, recording, a),
             estimator.fit,
         )
-    for estimator in (LeastSquares("joint"), PhysicalArm()):
+    for estimator in (LeastSquares("joint"), ConsistentLeastSquares()):
         row(
             "recording, filtered and decimated",
             estimator.name,

@@ -16,7 +16,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
 from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.identifiability.composite_bodies import minimal_constants
-from sysid_core.robot import Drives, FrictionModel, load_robot
+from sysid_core.robot import DriveTrain, FrictionModel, load_robot
 from sysid_core.studies import run_sequential
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
@@ -33,7 +33,7 @@ def ur5_in_mujoco(seed: int) -> None:
     model = load_robot("ur5")
     true = model.with_pi(model.pi * rng.uniform(0.8, 1.25, (model.nv, 1)))
     limits = MotionLimits.from_model(model, tcp_speed=1.5)
-    friction = FrictionModel(Drives.direct(model.joint_names))
+    friction = FrictionModel(DriveTrain.direct(model.joint_names))
     start = time.perf_counter()
     plan = plan_sequential(model, limits, friction, rng, candidates=10, n_moves=24)
     planned = time.perf_counter() - start
@@ -90,7 +90,7 @@ def plan_of(name: str, locked_measured: bool) -> str:
         plan = plan_sequential(
             model,
             MotionLimits.from_model(model, tcp_speed=2.0, self_collision=False),
-            FrictionModel(Drives.direct(model.joint_names)),
+            FrictionModel(DriveTrain.direct(model.joint_names)),
             np.random.default_rng(0),
             locked_measured=locked_measured,
             candidates=10,

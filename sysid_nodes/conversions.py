@@ -24,8 +24,7 @@ from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.excitation import Trajectory
 from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
-from sysid_core.identifiability.rpna import Verdict as StructuralVerdict
-from sysid_core.identifiability.rpna import combination_text
+from sysid_core.identifiability.rpna import StructuralVerdict, combination_text
 from sysid_core.robot import RobotModel
 from sysid_core.signals import StreamStatistics
 

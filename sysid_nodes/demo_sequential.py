@@ -10,7 +10,7 @@ from rich.console import Console
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.report import Report
-from sysid_core.robot import Drives, FrictionModel, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_nodes import graph
 from sysid_nodes.demo_parts import (
     PATIENCE,
@@ -45,7 +45,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         plan = plan_sequential(
             model,
             limits,
-            FrictionModel(Drives.direct(model.joint_names)),
+            FrictionModel(DriveTrain.direct(model.joint_names)),
             np.random.default_rng(SEED),
             candidates=10 if fast else 20,
             n_moves=12 if fast else None,

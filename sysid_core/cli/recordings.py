@@ -10,7 +10,7 @@ from sysid_core.cli.app import errors
 from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
-    from sysid_core.robot import Drives, RobotModel
+    from sysid_core.robot import DriveTrain, RobotModel
     from sysid_core.signals import ColumnMap, EffortKind, Recording
 
 
@@ -122,7 +122,7 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
         )
 
 
-def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> Drives:
+def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
     """Drives in the robot's order of joints; without a column map, efforts are torques.
 
     Args:
@@ -136,10 +136,10 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     """
     import numpy as np
 
-    from sysid_core.robot import Drives
+    from sysid_core.robot import DriveTrain
 
     if columns is None:
-        return Drives.direct(model.joint_names)
+        return DriveTrain.direct(model.joint_names)
     require_joints(model, columns.joints, "the column map")
     if gains and not columns.gains_known:
         raise SignalError(

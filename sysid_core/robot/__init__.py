@@ -1,6 +1,6 @@
 """Robots: URDFs, rigid-body parameters, regressors."""
 
-from sysid_core.robot.drives import WAVE_KINDS, Drives
+from sysid_core.robot.drives import WAVE_KINDS, DriveTrain
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
@@ -48,7 +48,7 @@ __all__ = [
     "USUAL_TERMS",
     "WAVE_KINDS",
     "Array",
-    "Drives",
+    "DriveTrain",
     "FrameMotion",
     "FrictionModel",
     "FrictionTerm",

@@ -15,7 +15,7 @@ WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
 
 @dataclass(frozen=True, eq=False)
-class Drives:
+class DriveTrain:
     r"""Drive data of a robot's joints, in the order of `joint_names`.
 
     Attributes:
@@ -79,8 +79,8 @@ class Drives:
         return out
 
     @classmethod
-    def direct(cls, joint_names: Sequence[str]) -> Drives:
-        """Drives whose effort is the joint torque itself."""
+    def direct(cls, joint_names: Sequence[str]) -> DriveTrain:
+        """DriveTrain whose effort is the joint torque itself."""
         n = len(joint_names)
         return cls(tuple(joint_names), np.ones(n))
 
@@ -102,7 +102,7 @@ class Drives:
         """Waves per turn of an axis, of one of the `WAVE_KINDS`."""
         return tuple(self.waves.get(kind, {}).get(axis, ()))
 
-    def ordered(self, names: Sequence[str]) -> Drives:
+    def ordered(self, names: Sequence[str]) -> DriveTrain:
         """The same drives in another order of joints.
 
         Raises:
@@ -118,6 +118,6 @@ class Drives:
         k = [self.joint_names.index(name) for name in names]
         return replace(self, joint_names=tuple(names), gains=self.gains[k])
 
-    def with_gains(self, gains: ArrayLike) -> Drives:
+    def with_gains(self, gains: ArrayLike) -> DriveTrain:
         """The same drives with other gains, shape (n,)."""
         return replace(self, gains=np.asarray(gains, dtype=float))

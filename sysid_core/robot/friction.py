@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.drives import WAVE_KINDS, Drives
+from sysid_core.robot.drives import WAVE_KINDS, DriveTrain
 from sysid_core.robot.inertia import Array
 
 
@@ -124,7 +124,7 @@ class FrictionModel:
         breakaway_width: Motion after a reversal until friction has come down [rad].
     """
 
-    drives: Drives
+    drives: DriveTrain
     terms: tuple[FrictionTerm, ...] = USUAL_TERMS
     own_terms: Mapping[str, tuple[FrictionTerm, ...]] = field(default_factory=dict)
     coulomb_velocity: float = 0.005

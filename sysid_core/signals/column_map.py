@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import WAVE_KINDS, Array, Drives
+from sysid_core.robot import WAVE_KINDS, Array, DriveTrain
 from sysid_core.signals.recording import EffortKind
 
 COLUMNS_SCHEMA = "robot_sysid/columns/1"
@@ -70,7 +70,7 @@ class ColumnMap:
     header: bool
     n_columns: int
     files: tuple[str, ...]
-    drives: Drives
+    drives: DriveTrain
     reduction: Array | None
     zero: Array
     gains_known: bool = True
@@ -213,7 +213,7 @@ def _effort_kind(kind: Any, source: str) -> EffortKind:
 
 def _drives(
     raw: Mapping[str, Any], joints: tuple[str, ...], kind: EffortKind, source: str
-) -> tuple[Drives, Array | None, Array]:
+) -> tuple[DriveTrain, Array | None, Array]:
     section = raw.get("drives") or {}
     n = len(joints)
     unknown = sorted(set(section) - {"gain", "couplings", *WAVE_KINDS})
@@ -237,7 +237,7 @@ def _drives(
     reduction = None
     zero = np.zeros(n)
     try:
-        drives = Drives(
+        drives = DriveTrain(
             joints,
             np.array(gain, dtype=float),
             {

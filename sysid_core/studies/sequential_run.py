@@ -19,7 +19,7 @@ from sysid_core.excitation import Trajectory
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.report import Report, sequential_report, step_rows
-from sysid_core.robot import Drives, FrictionModel, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, Recording
 from sysid_core.validation import Prediction, predict_recording
 
@@ -104,7 +104,7 @@ def run_sequential(
         SignalError: The recording can't be used.
     """
     runs = [recordings] if isinstance(recordings, Recording) else list(recordings)
-    friction = friction or FrictionModel(Drives.direct(model.joint_names))
+    friction = friction or FrictionModel(DriveTrain.direct(model.joint_names))
     estimator = SequentialLeastSquares(
         minimal_constants(with_exact_angles(model)[0]),
         locked=locked_torque_of(runs),

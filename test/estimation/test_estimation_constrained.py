@@ -16,11 +16,11 @@ from sysid_core.estimation.closed_chain import (
     identify_constrained,
     identify_constrained_equations,
 )
-from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
-    Drive,
+    JointDrive,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
@@ -40,7 +40,9 @@ def truth(leg) -> ClosedChain:
     rng = np.random.default_rng(4)
     return leg.with_drives(
         {
-            j: Drive(*(np.array(leg.drive(j).values[:3]) * rng.uniform(0.5, 2, 3)), rng.normal())
+            j: JointDrive(
+                *(np.array(leg.drive(j).values[:3]) * rng.uniform(0.5, 2, 3)), rng.normal()
+            )
             for j in leg.actuated
         }
     )
@@ -142,7 +144,7 @@ def test_noisy_data_give_drives_within_two_percent_and_honest_deviations(leg, tr
 
 def test_the_descriptions_friction_is_no_initial_guess(leg, truth, rng):
     run = recording(truth, rng)
-    other = leg.with_drives({j: Drive(50.0, 9.0, 3.0, -4.0) for j in leg.actuated})
+    other = leg.with_drives({j: JointDrive(50.0, 9.0, 3.0, -4.0) for j in leg.actuated})
     first, second = (identify_constrained(run, chain) for chain in (leg, other))
     np.testing.assert_allclose(first.values, second.values, rtol=1e-9, atol=1e-9)
 
@@ -203,7 +205,9 @@ def test_matched_filtering_beats_separate_filters(leg, truth):
     assert worst(ConstrainedProcessing()) < 0.3 * worst(ConstrainedProcessing.of_the_paper())
 
 
-@pytest.mark.parametrize("estimator", [LeastSquares("joint"), PhysicalArm(weighting="joint")])
+@pytest.mark.parametrize(
+    "estimator", [LeastSquares("joint"), ConsistentLeastSquares(weighting="joint")]
+)
 def test_other_estimators_take_the_same_equations(leg, truth, rng, estimator):
     estimate = identify_constrained(recording(truth, rng), leg, estimator=estimator)
     assert estimate["toe_a.F_v"] == pytest.approx(true_values(truth)["toe_a.F_v"], rel=0.05)

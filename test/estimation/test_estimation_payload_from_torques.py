@@ -17,7 +17,7 @@ from sysid_core.estimation.loaded_arm import (
     payload_torque_regressor,
 )
 from sysid_core.estimation.payload import DensityPrior, summarise_payload
-from sysid_core.robot import Drives, FrictionModel, RobotModel, pi_from_mass_com_inertia
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, read_table
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
@@ -34,7 +34,7 @@ def robot() -> RobotModel:
 
 @pytest.fixture(scope="module")
 def usual(robot: RobotModel) -> FrictionModel:
-    return FrictionModel(Drives.direct(robot.joint_names))
+    return FrictionModel(DriveTrain.direct(robot.joint_names))
 
 
 def true_arm(robot: RobotModel) -> RobotModel:

@@ -18,7 +18,7 @@ from sysid_core.identifiability import random_states
 from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.robot import (
     INERTIAL_UNITS,
-    Drives,
+    DriveTrain,
     FrictionModel,
     FrictionTerm,
     RobotModel,
@@ -52,7 +52,7 @@ class Bench:
         rng = np.random.default_rng(seed)
         n = model.nv
         self.model, self.minimal = model, minimal_constants(model)
-        self.friction = FrictionModel(Drives.direct(model.joint_names), terms)
+        self.friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
         parts = [swing(rng.uniform(-2, 2, n), m) for m in moves for _ in range(postures)]
         q, v, a = (np.concatenate(x) for x in zip(*parts, strict=True))
         self.Y = self.rows(q, v, a)

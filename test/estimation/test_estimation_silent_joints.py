@@ -17,12 +17,12 @@ from sysid_core.estimation.arm import (
     term_benefits,
     torque_delay,
 )
-from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
 from sysid_core.robot import (
     GEARED_ARM_TERMS,
     USUAL_TERMS,
-    Drives,
+    DriveTrain,
     FrictionModel,
     FrictionTerm,
     RobotModel,
@@ -63,11 +63,11 @@ def run(arm: RobotModel, silent: list[int]) -> Recording:
 
 
 def equations(arm: RobotModel, silent: list[int], terms=USUAL_TERMS) -> ArmEquations:
-    friction = FrictionModel(Drives.direct(arm.joint_names), terms)
+    friction = FrictionModel(DriveTrain.direct(arm.joint_names), terms)
     return ArmEquations.build(arm, [run(arm, silent)], friction, Processing())
 
 
-@pytest.mark.parametrize("estimator", [LeastSquares("joint"), PhysicalArm()])
+@pytest.mark.parametrize("estimator", [LeastSquares("joint"), ConsistentLeastSquares()])
 def test_a_joint_without_efforts_leaves_the_others_as_they_are(arm, estimator):
     found = identify_equations(equations(arm, [4]), estimator)
     friction = found.friction_parameters
@@ -99,6 +99,10 @@ def test_the_gain_of_such_a_joint_is_refused(arm):
 
 def test_no_efforts_at_all_are_refused(arm):
     data = equations(arm, list(range(arm.nv)))
-    for work in (torque_delay, choose_prior_weight, lambda x: identify_equations(x, PhysicalArm())):
+    for work in (
+        torque_delay,
+        choose_prior_weight,
+        lambda x: identify_equations(x, ConsistentLeastSquares()),
+    ):
         with pytest.raises(EstimationError, match="All efforts are zero"):
             work(data)

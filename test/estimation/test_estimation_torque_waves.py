@@ -8,7 +8,7 @@ from whole_arm_simulation import arm, motion
 
 from sysid_core.estimation.arm import ArmEquations, Processing, identify_equations, torque_delay
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.robot import USUAL_TERMS, Drives, FrictionModel, FrictionTerm
+from sysid_core.robot import USUAL_TERMS, DriveTrain, FrictionModel, FrictionTerm
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.validation import predict_recording
 
@@ -31,7 +31,7 @@ TERMS = (
 
 def friction() -> FrictionModel:
     joints = ("joint1", "joint2", "joint3")
-    return FrictionModel(Drives(joints, np.ones(3), waves=WAVES), TERMS, coulomb_velocity=0.02)
+    return FrictionModel(DriveTrain(joints, np.ones(3), waves=WAVES), TERMS, coulomb_velocity=0.02)
 
 
 def truth() -> dict[str, float]:

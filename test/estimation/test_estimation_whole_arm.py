@@ -28,12 +28,12 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.estimation.fit import (
     Consistency,
+    ConsistentLeastSquares,
     LeastSquares,
-    PhysicalArm,
     Prior,
     compress,
     consistent_fit,
-    correlated_information,
+    score_covariance,
     solve_convex,
 )
 from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
@@ -53,9 +53,9 @@ ESTIMATORS = {
     "wls": lambda: LeastSquares("joint"),
     "irls-tukey": lambda: LeastSquares("robust", loss="tukey"),
     "irls-huber": lambda: LeastSquares("robust", loss="huber"),
-    "lmi": lambda: PhysicalArm("quadratic"),
-    "lmi-robust": lambda: PhysicalArm("quadratic", weighting="robust"),
-    "entropic": lambda: PhysicalArm("entropic"),
+    "lmi": lambda: ConsistentLeastSquares("quadratic"),
+    "lmi-robust": lambda: ConsistentLeastSquares("quadratic", weighting="robust"),
+    "entropic": lambda: ConsistentLeastSquares("entropic"),
 }
 PHYSICAL = [name for name in ESTIMATORS if name.startswith(("lmi", "entropic"))]
 
@@ -83,12 +83,12 @@ def exact_equations():
     )
     _, q, v, a = motion(rng, 8.0, 100.0)
     rigid = truth.inverse_dynamics(q, v, a)
-    stretch = equations.stretches[0]
+    span = equations.spans[0]
     exact = replace(
-        stretch,
+        span,
         motion=replace(
-            stretch.motion,
-            stamps_ns=stretch.motion.stamps_ns[: len(q)],
+            span.motion,
+            stamps_ns=span.motion.stamps_ns[: len(q)],
             q=q,
             v=v,
             a=a,
@@ -99,7 +99,7 @@ def exact_equations():
     )
     from sysid_core.robot import joint_torque_regressor
 
-    return replace(equations, stretches=(exact,), Y=(joint_torque_regressor(truth, q, v, a),))
+    return replace(equations, spans=(exact,), Y=(joint_torque_regressor(truth, q, v, a),))
 
 
 def held_out_error(identification, truth, values, seed: int = 99) -> float:
@@ -162,7 +162,7 @@ def test_a_motion_of_one_joint_names_what_it_does_not_show():
     effort = (rigid + friction.regressor(q, v, a) @ USUAL_VALUES) / friction.drives.gains
     effort = effort + 0.02 * rng.normal(size=effort.shape)
     alone = replace(run, joints=replace(stream, q=q, v=v, effort=effort))
-    result = identify(truth, [alone], friction, PhysicalArm(), WIDE)
+    result = identify(truth, [alone], friction, ConsistentLeastSquares(), WIDE)
     estimate = result.estimate
     assert estimate.rank < estimate.structural_rank
     assert any("rank" in reason for reason in estimate.certify())
@@ -197,7 +197,7 @@ def test_sensor_noise_of_a_joint_at_rest_is_no_excitation():
 def test_verdicts_follow_the_structure(equations):
     verdicts = dict(
         zip(
-            (e := identify_equations(equations, PhysicalArm()).estimate).names,
+            (e := identify_equations(equations, ConsistentLeastSquares()).estimate).names,
             e.verdicts,
             strict=True,
         )
@@ -216,7 +216,7 @@ def test_fixed_inertials_stay_and_friction_is_found(name):
     estimator = (
         LeastSquares("joint", fixed=["inertials"])
         if name == "wls"
-        else PhysicalArm(fixed=["inertials"])
+        else ConsistentLeastSquares(fixed=["inertials"])
     )
     result = identify(truth, [run], friction, estimator, WIDE)
     assert result.pi == pytest.approx(truth.pi)
@@ -227,10 +227,10 @@ def test_fixed_inertials_stay_and_friction_is_found(name):
 
 def test_outliers_do_not_move_the_robust_fit(exact_equations):
     rng = np.random.default_rng(3)
-    stretch = exact_equations.stretches[0]
-    tau = stretch.tau + 0.05 * rng.normal(size=stretch.tau.shape)
+    span = exact_equations.spans[0]
+    tau = span.tau + 0.05 * rng.normal(size=span.tau.shape)
     tau[100:130, 1] += 60.0  # a collision
-    spoilt = replace(exact_equations, stretches=(replace(stretch, tau=tau),))
+    spoilt = replace(exact_equations, spans=(replace(span, tau=tau),))
     errors = {
         name: held_out_error(identify_equations(spoilt, ESTIMATORS[name]()), arm(), USUAL_VALUES)
         for name in ("wls", "irls-tukey", "irls-huber", "lmi-robust")
@@ -266,7 +266,7 @@ def test_covariance_of_scores_matches_simulated_correlated_noise():
     for _ in range(200):
         e = np.convolve(rng.normal(size=K + 39), taps, "valid")[:, None]
         scores.append(Y[:, 0].T @ e[:, 0])
-        estimates.append(correlated_information(Y, e, np.ones(1), (0,), 400))
+        estimates.append(score_covariance(Y, e, np.ones(1), (0,), 400))
     truth = np.diag(np.cov(np.array(scores).T))
     assert np.diag(np.mean(estimates, axis=0)) == pytest.approx(truth, rel=0.25)
     assert b == len(truth)
@@ -414,7 +414,7 @@ def test_a_problem_that_is_almost_solved_says_so():
 
 
 def test_bounds_on_mass_and_com_are_kept(equations):
-    estimator = PhysicalArm(
+    estimator = ConsistentLeastSquares(
         mass_bounds={"link3": (2.0, 3.0)}, com_boxes={"link2": ([0.0, -0.1, -0.1], [0.1, 0.1, 0.1])}
     )
     pi = identify_equations(equations, estimator).pi
@@ -458,7 +458,7 @@ def test_mujoco_torques_give_its_damping_and_armature():
 
 
 def test_an_identification_is_kept_in_a_file(equations, tmp_path):
-    result = identify_equations(equations, PhysicalArm())
+    result = identify_equations(equations, ConsistentLeastSquares())
     save_identification(result, tmp_path / "parameters.yaml")
     again = load_identification(tmp_path / "parameters.yaml", result.model, result.estimate)
     _, q, v, a = motion(np.random.default_rng(0), 2.0, 50.0)
@@ -509,9 +509,9 @@ def test_fixing_an_unknown_name_and_a_prior_without_weight_are_refused(equations
     with pytest.raises(EstimationError, match="link9"):
         identify_equations(equations, LeastSquares(fixed=["link9"]))
     with pytest.raises(EstimationError, match="positive weight"):
-        PhysicalArm(prior_weight=0.0)
+        ConsistentLeastSquares(prior_weight=0.0)
     with pytest.raises(EstimationError, match="unknown bodies"):
-        identify_equations(equations, PhysicalArm(mass_bounds={"hand": (0.0, 1.0)}))
+        identify_equations(equations, ConsistentLeastSquares(mass_bounds={"hand": (0.0, 1.0)}))
 
 
 @pytest.mark.parametrize("name", ["ur5", "panda", "xarm7"])
@@ -519,17 +519,17 @@ def test_the_rank_target_is_the_structural_one(name):
     from sysid_core.estimation.arm import arm_structural_rows
     from sysid_core.identifiability import numerical_rank
     from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
-    from sysid_core.robot import Drives, FrictionModel, RobotModel
+    from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 
     model = RobotModel.from_urdf(name)
-    friction = FrictionModel(Drives.direct(model.joint_names))
+    friction = FrictionModel(DriveTrain.direct(model.joint_names))
     rows = arm_structural_rows(model, friction)
     exact = structural_identifiability(with_exact_angles(model)[0]).base
     inertial = rows[:, : 10 * model.n_bodies]
     assert numerical_rank(inertial).rank == exact.rank
     # xarm7: rpy of 1.5708 would tell a rotor from its link, by 5e-7 of what other directions show.
     for some in (model, model.with_locked({model.joint_names[-1]: 0.5})):
-        friction = FrictionModel(Drives.direct(some.joint_names))
+        friction = FrictionModel(DriveTrain.direct(some.joint_names))
         shown = numerical_rank(arm_structural_rows(some, friction)).singular_values
         assert not np.any((shown > 1e-12 * shown[0]) & (shown < 1e-4 * shown[0]))
     # The exact regrouping spans the same rows.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.robot import Drives, FrictionModel, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 
 LINKS = [  # mass, COM, inertia about the COM (diagonal), axis, offset from the parent
@@ -85,7 +85,7 @@ def recording(
 def friction_model(terms: tuple = (), gains: tuple[float, ...] = (10.0, 8.0, 5.0)) -> FrictionModel:
     from sysid_core.robot import USUAL_TERMS
 
-    drives = Drives(("joint1", "joint2", "joint3"), np.array(gains))
+    drives = DriveTrain(("joint1", "joint2", "joint3"), np.array(gains))
     return FrictionModel(drives, terms or USUAL_TERMS, coulomb_velocity=0.02)
 
 

@@ -8,13 +8,13 @@ import pytest
 from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.excitation import MotionLimits, Trajectory, check_motion
 from sysid_core.excitation.sequential import plan_sequential
-from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel, reference_robot
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel, reference_robot
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 
 
 def friction(model: RobotModel, terms=TERMS) -> FrictionModel:
-    return FrictionModel(Drives.direct(model.joint_names), terms)
+    return FrictionModel(DriveTrain.direct(model.joint_names), terms)
 
 
 def limits(model: RobotModel, **changes) -> MotionLimits:
@@ -137,7 +137,7 @@ def test_start_outside_the_limits_is_refused(rng) -> None:
 
 def test_rounded_urdf_angles_ask_for_nothing_that_the_robot_cannot_show(rng) -> None:
     model = RobotModel.from_urdf("xarm7")  # 1.5708 in its URDF
-    usual = FrictionModel(Drives.direct(model.joint_names))
+    usual = FrictionModel(DriveTrain.direct(model.joint_names))
     plan = plan_sequential(model, limits(model), usual, rng, candidates=8, n_moves=28)
     # joint 2 is perpendicular to joint 1: its rotor can't be told from its links.
     assert "joint2.I_a" not in plan.constants

@@ -7,7 +7,7 @@ import pytest
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability import BaseParameters, certify_excitation, random_states
 from sysid_core.identifiability.rpna import (
-    Verdict,
+    StructuralVerdict,
     combination_text,
     coupling_matrix,
     exact_angle,
@@ -344,7 +344,7 @@ def test_a_combination_has_no_ones_in_it():
 
 def test_verdicts_are_asked_by_name():
     answer = structural_identifiability(reference_robot("puma560"))
-    assert answer.verdict("link1.m") is Verdict.UNIDENTIFIABLE
+    assert answer.verdict("link1.m") is StructuralVerdict.UNIDENTIFIABLE
     with pytest.raises(IdentifiabilityError, match=r"no parameter 'm1'.*link1\.m"):
         answer.verdict("m1")
 

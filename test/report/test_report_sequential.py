@@ -10,7 +10,7 @@ import pytest
 from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
 from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.report import error_growth_figure, step_rows
-from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.studies import locked_torque_of, run_sequential
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
@@ -25,7 +25,7 @@ def run():
     model = arm.with_locked([name for name in arm.joint_names if "wrist" in name])
     true = model.with_pi(model.pi * rng.uniform(0.8, 1.25, size=(model.nv, 1)))
     limits = MotionLimits.from_model(model, tcp_speed=2.0, self_collision=False, velocity_share=0.7)
-    friction = FrictionModel(Drives.direct(model.joint_names), TERMS)
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), TERMS)
     plan = plan_sequential(model, limits, friction, rng, candidates=8, n_moves=12)
     builder = MotionBuilder(MotionChecker(model, limits), plan.trajectory.q[0])
     for _ in range(6):

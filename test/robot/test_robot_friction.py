@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.robot import GEARED_ARM_TERMS, Drives, FrictionModel, FrictionTerm, play
+from sysid_core.robot import GEARED_ARM_TERMS, DriveTrain, FrictionModel, FrictionTerm, play
 
 JOINTS = ("j1", "j2")
 
@@ -12,7 +12,7 @@ JOINTS = ("j1", "j2")
 def test_the_usual_terms_are_the_papers_formula():
     rng = np.random.default_rng(0)
     q, v, a = rng.normal(size=(3, 20, 2))
-    model = FrictionModel(Drives.direct(JOINTS), coulomb_velocity=1e-9)
+    model = FrictionModel(DriveTrain.direct(JOINTS), coulomb_velocity=1e-9)
     assert model.names[:4] == ("j1.F_c", "j1.F_v", "j1.I_a", "j1.beta")
     x = rng.normal(size=(2, 4))
     expected = np.sign(v) * x[:, 0] + v * x[:, 1] + a * x[:, 2] + x[:, 3]
@@ -27,7 +27,7 @@ def test_play_keeps_at_standstill_what_the_motion_has_left():
 
 
 def test_load_terms_follow_the_rigid_torque():
-    drives = Drives.direct(JOINTS)
+    drives = DriveTrain.direct(JOINTS)
     model = FrictionModel(drives, (FrictionTerm.LOAD, FrictionTerm.SATURATION))
     v, load = np.array([[1.0, -1.0]]), np.array([[-20.0, 5.0]])
     Phi = model.regressor(v, v, v, load)
@@ -39,7 +39,7 @@ def test_load_terms_follow_the_rigid_torque():
 
 def test_a_coupled_drive_does_the_same_work_on_its_joints():
     rng = np.random.default_rng(1)
-    drives = Drives(JOINTS, [1.0, 1.0], {"wrist": {"j1": 1.0, "j2": 2.0}})
+    drives = DriveTrain(JOINTS, [1.0, 1.0], {"wrist": {"j1": 1.0, "j2": 2.0}})
     model = FrictionModel(drives)
     assert "wrist.F_v" in model.names and "wrist.beta" not in model.names
     q, v, a = rng.normal(size=(3, 10, 2))
@@ -52,7 +52,7 @@ def test_a_coupled_drive_does_the_same_work_on_its_joints():
 
 def test_axes_may_have_terms_of_their_own():
     model = FrictionModel(
-        Drives(JOINTS, [1.0, 1.0], waves={"ripple": {"j2": [100.0]}}),
+        DriveTrain(JOINTS, [1.0, 1.0], waves={"ripple": {"j2": [100.0]}}),
         (FrictionTerm.VISCOUS,),
         {"j2": (FrictionTerm.COULOMB, FrictionTerm.RIPPLE)},
     )
@@ -64,7 +64,7 @@ def test_axes_may_have_terms_of_their_own():
 
 
 def test_runout_resists_motion_in_both_directions_and_returns_with_every_turn_of_the_motor():
-    drives = Drives(JOINTS, [1.0, 1.0], waves={"runout": {"j2": [50.0]}})
+    drives = DriveTrain(JOINTS, [1.0, 1.0], waves={"runout": {"j2": [50.0]}})
     model = FrictionModel(drives, (FrictionTerm.COULOMB, FrictionTerm.RUNOUT))
     assert model.names == ("j1.F_c", "j2.F_c", "j2.F_oc_50", "j2.F_os_50")
     q = np.random.default_rng(2).uniform(-1.0, 1.0, (20, 2))
@@ -83,7 +83,7 @@ def test_waves_of_four_kinds_grow_with_speed_or_turn_over_with_direction_as_decl
     rng = np.random.default_rng(4)
     q, v = rng.uniform(-1.0, 1.0, (20, 2)), np.full((20, 2), 0.5)
     for kind, change in kinds.items():  # from 0.5 rad/s to 1.5 rad/s the other way
-        model = FrictionModel(Drives(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm(kind),))
+        model = FrictionModel(DriveTrain(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm(kind),))
         assert [name[-5:] for name in model.names[2:]] == ["_46p5", "_46p5"]
         x = rng.normal(size=4)
         slow = model.regressor(q, v, v) @ x
@@ -94,14 +94,14 @@ def test_waves_of_four_kinds_grow_with_speed_or_turn_over_with_direction_as_decl
 
 def test_waves_of_almost_the_same_number_have_names_of_their_own():
     waves = {"ripple": {"j1": [202.0, 202.0001]}}
-    model = FrictionModel(Drives(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm.RIPPLE,))
+    model = FrictionModel(DriveTrain(JOINTS, [1.0, 1.0], waves=waves), (FrictionTerm.RIPPLE,))
     assert len(set(model.names)) == len(model.names) == 4
 
 
 def test_friction_is_higher_until_the_motion_after_a_reversal_has_broken_away():
     q = np.concatenate([np.linspace(0.0, 0.1, 101), np.linspace(0.099, 0.0, 100)])[:, None]
     v = np.gradient(q, axis=0) * 1e3
-    model = FrictionModel(Drives.direct(("j",)), (FrictionTerm.BREAKAWAY,))
+    model = FrictionModel(DriveTrain.direct(("j",)), (FrictionTerm.BREAKAWAY,))
     (extra,) = model.regressor(q, v, v)[:, :, 0].T
     assert model.names == ("j.F_b",) and model.non_negative == (True,)
     assert extra[25:99] == pytest.approx(0.0, abs=1e-9)  # 0.02 rad on, and as long as it goes on
@@ -110,19 +110,19 @@ def test_friction_is_higher_until_the_motion_after_a_reversal_has_broken_away():
 
 
 def test_thinning_grows_with_the_root_of_speed():
-    model = FrictionModel(Drives.direct(("j",)), (FrictionTerm.THINNING,))
+    model = FrictionModel(DriveTrain.direct(("j",)), (FrictionTerm.THINNING,))
     v = np.array([[-4.0], [0.25], [1.0]])
     assert model.regressor(v, v, v)[:, 0, 0] == pytest.approx([-2.0, 0.5, 1.0])
 
 
 def test_wrong_drives_and_terms_are_refused():
-    drives = Drives.direct(JOINTS)
+    drives = DriveTrain.direct(JOINTS)
     with pytest.raises(ModelError, match=r"unknown kinds or axes .*j9"):
-        Drives(JOINTS, [1.0, 1.0], waves={"runout": {"j9": [50.0]}})
+        DriveTrain(JOINTS, [1.0, 1.0], waves={"runout": {"j9": [50.0]}})
     with pytest.raises(ModelError, match=r"unknown kinds or axes .*rumble"):
-        Drives(JOINTS, [1.0, 1.0], waves={"rumble": {"j1": [50.0]}})
+        DriveTrain(JOINTS, [1.0, 1.0], waves={"rumble": {"j1": [50.0]}})
     with pytest.raises(ModelError, match="each given once"):
-        Drives(JOINTS, [1.0, 1.0], waves={"ripple": {"j1": [50.0, 50.0]}})
+        DriveTrain(JOINTS, [1.0, 1.0], waves={"ripple": {"j1": [50.0, 50.0]}})
     with pytest.raises(ModelError, match="waves per turn"):
         FrictionModel(drives, (FrictionTerm.RIPPLE,))
     with pytest.raises(ModelError, match="twice"):
@@ -130,10 +130,10 @@ def test_wrong_drives_and_terms_are_refused():
     with pytest.raises(ModelError, match="unknown axes"):
         FrictionModel(drives, GEARED_ARM_TERMS, {"j9": ()})
     with pytest.raises(ModelError, match="one value for each"):
-        Drives(JOINTS, [1.0])
+        DriveTrain(JOINTS, [1.0])
     with pytest.raises(ModelError, match="not zero"):
-        Drives(JOINTS, [1.0, 0.0])
+        DriveTrain(JOINTS, [1.0, 0.0])
     with pytest.raises(ModelError, match="names"):
-        Drives(JOINTS, [1.0, 1.0], {"m": {"j7": 1.0}})
+        DriveTrain(JOINTS, [1.0, 1.0], {"m": {"j7": 1.0}})
     with pytest.raises(ModelError, match="j3"):
         drives.ordered(["j1", "j3"])

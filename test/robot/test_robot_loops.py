@@ -13,7 +13,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
-    Drive,
+    JointDrive,
     Loop,
     LoopEnd,
     actuation_map,
@@ -335,7 +335,7 @@ def test_a_file_without_actuated_joints_is_refused(tmp_path):
 
 
 def test_drives_are_merged_by_joint(leg):
-    other = leg.with_drives({"knee": Drive(F_c=9.0)})
+    other = leg.with_drives({"knee": JointDrive(F_c=9.0)})
     assert other.drive("knee").F_c == 9.0
     assert other.drive("toe_a") == leg.drive("toe_a")
 

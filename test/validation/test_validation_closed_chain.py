@@ -17,7 +17,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
-    Drive,
+    JointDrive,
     Loop,
     LoopEnd,
     assemble,
@@ -229,4 +229,4 @@ def test_a_model_passes_warns_and_fails_for_reasons():
 
 
 def test_drives_without_values_are_ideal():
-    assert Drive().values == (0.0, 0.0, 0.0, 0.0)
+    assert JointDrive().values == (0.0, 0.0, 0.0, 0.0)

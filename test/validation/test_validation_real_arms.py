@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sysid_core.estimation.arm import ArmEquations, Processing, choose_terms, identify
-from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.estimation.loaded_arm import KnownLoad, drive_gains_from_targets, identify_with_load
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionModel, FrictionTerm, RobotModel
@@ -52,7 +52,7 @@ def test_a_consistent_ur10e_predicts_raw_currents_of_other_runs(ur10e):
         ur10e.model,
         [ur10e.run("02_12-40sec_12harm")],
         ur10e.friction(*GEARED_ARM_TERMS),
-        PhysicalArm(),
+        ConsistentLeastSquares(),
     )
     assert result.physically_consistent
     assert predict_recording(result, ur10e.run("02_05-20sec_8harm")).relative_error() <= 0.054
@@ -77,7 +77,9 @@ def test_the_known_load_gives_the_gains_that_the_controller_uses(ur10e):
     friction = ur10e.friction(*USUAL_TERMS, FrictionTerm.LOAD, FrictionTerm.PLAY)
     start = FrictionModel(friction.drives.with_gains(np.ones(6)), friction.terms)
     unloaded, loaded = (ArmEquations.build(ur10e.model, [run], start, Processing()) for run in runs)
-    found = identify_with_load(unloaded, loaded, KnownLoad(2.805, "tool0"), PhysicalArm())
+    found = identify_with_load(
+        unloaded, loaded, KnownLoad(2.805, "tool0"), ConsistentLeastSquares()
+    )
     assert found.identification.physically_consistent
     # Not used above: desired currents and the controller's own model torques of the same run.
     table = np.loadtxt(ur10e.folder / "ur-20_02_19_14harm50sec.csv", delimiter=",")
@@ -106,7 +108,7 @@ class Tx40:
         friction = FrictionModel(self.drives, (*USUAL_TERMS, *terms))
         slow = Processing(rate_hz=500.0, motion_cutoff_hz=30.0, torque_cutoff_hz=20.0)
         processing = processing or slow
-        return identify(self.model, [self.first], friction, PhysicalArm(), processing)
+        return identify(self.model, [self.first], friction, ConsistentLeastSquares(), processing)
 
 
 @pytest.fixture(scope="module")

@@ -233,14 +233,14 @@ def identify(
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
     """The estimator that a name on the command line stands for."""
-    from sysid_core.estimation.fit import LeastSquares, PhysicalArm
+    from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
         return LeastSquares(weighting[method], fixed=fixed)
     if method in ("lmi", "entropic"):
         prior = "quadratic" if method == "lmi" else "entropic"
-        return PhysicalArm(prior, prior_weight=prior_weight, fixed=fixed)
+        return ConsistentLeastSquares(prior, prior_weight=prior_weight, fixed=fixed)
     raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
 
 

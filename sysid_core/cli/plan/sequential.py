@@ -44,13 +44,13 @@ def plan_sequential(
 
     from sysid_core.cli.identify.command import friction_terms
     from sysid_core.excitation.sequential import plan_sequential as plan_robot
-    from sysid_core.robot import Drives, FrictionModel
+    from sysid_core.robot import DriveTrain, FrictionModel
 
     model = planning.model
     found = plan_robot(
         model,
         planning.limits,
-        FrictionModel(Drives.direct(model.joint_names), friction_terms(friction)),
+        FrictionModel(DriveTrain.direct(model.joint_names), friction_terms(friction)),
         np.random.default_rng(planning.seed),
         locked_measured=link_torque,
         q_start=numbers(start, (model.nv,), "--start") if start else None,

@@ -8,7 +8,7 @@ from sysid_core.estimation.arm.identify import (
     full_parameters,
     identify,
     identify_equations,
-    signed,
+    with_provenance,
 )
 from sysid_core.estimation.arm.model_choice import choose_prior_weight, choose_terms, term_benefits
 from sysid_core.estimation.arm.recordings import Processing, prepare
@@ -29,7 +29,7 @@ __all__ = [
     "load_identification",
     "prepare",
     "save_identification",
-    "signed",
     "term_benefits",
     "torque_delay",
+    "with_provenance",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.recordings import (
     Processing,
-    Stretch,
+    Span,
     earlier,
     filled,
     prepare,
@@ -21,8 +21,8 @@ from sysid_core.estimation.fit import (
     Regression,
     friction_scale,
     inertial_scale,
-    refuse_silence,
-    silent_joints,
+    refuse_unmeasured,
+    unmeasured_joints,
 )
 from sysid_core.identifiability import random_states
 from sysid_core.identifiability.rpna import with_exact_angles
@@ -40,14 +40,14 @@ from sysid_core.signals.filters import ZeroPhaseFilter
 
 @dataclass(frozen=True, eq=False)
 class ArmEquations:
-    """Unfiltered rigid-body regressors of several stretches, from which regressions are made.
+    """Unfiltered rigid-body regressors of several spans, from which regressions are made.
 
     Attributes:
         model: The robot.
         friction: Terms that resist.
         processing: Rates and cut-offs.
-        stretches: The data.
-        Y: Rigid-body regressor of each stretch, (K_i, n, 10 N).
+        spans: The data.
+        Y: Rigid-body regressor of each span, (K_i, n, 10 N).
         structure: At random states, shape (s, p).
         prior: Inertial parameters to start from, shape (10 N,).
         scale: Their natural scale, shape (10 N,).
@@ -56,7 +56,7 @@ class ArmEquations:
     model: RobotModel
     friction: FrictionModel
     processing: Processing
-    stretches: tuple[Stretch, ...]
+    spans: tuple[Span, ...]
     Y: tuple[Array, ...]
     structure: Array
     prior: Array
@@ -72,9 +72,9 @@ class ArmEquations:
     ) -> ArmEquations:
         """Filter the recordings and evaluate the rigid-body regressor along them."""
         parts = tuple(
-            stretch
+            span
             for recording in recordings
-            for stretch in prepare(model, recording, friction, processing)
+            for span in prepare(model, recording, friction, processing)
         )
         Y = tuple(
             joint_torque_regressor(model, s.motion.q, filled(s.motion.v), filled(s.motion.a))
@@ -97,28 +97,27 @@ class ArmEquations:
 
     def with_delay(self, delay: float) -> ArmEquations:
         """The same data with the motion as it was `delay` [s] before the efforts."""
-        by, parts = delay - self.processing.delay, self.stretches
+        by, parts = delay - self.processing.delay, self.spans
         return replace(
             self,
-            stretches=tuple(replace(s, motion=earlier(s.motion, by)) for s in parts),
+            spans=tuple(replace(s, motion=earlier(s.motion, by)) for s in parts),
             Y=tuple(shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, parts, strict=True)),
             processing=replace(self.processing, delay=delay),
         )
 
     def moving(self) -> list[NDArray[np.bool_]]:
-        """Samples of every stretch in which some joint moves, each (K_i,)."""
+        """Samples of every span in which some joint moves, each (K_i,)."""
         return [
-            np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1)
-            for s in self.stretches
+            np.any(np.abs(filled(s.motion.v)) > self.processing.moving, axis=1) for s in self.spans
         ]
 
     def moving_share(self) -> float:
         """Share of the samples in which some joint moves."""
         return float(np.mean(np.concatenate(self.moving())))
 
-    def silent(self) -> NDArray[np.bool_]:
+    def unmeasured(self) -> NDArray[np.bool_]:
         """Joints whose efforts are zero throughout, shape (n,)."""
-        return silent_joints([s.tau for s in self.stretches])
+        return unmeasured_joints([s.tau for s in self.spans])
 
     def regression(
         self,
@@ -131,22 +130,22 @@ class ArmEquations:
 
         Args:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
-            keep: Samples of every stretch to use, each (K_i,); default: those in motion.
+            keep: Samples of every span to use, each (K_i,); default: those in motion.
             raw: Neither filtered nor decimated, as a prediction is judged.
 
         Raises:
             EstimationError: No joint moves, or no effort was measured.
         """
-        silent = self.silent()
-        refuse_silence(silent)
+        silent = self.unmeasured()
+        refuse_unmeasured(silent)
         keep = self.moving() if keep is None else keep
         blocks, taus, phi_raw, starts, count = [], [], [], [], 0
-        for i, (stretch, Y) in enumerate(zip(self.stretches, self.Y, strict=True)):
-            motion, rate = stretch.motion, stretch.rate_hz
+        for i, (span, Y) in enumerate(zip(self.spans, self.Y, strict=True)):
+            motion, rate = span.motion, span.rate_hz
             v, a = filled(motion.v), filled(motion.a)
             Phi = self.friction.regressor(motion.q, v, a, Y @ pi)
             low_pass = ZeroPhaseFilter(self.processing.torque_cutoff_hz)
-            full, tau, step = np.concatenate([Y, Phi], axis=2), stretch.tau, 1
+            full, tau, step = np.concatenate([Y, Phi], axis=2), span.tau, 1
             full[:, silent] = 0.0
             if not raw:
                 full = _filtered(full, low_pass, rate)

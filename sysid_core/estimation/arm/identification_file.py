@@ -13,7 +13,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.robot import Drives, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 
 SCHEMA = "robot_sysid/identified_robot/1"
 
@@ -87,7 +87,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
     still_free = {name: q for name, q in raw.get("locked", {}).items() if name in model.joint_names}
     model = model.with_locked(still_free)
     f, d = raw["friction"], raw["drives"]
-    drives = Drives(
+    drives = DriveTrain(
         tuple(d["joints"]),
         np.array(d["gain"]),
         d["couplings"],

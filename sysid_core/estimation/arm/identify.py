@@ -12,7 +12,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, prepare
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import Regression, silent_notes
+from sysid_core.estimation.fit import Regression, unmeasured_notes
 from sysid_core.robot import (
     Array,
     FrictionModel,
@@ -96,13 +96,13 @@ class Identification:
         """
         stamps = recording.joints.stamps_ns
         out = np.full((len(stamps), self.model.nv), np.nan)
-        for stretch in prepare(self.model, recording, self.friction, self.processing):
-            motion = stretch.motion
+        for span in prepare(self.model, recording, self.friction, self.processing):
+            motion = span.motion
             if motion.v is None or motion.a is None:
                 raise EstimationError("The motion has no velocities.")
             effort = self.torques(motion.q, motion.v, motion.a) / self.friction.drives.gains
             inside = (stamps >= motion.stamps_ns[0]) & (
-                stamps <= motion.stamps_ns[-1] + int(1.5e9 / stretch.rate_hz)
+                stamps <= motion.stamps_ns[-1] + int(1.5e9 / span.rate_hz)
             )
             when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
             for j in range(self.model.nv):
@@ -165,30 +165,30 @@ def identify_equations(
         equations.model,
         equations.friction,
         equations.processing,
-        signed(estimate, [equations]),
+        with_provenance(estimate, [equations]),
         parameters,
         regression.names,
     )
 
 
-def signed(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
+def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
     """The estimate with robot, data and what was left out noted."""
-    stretches = [stretch for part in parts for stretch in part.stretches]
-    share = replace(parts[0], stretches=tuple(stretches)).moving_share()
+    spans = [span for part in parts for span in part.spans]
+    share = replace(parts[0], spans=tuple(spans)).moving_share()
     still = (
         f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
         " the fit.",
     )
     model = parts[0].model
-    silent = np.any([part.silent() for part in parts], axis=0)
+    silent = np.any([part.unmeasured() for part in parts], axis=0)
     return replace(
         estimate,
         robot=model.name,
         urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(s.source for s in stretches)),
+        source=", ".join(dict.fromkeys(s.source for s in spans)),
         notes=(
             *estimate.notes,
             *(still if share < 0.995 else ()),
-            *silent_notes(model.joint_names, silent),
+            *unmeasured_notes(model.joint_names, silent),
         ),
     )

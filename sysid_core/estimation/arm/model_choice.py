@@ -22,7 +22,7 @@ class BlockScores:
     r"""Normal equations of blocks of time, from which any choice of columns is cross-validated.
 
     Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `PhysicalArm`, without its constraints.
+    regularises as in `ConsistentLeastSquares`, without its constraints.
 
     Attributes:
         regression: The filtered equations (names, structure, prior).
@@ -222,7 +222,7 @@ def _loads(equations: ArmEquations) -> Array:
 
     Where a joint's efforts weren't measured, least squares may make anything of what it carries.
     """
-    if not equations.friction.needs_load or np.any(equations.silent()):
+    if not equations.friction.needs_load or np.any(equations.unmeasured()):
         return equations.prior
     return identify_equations(equations, LeastSquares("joint")).pi.ravel()
 

@@ -25,7 +25,7 @@ class Processing:
         motion_cutoff_hz: Of the filter for positions, velocities and accelerations.
         torque_cutoff_hz: Of the filter for regressor and torque.
         max_gap: Longer gaps split the recording [s].
-        end_trim: Cut at both ends of a stretch, where filters and impacts spoil it [s].
+        end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
         moving: A joint moves above this speed [rad/s]; samples where none does are left out of
             the fit, since friction at standstill is anywhere between its limits.
         delay: By how much the efforts lag behind the positions [s].
@@ -46,7 +46,7 @@ class Processing:
 
 
 @dataclass(frozen=True, eq=False)
-class Stretch:
+class Span:
     """Gapless, equally spaced, filtered motion with measured torques at the joints.
 
     Attributes:
@@ -95,8 +95,8 @@ def require_torques(stream: JointStream, source: str) -> None:
 
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
-) -> tuple[Stretch, ...]:
-    """Filtered stretches of a recording, joints in the robot's order.
+) -> tuple[Span, ...]:
+    """Filtered spans of a recording, joints in the robot's order.
 
     Args:
         model: The robot.
@@ -122,10 +122,10 @@ def prepare(
             raise SignalError(f"'{recording.source}' has no efforts.")
         if processing.delay:
             motion = earlier(motion, processing.delay)
-        out.append(Stretch(motion, effort * friction.drives.gains, rate, recording.source))
+        out.append(Span(motion, effort * friction.drives.gains, rate, recording.source))
     if not out:
         raise SignalError(
-            f"'{recording.source}' has no stretch of 20 samples without a gap of"
+            f"'{recording.source}' has no span of 20 samples without a gap of"
             f" {processing.max_gap} s.",
             remedy="Allow larger gaps, or record again.",
         )

@@ -12,7 +12,7 @@ from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.fit import (
     LeastSquares,
     compress,
-    correlated_information,
+    score_covariance,
     solve_compressed,
 )
 from sysid_core.robot import Array
@@ -78,7 +78,7 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
         weights = 1.0 / np.maximum(data.variances(np.append(fit.estimate.values, 0.0)), 1e-18)
         R, r = data.weighted(weights)
         solution = solve_compressed(R, r)
-        M = correlated_information(
+        M = score_covariance(
             augmented, regression.tau - augmented @ solution, weights, regression.starts, 400
         )
         H = np.linalg.pinv(R.T @ R, rcond=1e-12, hermitian=True)

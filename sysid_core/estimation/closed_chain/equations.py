@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.closed_chain.recordings import (
     ConstrainedProcessing,
-    ConstrainedStretch,
+    ConstrainedSpan,
     kept,
-    read_stretches,
+    read_spans,
     shifted,
     smoothed,
 )
@@ -25,8 +25,8 @@ from sysid_core.estimation.fit import (
     Regression,
     friction_scale,
     inertial_scale,
-    refuse_silence,
-    silent_joints,
+    refuse_unmeasured,
+    unmeasured_joints,
 )
 from sysid_core.excitation.closed_chain import structural_rows
 from sysid_core.robot import Array
@@ -34,7 +34,7 @@ from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
     ConstrainedMotion,
-    Drive,
+    JointDrive,
     constrained_parameter_names,
     constrained_parameter_units,
     constrained_torques,
@@ -54,7 +54,7 @@ class ConstrainedEquations:
 
     Attributes:
         chain: With the parameters that stay fixed, and the prior of those that don't.
-        stretches: Consistent motions with their torques, without gaps.
+        spans: Consistent motions with their torques, without gaps.
         processing: Filters and decimation.
         drives: Joints whose friction and drive are estimated.
         delay: How late the torques were reported, taken out already [s].
@@ -63,7 +63,7 @@ class ConstrainedEquations:
     """
 
     chain: ClosedChain
-    stretches: tuple[ConstrainedStretch, ...]
+    spans: tuple[ConstrainedSpan, ...]
     processing: ConstrainedProcessing
     drives: tuple[str, ...]
     delay: float = 0.0
@@ -98,10 +98,10 @@ class ConstrainedEquations:
         if not recordings:
             raise EstimationError("There is no recording to identify from.")
         seen = chain.measured if measured is None else tuple(measured)
-        stretches = read_stretches(chain, recordings, processing, seen)
+        spans = read_spans(chain, recordings, processing, seen)
         return cls(
             chain=chain,
-            stretches=stretches,
+            spans=spans,
             processing=processing,
             drives=tuple(drives) if drives is not None else chain.actuated,
             source=", ".join(dict.fromkeys(r.source for r in recordings if r.source)),
@@ -115,13 +115,13 @@ class ConstrainedEquations:
             rounds: At most; each takes out what first order left.
         """
         parts = []
-        for stretch in self.stretches:
-            W, u, left_out = self._filtered(stretch, inertials)
-            time = np.arange(len(stretch.effort))[self._kept(stretch)] / stretch.rate_hz
-            parts.append(DelayedPart(time, W, self._torque(stretch) - u, left_out))
+        for span in self.spans:
+            W, u, left_out = self._filtered(span, inertials)
+            time = np.arange(len(span.effort))[self._kept(span)] / span.rate_hz
+            parts.append(DelayedPart(time, W, self._torque(span) - u, left_out))
         equations, total = self, 0.0
         for _ in range(rounds):
-            change, sd = delay_step(parts, [self._torque(s) for s in equations.stretches])
+            change, sd = delay_step(parts, [self._torque(s) for s in equations.spans])
             total += change
             equations = replace(self.delayed_by(total), delay_sd=sd)  # interpolated once
             if abs(change) < max(0.1 * sd, 1e-6):
@@ -131,10 +131,9 @@ class ConstrainedEquations:
     def delayed_by(self, delay: float) -> ConstrainedEquations:
         """The same with a known (further) delay of the torques taken out [s]."""
         moved = tuple(
-            replace(stretch, effort=shifted(stretch.effort, stretch.rate_hz, delay))
-            for stretch in self.stretches
+            replace(span, effort=shifted(span.effort, span.rate_hz, delay)) for span in self.spans
         )
-        return replace(self, stretches=moved, delay=self.delay + delay)
+        return replace(self, spans=moved, delay=self.delay + delay)
 
     def regression(self, *, inertials: bool) -> Regression:
         """Filtered, trimmed and decimated equations.
@@ -145,8 +144,8 @@ class ConstrainedEquations:
         """
         chain, p = self.chain, self.processing
         blocks, torques, starts, count = [], [], [], 0
-        for stretch in self.stretches:
-            W, u, left_out = self._filtered(stretch, inertials)
+        for span in self.spans:
+            W, u, left_out = self._filtered(span, inertials)
             W[left_out], u[left_out] = 0.0, 0.0
             blocks.append(W)
             torques.append(u)
@@ -155,10 +154,10 @@ class ConstrainedEquations:
         W, u = np.concatenate(blocks), np.concatenate(torques)
         if np.mean(list(self.slow_share().values())) > 0.95:
             raise EstimationError(
-                f"No joint of '{chain.name}' moves faster than {p.dead_band} rad/s.",
+                f"No joint of '{chain.name}' moves faster than {p.moving} rad/s.",
                 remedy="Move the robot, or lower the dead band.",
             )
-        refuse_silence(self.silent())
+        refuse_unmeasured(self.unmeasured())
         names = constrained_parameter_names(chain, self.drives)
         units = constrained_parameter_units(chain, self.drives)
         split = 10 * chain.model.n_bodies
@@ -193,13 +192,13 @@ class ConstrainedEquations:
             massless=massless if inertials else (),
         )
 
-    def silent(self) -> NDArray[np.bool_]:
+    def unmeasured(self) -> NDArray[np.bool_]:
         """Actuated joints whose efforts are zero throughout, shape (n_a,)."""
-        return silent_joints([s.effort for s in self.stretches])
+        return unmeasured_joints([s.effort for s in self.spans])
 
     def slow_share(self) -> dict[str, float]:
         """Share of each actuated joint's equations that were dropped as too slow."""
-        slow = np.concatenate([self._slow(s) for s in self.stretches])
+        slow = np.concatenate([self._slow(s) for s in self.spans])
         return dict(zip(self.chain.actuated, slow.mean(axis=0).tolist(), strict=True))
 
     def residual(self, chain: ClosedChain) -> tuple[Array, Array]:
@@ -212,12 +211,12 @@ class ConstrainedEquations:
             Measured torques (K, n_a), and measured minus predicted ones (K, n_a) [N m].
         """
         measured, left = [], []
-        for stretch in self.stretches:
+        for span in self.spans:
             low_pass = ZeroPhaseFilter(self.processing.cutoff_hz)
-            keep = kept(len(stretch.effort), stretch.rate_hz, self.processing)
-            error = stretch.effort - constrained_torques(chain, stretch.motion)
-            measured.append(low_pass.apply(stretch.effort, stretch.rate_hz)[keep])
-            left.append(low_pass.apply(error, stretch.rate_hz)[keep])
+            keep = kept(len(span.effort), span.rate_hz, self.processing)
+            error = span.effort - constrained_torques(chain, span.motion)
+            measured.append(low_pass.apply(span.effort, span.rate_hz)[keep])
+            left.append(low_pass.apply(error, span.rate_hz)[keep])
         return np.concatenate(measured), np.concatenate(left)
 
     def actuated_velocity(self) -> Array:
@@ -228,49 +227,49 @@ class ConstrainedEquations:
                 ZeroPhaseFilter(self.processing.cutoff_hz).apply(s.motion.v[:, columns], s.rate_hz)[
                     kept(len(s.effort), s.rate_hz, self.processing)
                 ]
-                for s in self.stretches
+                for s in self.spans
             ]
         )
 
-    def _slow(self, stretch: ConstrainedStretch) -> Array:
-        p, rate = self.processing, stretch.rate_hz
-        keep = kept(len(stretch.effort), rate, p)
-        v_a = stretch.motion.v[:, self.chain.actuated_columns]
-        if p.dead_band <= 0.0:
+    def _slow(self, span: ConstrainedSpan) -> Array:
+        p, rate = self.processing, span.rate_hz
+        keep = kept(len(span.effort), rate, p)
+        v_a = span.motion.v[:, self.chain.actuated_columns]
+        if p.moving <= 0.0:
             return np.zeros((len(range(*keep.indices(len(v_a)))), v_a.shape[1]), dtype=bool)
         low_pass = ZeroPhaseFilter(p.cutoff_hz)
         # Noise hides a short standstill from the raw velocity, the filter from the smooth one.
         slowest = np.minimum(np.abs(v_a), np.abs(low_pass.apply(v_a, rate)))
-        share = low_pass.apply((slowest < p.dead_band).astype(float), rate)
+        share = low_pass.apply((slowest < p.moving).astype(float), rate)
         return (np.abs(share) > _STICTION_SHARE)[keep]
 
-    def _filtered(self, stretch: ConstrainedStretch, inertials: bool) -> tuple[Array, Array, Array]:
-        p, rate, chain = self.processing, stretch.rate_hz, self.chain
-        keep, u = self._kept(stretch), self._torque(stretch)
-        left_out = self._slow(stretch) | self.silent()
+    def _filtered(self, span: ConstrainedSpan, inertials: bool) -> tuple[Array, Array, Array]:
+        p, rate, chain = self.processing, span.rate_hz, self.chain
+        keep, u = self._kept(span), self._torque(span)
+        left_out = self._slow(span) | self.unmeasured()
         known = _without_drives(chain, self.drives, inertials)
         if p.kind == "paper":
-            motion = smoothed(stretch.motion, rate, p).rows(keep)
+            motion = smoothed(span.motion, rate, p).rows(keep)
             W = _columns(chain, motion, self.drives, inertials)
             return W, u - constrained_torques(known, motion), left_out
         low_pass = ZeroPhaseFilter(p.cutoff_hz)
-        u = u - low_pass.apply(constrained_torques(known, stretch.motion), rate)[keep]
-        return self._matched_columns(stretch, inertials, low_pass, keep), u, left_out
+        u = u - low_pass.apply(constrained_torques(known, span.motion), rate)[keep]
+        return self._matched_columns(span, inertials, low_pass, keep), u, left_out
 
-    def _kept(self, stretch: ConstrainedStretch) -> slice:
-        return kept(len(stretch.effort), stretch.rate_hz, self.processing)
+    def _kept(self, span: ConstrainedSpan) -> slice:
+        return kept(len(span.effort), span.rate_hz, self.processing)
 
-    def _torque(self, stretch: ConstrainedStretch) -> Array:
+    def _torque(self, span: ConstrainedSpan) -> Array:
         """Reported torques, filtered and decimated."""
         p = self.processing
-        low_pass = ZeroPhaseFilter(p.torque_hz if p.kind == "paper" else p.cutoff_hz)
-        return low_pass.apply(stretch.effort, stretch.rate_hz)[self._kept(stretch)]
+        low_pass = ZeroPhaseFilter(p.torque_cutoff_hz if p.kind == "paper" else p.cutoff_hz)
+        return low_pass.apply(span.effort, span.rate_hz)[self._kept(span)]
 
     def _matched_columns(
-        self, stretch: ConstrainedStretch, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
+        self, span: ConstrainedSpan, inertials: bool, low_pass: ZeroPhaseFilter, keep: slice
     ) -> Array:
         """Regressor at full rate, filtered and decimated; in blocks that overlap by the filter."""
-        rate, K = stretch.rate_hz, len(stretch.effort)
+        rate, K = span.rate_hz, len(span.effort)
         margin = int(np.ceil(4.0 * low_pass.settling_time() * rate))
         wanted = np.arange(*keep.indices(K))
         out = []
@@ -279,7 +278,7 @@ class ConstrainedEquations:
             if not len(inside):
                 continue
             low, high = max(0, begin - margin), min(K, begin + _BLOCK + margin)
-            W = _columns(self.chain, stretch.motion.rows(slice(low, high)), self.drives, inertials)
+            W = _columns(self.chain, span.motion.rows(slice(low, high)), self.drives, inertials)
             out.append(low_pass.apply(W, rate)[inside - low])
         return np.concatenate(out)
 
@@ -293,16 +292,16 @@ def _columns(
 
 def _without_drives(chain: ClosedChain, drives: tuple[str, ...], inertials: bool) -> ClosedChain:
     """The chain with what is known only: estimated drives, and perhaps all masses, are zero."""
-    known = chain.with_drives({joint: Drive() for joint in drives})
+    known = chain.with_drives({joint: JointDrive() for joint in drives})
     return (
         known.with_model(chain.model.with_pi(np.zeros_like(chain.model.pi))) if inertials else known
     )
 
 
-def drives_from_values(joints: Sequence[str], values: dict[str, float]) -> dict[str, Drive]:
-    """Drives of joints from parameters called `joint.F_c` and so on."""
+def drives_from_values(joints: Sequence[str], values: dict[str, float]) -> dict[str, JointDrive]:
+    """DriveTrain of joints from parameters called `joint.F_c` and so on."""
     return {
-        joint: Drive(**{key: values[f"{joint}.{key}"] for key in DRIVE_NAMES})
+        joint: JointDrive(**{key: values[f"{joint}.{key}"] for key in DRIVE_NAMES})
         for joint in joints
         if all(f"{joint}.{key}" in values for key in DRIVE_NAMES)
     }

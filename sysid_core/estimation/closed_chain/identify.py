@@ -18,7 +18,12 @@ from sysid_core.estimation.arm import Estimator
 from sysid_core.estimation.closed_chain.equations import ConstrainedEquations, drives_from_values
 from sysid_core.estimation.closed_chain.recordings import ConstrainedProcessing
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import PhysicalArm, Regression, Weighting, silent_notes
+from sysid_core.estimation.fit import (
+    ConsistentLeastSquares,
+    Regression,
+    Weighting,
+    unmeasured_notes,
+)
 from sysid_core.excitation.closed_chain import EXCITED, ShownDirections, shown_directions
 from sysid_core.robot import inertial_parameter_names, is_physically_consistent
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
@@ -71,7 +76,7 @@ def identify_constrained_equations(
 ) -> Estimate:
     """As `identify_constrained`, with the motions at hand (to compare estimators)."""
     chain = equations.chain
-    estimator = estimator or PhysicalArm(weighting=Weighting.ROBUST)
+    estimator = estimator or ConsistentLeastSquares(weighting=Weighting.ROBUST)
     regression = equations.regression(inertials=inertials)
     estimate = estimator.fit(regression)
     shown = _shown(regression, regression.free_columns(estimator.fixed))
@@ -155,7 +160,7 @@ def chain_with_parameters(
 
 def _notes(equations: ConstrainedEquations, inertials: bool) -> tuple[str, ...]:
     chain = equations.chain
-    notes = [*silent_notes(chain.actuated, equations.silent())]
+    notes = [*unmeasured_notes(chain.actuated, equations.unmeasured())]
     if np.isfinite(equations.delay_sd):
         notes.append(
             f"Torques were reported {1e3 * equations.delay:+.3f} ms late"
@@ -165,7 +170,7 @@ def _notes(equations: ConstrainedEquations, inertials: bool) -> tuple[str, ...]:
     worst = max(slow, key=lambda joint: slow[joint])
     if slow[worst] > 0.0:
         notes.append(
-            f"Equations of joints slower than {equations.processing.dead_band} rad/s were left out"
+            f"Equations of joints slower than {equations.processing.moving} rad/s were left out"
             f" (stiction): {100 * np.mean(list(slow.values())):.0f} % of all, most at"
             f" {worst} ({100 * slow[worst]:.0f} %)."
         )

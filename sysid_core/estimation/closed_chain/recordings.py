@@ -35,27 +35,27 @@ class ConstrainedProcessing:
     Attributes:
         kind: `matched` or `paper`.
         cutoff_hz: Of the matched filter.
-        velocity_hz: Cut-off for velocities, `paper` only.
-        acceleration_hz: Cut-off for accelerations, `paper` only.
-        torque_hz: Cut-off for torques, `paper` only.
+        velocity_cutoff_hz: Cut-off for velocities, `paper` only.
+        acceleration_cutoff_hz: Cut-off for accelerations, `paper` only.
+        torque_cutoff_hz: Cut-off for torques, `paper` only.
         decimation: Every how many samples are kept, `paper` only; `matched` keeps five samples per
             period of its cut-off.
         end_trim: Cut at both ends, where filters are spoilt [s].
         max_gap: Longer gaps split the recording [s].
-        dead_band: Equations of a joint are dropped while it is slower: there stiction, which is
+        moving: Equations of a joint are dropped while it is slower: there stiction, which is
             anything between -F_c and F_c, takes the place of friction [rad/s].
         estimate_delay: Whether the delay of the reported torques is estimated and taken out.
     """
 
     kind: str = "matched"
     cutoff_hz: float = 20.0
-    velocity_hz: float = 18.0
-    acceleration_hz: float = 15.0
-    torque_hz: float = 33.0
+    velocity_cutoff_hz: float = 18.0
+    acceleration_cutoff_hz: float = 15.0
+    torque_cutoff_hz: float = 33.0
     decimation: int = 10
     end_trim: float = 0.3
     max_gap: float = 0.1
-    dead_band: float = 0.02
+    moving: float = 0.02
     estimate_delay: bool = True
 
     def __post_init__(self) -> None:
@@ -67,11 +67,11 @@ class ConstrainedProcessing:
     @classmethod
     def of_the_paper(cls) -> ConstrainedProcessing:
         """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
-        return cls(kind="paper", end_trim=0.0, dead_band=0.0, estimate_delay=False)
+        return cls(kind="paper", end_trim=0.0, moving=0.0, estimate_delay=False)
 
 
 @dataclass(frozen=True, eq=False)
-class ConstrainedStretch:
+class ConstrainedSpan:
     """A gapless part of a recording.
 
     Attributes:
@@ -85,12 +85,12 @@ class ConstrainedStretch:
     rate_hz: float
 
 
-def read_stretches(
+def read_spans(
     chain: ClosedChain,
     recordings: Sequence[Recording],
     processing: ConstrainedProcessing,
     measured: tuple[str, ...] = (),
-) -> tuple[ConstrainedStretch, ...]:
+) -> tuple[ConstrainedSpan, ...]:
     """Gapless parts of recordings, with the dependent joints from the loops.
 
     Args:
@@ -103,17 +103,17 @@ def read_stretches(
         SignalError: Joints or efforts are missing, efforts aren't torques, or nothing is left.
         ModelError: The loops don't assemble at the recorded positions.
     """
-    stretches = tuple(
-        _stretch(chain, piece, measured, processing)
+    spans = tuple(
+        _span(chain, piece, measured, processing)
         for recording in recordings
         for piece in _pieces(chain, recording, measured, processing)
     )
-    if not stretches:
+    if not spans:
         raise SignalError(
             "The recordings are too short: no part of a second is without gaps.",
             remedy="Record longer, or allow larger gaps.",
         )
-    return stretches
+    return spans
 
 
 def read_loop_bag(
@@ -153,7 +153,7 @@ def read_loop_bag(
 
 
 def kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
-    """Samples of a stretch of K that enter the fit."""
+    """Samples of a span of K that enter the fit."""
     trim = min(int(processing.end_trim * rate_hz), K // 8)
     step = processing.decimation
     if processing.kind == "matched":
@@ -199,12 +199,12 @@ def _pieces(
     return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
 
 
-def _stretch(
+def _span(
     chain: ClosedChain,
     stream: JointStream,
     measured: tuple[str, ...],
     processing: ConstrainedProcessing,
-) -> ConstrainedStretch:
+) -> ConstrainedSpan:
     rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
     even = resample(stream, rate)
     n_a = chain.n_actuated
@@ -225,15 +225,15 @@ def _stretch(
             chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
         )
     require_determined(chain, motion.q[:: max(1, len(motion) // 50)])
-    return ConstrainedStretch(motion, even.effort[:, :n_a], rate)
+    return ConstrainedSpan(motion, even.effort[:, :n_a], rate)
 
 
 def smoothed(motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing) -> ConstrainedMotion:
     """Velocities and accelerations through the filters of `paper` processing."""
     return ConstrainedMotion(
         q=motion.q,
-        v=ZeroPhaseFilter(p.velocity_hz).apply(motion.v, rate),
-        a=ZeroPhaseFilter(p.acceleration_hz).apply(motion.a, rate),
+        v=ZeroPhaseFilter(p.velocity_cutoff_hz).apply(motion.v, rate),
+        a=ZeroPhaseFilter(p.acceleration_cutoff_hz).apply(motion.a, rate),
         G=motion.G,
     )
 

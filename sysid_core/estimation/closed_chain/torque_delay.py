@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.interpolate import make_interp_spline
 
-from sysid_core.estimation.fit import correlated_information
+from sysid_core.estimation.fit import score_covariance
 from sysid_core.robot import Array
 
 _LAG = 400  # longest correlation of the residuals that is looked for, in samples
@@ -21,7 +21,7 @@ _LAG = 400  # longest correlation of the residuals that is looked for, in sample
 
 @dataclass(frozen=True, eq=False)
 class DelayedPart:
-    """Filtered equations of a gapless stretch, K samples.
+    """Filtered equations of a gapless span, K samples.
 
     Attributes:
         time: Even, shape (K,) [s].
@@ -53,7 +53,7 @@ def delay_step(parts: Sequence[DelayedPart], torques: Sequence[Array]) -> tuple[
     values, weights, scale, H = _fit(Y, u)
     # Sandwich H^-1 M H^-1, of which the last entry is wanted: residuals are correlated in time.
     x = np.linalg.lstsq(H, np.eye(len(H))[-1], rcond=1e-14)[0] / scale / scale[-1]
-    M = correlated_information(Y, u - Y @ values, weights, starts, _LAG)
+    M = score_covariance(Y, u - Y @ values, weights, starts, _LAG)
     return float(values[-1]), float(np.sqrt(max(x @ M @ x, 0.0)))
 
 

@@ -12,7 +12,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.fit.bounded import bounded_fit
 from sysid_core.estimation.fit.consistent_problem import Consistency, Prior, consistent_fit
-from sysid_core.estimation.fit.correlated_residuals import correlated_information
+from sysid_core.estimation.fit.correlated_residuals import score_covariance
 from sysid_core.estimation.fit.least_squares import (
     RobustLoss,
     Weighting,
@@ -28,11 +28,11 @@ from sysid_core.estimation.fit.regression import (
     excited_rank,
     solve_compressed,
 )
-from sysid_core.estimation.fit.uncertainty import Information
+from sysid_core.estimation.fit.uncertainty import ParameterUncertainty
 from sysid_core.robot import Array, is_physically_consistent
 
 
-class PhysicalArm:
+class ConsistentLeastSquares:
     r"""Least squares over all parameters with every body physically consistent.
 
     `min sum_k w_k ||tau_k - Y_k pi||^2 + rho d(pi, pi_0)` subject to a positive definite
@@ -142,9 +142,9 @@ class PhysicalArm:
         pi = full[free]
         residual = tau - Y @ pi
         w = weights if weights.ndim == 1 else np.mean(weights, axis=0)
-        M = correlated_information(Y, residual, w, regression.starts, self.max_lag)
+        M = score_covariance(Y, residual, w, regression.starts, self.max_lag)
         precision = np.diag(prior_rows**2)
-        information = Information.from_data(
+        information = ParameterUncertainty.from_data(
             R.T @ R + precision, M + precision, np.diag(s[free] ** 2)
         )
         covariance = np.zeros((len(free), len(free)))
@@ -173,7 +173,7 @@ class PhysicalArm:
         base = regression.base_of(free)
         K_d = base.regrouping
         columns = R[:, list(base.independent)]
-        seen = Information.from_data(
+        seen = ParameterUncertainty.from_data(
             columns.T @ columns,
             M[np.ix_(base.independent, base.independent)],
             K_d @ np.diag(regression.prior_sd[free] ** 2) @ K_d.T,

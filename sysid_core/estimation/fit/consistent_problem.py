@@ -1,4 +1,4 @@
-"""The convex program behind `PhysicalArm`: least squares over bodies that can exist."""
+"""The convex program behind `ConsistentLeastSquares`: least squares over bodies that can exist."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def consistent_fit(
 ) -> tuple[Array, tuple[str, ...]]:
     r"""`min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
 
-    Zhang, Haugk, Vasudevan 2024, eq. 32, with a prior; the distance d is that of `PhysicalArm`.
+    Zhang, Haugk, Vasudevan 2024, eq. 32, with a prior; the distance d is that of `ConsistentLeastSquares`.
 
     Args:
         regression: Prior, scales and signs.

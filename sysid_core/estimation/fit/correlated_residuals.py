@@ -12,17 +12,17 @@ from numpy.typing import ArrayLike
 from sysid_core.robot import Array
 
 
-def stretches(starts: Sequence[int], n_samples: int) -> list[slice]:
-    """Sample ranges of the gapless stretches."""
+def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
+    """Sample ranges of the gapless spans."""
     bounds = [*starts, n_samples]
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 
 
 def autocovariance(residual: ArrayLike, starts: Sequence[int], max_lag: int) -> Array:
-    r"""`gamma_l = mean_k e_k e_{k+l}` over all stretches, l = 0 .. max_lag; (K,) to (max_lag+1,)."""
+    r"""`gamma_l = mean_k e_k e_{k+l}` over all spans, l = 0 .. max_lag; (K,) to (max_lag+1,)."""
     e = np.asarray(residual, dtype=float)
     total, count = np.zeros(max_lag + 1), 0
-    for part in stretches(starts, len(e)):
+    for part in span_slices(starts, len(e)):
         piece = e[part]
         count += int(np.count_nonzero(piece))  # an exact zero is an equation that was left out
         size = scipy.fft.next_fast_len(len(piece) + max_lag + 1, real=True)
@@ -37,7 +37,7 @@ def correlation_lag(gamma: Array) -> int:
     return int(below[0]) if len(below) else len(gamma) - 1
 
 
-def correlated_information(
+def score_covariance(
     Y: Array, residual: Array, weights: Array, starts: Sequence[int], max_lag: int
 ) -> Array:
     r"""`M = Cov(sum_k Y_k^T w e_k)` for residuals that are stationary but correlated in time.
@@ -50,7 +50,7 @@ def correlated_information(
         Y: Regressor, shape (K, n, b).
         residual: Shape (K, n).
         weights: Of the squared residuals, shape (n,).
-        starts: First sample of each gapless stretch.
+        starts: First sample of each gapless span.
         max_lag: Longest correlation that is looked for, in samples.
 
     Returns:
@@ -65,7 +65,7 @@ def correlated_information(
         gamma = gamma[: lag + 1] * _parzen(lag)
         used = np.flatnonzero(np.any(Y[:, j] != 0.0, axis=0))
         block = np.zeros((len(used), len(used)))
-        for part in stretches(starts, K):
+        for part in span_slices(starts, K):
             y = Y[part, j][:, used]
             block += y.T @ _correlate(y, gamma)
         M[np.ix_(used, used)] += weights[j] ** 2 * block

@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.fit.correlated_residuals import correlated_information
+from sysid_core.estimation.fit.correlated_residuals import score_covariance
 from sysid_core.estimation.fit.regression import (
     RANK_TOLERANCE,
     Compressed,
@@ -19,7 +19,7 @@ from sysid_core.estimation.fit.regression import (
     excited_rank,
     solve_compressed,
 )
-from sysid_core.estimation.fit.uncertainty import Information
+from sysid_core.estimation.fit.uncertainty import ParameterUncertainty
 from sysid_core.identifiability import BaseParameters
 from sysid_core.robot import Array
 
@@ -107,9 +107,9 @@ class LeastSquares:
         pi_b, weights, R = self._solve(Y_b, tau, data, variance_floor(regression.tau))
         residual = tau - Y_b @ pi_b
         w = weights if weights.ndim == 1 else np.mean(weights, axis=0)
-        information = Information.from_data(
+        information = ParameterUncertainty.from_data(
             R.T @ R,
-            correlated_information(Y_b, residual, w, regression.starts, self.max_lag),
+            score_covariance(Y_b, residual, w, regression.starts, self.max_lag),
             base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T,
         )
         units = tuple(np.array(regression.units, dtype=object)[free][list(base.independent)])
@@ -158,7 +158,7 @@ class LeastSquares:
         return pi_b, weights, R
 
 
-def _verdicts(base: BaseParameters, information: Information) -> tuple[Verdict, ...]:
+def _verdicts(base: BaseParameters, information: ParameterUncertainty) -> tuple[Verdict, ...]:
     weak = information.prior_dominated
     return tuple(
         Verdict.PRIOR_DOMINATED

@@ -35,7 +35,7 @@ class Regression:
         non_negative: Which parameters physics forbids to be negative, shape (p,).
         structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
             states, or its triangular factor.
-        starts: First sample of every gapless stretch; noise is correlated only within one.
+        starts: First sample of every gapless span; noise is correlated only within one.
         massless: Bodies without mass (rods of a closed chain): fixed to zero.
     """
 

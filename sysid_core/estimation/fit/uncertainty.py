@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Information:
+class ParameterUncertainty:
     r"""Covariance of b estimates, and how many directions the data really show.
 
     A direction is shown when its standard deviation is below the natural scale of the parameters
@@ -33,12 +33,12 @@ class Information:
     tolerance: float = 1.0
 
     @classmethod
-    def from_data(cls, H: Array, M: Array, prior: Array) -> Information:
+    def from_data(cls, H: Array, M: Array, prior: Array) -> ParameterUncertainty:
         r"""Sandwich `H^-1 M H^-1` of the normal matrix H and the score covariance M.
 
         Args:
             H: Weighted normal matrix, shape (b, b); may be singular.
-            M: See `correlated_information`, shape (b, b).
+            M: See `score_covariance`, shape (b, b).
             prior: Natural covariance, shape (b, b).
         """
         sd = np.sqrt(np.diag(prior))

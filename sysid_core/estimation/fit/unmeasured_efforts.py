@@ -11,16 +11,16 @@ from sysid_core.errors import EstimationError
 from sysid_core.robot import Array
 
 
-def silent_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
+def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     """Where nothing was measured, shape (n,).
 
     Args:
-        efforts: Of every stretch, each (K_i, n).
+        efforts: Of every span, each (K_i, n).
     """
     return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
 
 
-def refuse_silence(silent: NDArray[np.bool_]) -> None:
+def refuse_unmeasured(silent: NDArray[np.bool_]) -> None:
     """Refuse recordings in which nothing was measured anywhere.
 
     Raises:
@@ -33,7 +33,7 @@ def refuse_silence(silent: NDArray[np.bool_]) -> None:
         )
 
 
-def silent_notes(names: Sequence[str], silent: NDArray[np.bool_]) -> tuple[str, ...]:
+def unmeasured_notes(names: Sequence[str], silent: NDArray[np.bool_]) -> tuple[str, ...]:
     """A sentence for the result, or none."""
     joints = [name for name, none in zip(names, silent, strict=True) if none]
     if not joints:

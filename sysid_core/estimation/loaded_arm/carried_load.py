@@ -91,13 +91,13 @@ def torque_streams(
         processing: Rates and cut-offs.
     """
     out = []
-    for stretch in prepare(model, recording, friction, processing):
-        trim = round(processing.end_trim * stretch.rate_hz)
-        inside = slice(trim, len(stretch.tau) - trim)
-        if len(stretch.tau) > 2 * trim + 2:
-            motion = stretch.motion.select(inside)
+    for span in prepare(model, recording, friction, processing):
+        trim = round(processing.end_trim * span.rate_hz)
+        inside = slice(trim, len(span.tau) - trim)
+        if len(span.tau) > 2 * trim + 2:
+            motion = span.motion.select(inside)
             torque = EffortKind.ACTUATOR_TORQUE
-            out.append(replace(motion, effort=stretch.tau[inside], effort_kind=torque))
+            out.append(replace(motion, effort=span.tau[inside], effort_kind=torque))
     return tuple(out)
 
 

@@ -28,10 +28,10 @@ from sysid_core.estimation.arm import (
     Identification,
     arm_structural_rows,
     full_parameters,
-    signed,
+    with_provenance,
 )
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.fit import PhysicalArm, Regression
+from sysid_core.estimation.fit import ConsistentLeastSquares, Regression
 from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
 from sysid_core.estimation.payload import PAYLOAD_NAMES
@@ -137,7 +137,7 @@ def identify_with_load(
             name.
     """
     model, friction = unloaded.model, unloaded.friction
-    _require_gains(model, unloaded.silent() | loaded.silent())
+    _require_gains(model, unloaded.unmeasured() | loaded.unmeasured())
     X_L = carried_by(model, load.frame)
     estimator = _with_known_load(estimator, load)
     first = copy(estimator)
@@ -170,7 +170,7 @@ def identify_with_load(
             "The drive gains don't settle.",
             remedy="The load moves too little, or is too light against the arm.",
         )
-    estimate = signed(_with_absolute_gains(estimate, gains), (unloaded, loaded))
+    estimate = with_provenance(_with_absolute_gains(estimate, gains), (unloaded, loaded))
     found = replace(friction, drives=friction.drives.with_gains(gains))
     arm = Identification(
         model,
@@ -196,7 +196,7 @@ def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
     return replace(
         equations,
         friction=replace(equations.friction, drives=drives.with_gains(gains)),
-        stretches=tuple(replace(s, tau=s.tau * ratio) for s in equations.stretches),
+        spans=tuple(replace(s, tau=s.tau * ratio) for s in equations.spans),
     )
 
 
@@ -282,7 +282,7 @@ def _with_known_load(estimator: Estimator, load: KnownLoad) -> Estimator:
     """The estimator that keeps what is known, and whose URDF says nothing of load and gains."""
     estimator = copy(estimator)
     estimator.fixed = (*estimator.fixed, *load.fixed)
-    if isinstance(estimator, PhysicalArm):
+    if isinstance(estimator, ConsistentLeastSquares):
         estimator.prior_weights = {**estimator.prior_weights, LOAD: 1.0, GAIN: 1.0}
     return estimator
 

@@ -41,7 +41,7 @@ from sysid_core.robot import (
     GEARED_ARM_TERMS,
     INERTIAL_UNITS,
     Array,
-    Drives,
+    DriveTrain,
     FrictionModel,
     RobotModel,
     inertial_parameter_names,
@@ -125,7 +125,7 @@ class PayloadFromTorques:
         self.model = model
         self.frame = frame
         self.friction = friction or FrictionModel(
-            Drives.direct(model.joint_names), GEARED_ARM_TERMS
+            DriveTrain.direct(model.joint_names), GEARED_ARM_TERMS
         )
         self.gain_sd = np.broadcast_to(np.asarray(gain_sd, dtype=float), (model.nv,))
         self.link_sd = link_sd

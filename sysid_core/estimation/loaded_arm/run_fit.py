@@ -9,9 +9,9 @@ import numpy as np
 
 from sysid_core.estimation.fit import (
     autocovariance,
-    correlated_information,
     correlation_lag,
     inverse,
+    score_covariance,
 )
 from sysid_core.robot import Array
 
@@ -59,7 +59,7 @@ class RunFit:
     def scores(self) -> Array:
         """Covariance of the right-hand side with noise that is correlated in time, (p, p)."""
         return self.precision + sum(
-            correlated_information(run.A, run.residual(self.x), self.weights, (0,), run.max_lag)
+            score_covariance(run.A, run.residual(self.x), self.weights, (0,), run.max_lag)
             for run in self.runs
         )
 

@@ -9,7 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.fit import Regression, correlated_information, stretches
+from sysid_core.estimation.fit import Regression, score_covariance, span_slices
 from sysid_core.identifiability import sampled_base_parameters
 from sysid_core.identifiability.composite_bodies import MinimalConstants, StepRows
 from sysid_core.robot import Array
@@ -97,7 +97,7 @@ def compress_joint(
     values = Q.T @ tau
     residual = tau - Q @ values
     variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))
-    noise = correlated_information(
+    noise = score_covariance(
         Q[:, None, :], residual[:, None] * np.sqrt(K / (K - m)), np.ones(1), starts, max_lag
     )
     # The fit itself makes residuals look anticorrelated: noise never counts less than white.
@@ -107,9 +107,9 @@ def compress_joint(
 
 
 def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:
-    """First sample of each gapless stretch among the chosen rows."""
+    """First sample of each gapless span among the chosen rows."""
     out, count = [], 0
-    for part in stretches(starts, len(rows)):
+    for part in span_slices(starts, len(rows)):
         chosen = np.flatnonzero(rows[part])
         breaks = np.flatnonzero(np.diff(chosen) > 1) + 1
         if len(chosen):

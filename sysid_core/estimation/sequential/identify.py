@@ -121,7 +121,7 @@ class SequentialLeastSquares:
         """Estimate the base parameters.
 
         Args:
-            regression: Equations of stretches in which one joint moves at a time.
+            regression: Equations of spans in which one joint moves at a time.
 
         Raises:
             EstimationError: Steps aren't exciting, or the regression is another robot's.

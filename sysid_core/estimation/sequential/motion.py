@@ -114,7 +114,7 @@ def identify_sequentially(
         fit.estimate,
         robot=model.name,
         urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(s.source for s in equations.stretches)),
+        source=", ".join(dict.fromkeys(s.source for s in equations.spans)),
         notes=fit.estimate.notes + notes,
     )
     return SequentialIdentification(
@@ -130,17 +130,17 @@ def identify_sequentially(
 def _choose_segments(
     equations: ArmEquations, plan: _Plan
 ) -> tuple[list[NDArray[np.bool_]], tuple[Segment, ...], tuple[str, ...]]:
-    """Samples to use of every stretch, what they are, and what was left out."""
+    """Samples to use of every span, what they are, and what was left out."""
     names, threshold = equations.model.joint_names, equations.processing.moving
     keep: list[NDArray[np.bool_]] = []
     used: list[Segment] = []
     left_out: dict[tuple[str, ...], float] = {}
-    for stretch in equations.stretches:
-        time, q, v = stretch.motion.time, stretch.motion.q, stretch.motion.v
+    for span in equations.spans:
+        time, q, v = span.motion.time, span.motion.q, span.motion.v
         chosen = np.zeros(len(time), dtype=bool)
         for segment in motion_segments(time, v if v is not None else 0.0 * q, names, threshold):
             inside = (time >= segment.start) & (time <= segment.end)
-            stamps = stretch.motion.stamps_ns[inside]
+            stamps = span.motion.stamps_ns[inside]
             found = plan.recognise(segment, q[inside].mean(axis=0), int(stamps[0]), int(stamps[-1]))
             if found is None:
                 length = left_out.get(segment.joints, 0.0)

@@ -1,6 +1,6 @@
 """Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
 
-from sysid_core.identifiability.rpna.answer import Identifiability, Verdict
+from sysid_core.identifiability.rpna.answer import Identifiability, StructuralVerdict
 from sysid_core.identifiability.rpna.mimic import coupling_matrix, mimic_joints
 from sysid_core.identifiability.rpna.regrouping import combination_text
 from sysid_core.identifiability.rpna.rounded_angles import exact_angle, with_exact_angles
@@ -11,7 +11,7 @@ from sysid_core.identifiability.rpna.subspace import reduced_nullspace
 __all__ = [
     "Identifiability",
     "Mimic",
-    "Verdict",
+    "StructuralVerdict",
     "combination_text",
     "coupling_matrix",
     "exact_angle",

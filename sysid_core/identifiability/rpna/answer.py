@@ -26,7 +26,7 @@ from sysid_core.identifiability.rpna.system_bases import identifiable_combinatio
 from sysid_core.robot import INERTIAL_NAMES, Array
 
 
-class Verdict(str, Enum):
+class StructuralVerdict(str, Enum):
     """What can be said of one parameter; the values are the paper's symbols' meanings."""
 
     ALONE = "identifiable alone"
@@ -40,7 +40,7 @@ class Verdict(str, Enum):
         return {"ALONE": "★", "BASE": "●", "ABSORBED": "○", "UNIDENTIFIABLE": "✕"}[self.name]
 
 
-_VERDICTS = tuple(Verdict)
+_VERDICTS = tuple(StructuralVerdict)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class ParameterVerdict:
     """One parameter: its name, what can be said of it, whether it is a base parameter."""
 
     name: str
-    verdict: Verdict
+    verdict: StructuralVerdict
     is_base: bool
 
 
@@ -86,7 +86,7 @@ class Identifiability:
         floating_base: Whether the robot's first joint moves freely.
         bodies: Dimensions per body.
         parameter_names: Of all parameters.
-        codes: Verdict of each parameter as its place in `Verdict`, shape (p,).
+        codes: Verdict of each parameter as its place in `StructuralVerdict`, shape (p,).
         is_base: Whether each is one of the base parameters, shape (p,).
         rotor_names: The rotors' parameters, also the last of `parameter_names`.
         warnings: What should be known before the answer is used.
@@ -138,7 +138,7 @@ class Identifiability:
             )
         )
 
-    def verdict(self, name: str) -> Verdict:
+    def verdict(self, name: str) -> StructuralVerdict:
         """What can be said of the parameter of that name.
 
         Raises:

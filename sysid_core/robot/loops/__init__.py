@@ -8,7 +8,7 @@ from sysid_core.robot.loops.actuation import (
     require_determined,
 )
 from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemble
-from sysid_core.robot.loops.chain import ClosedChain, Drive, Loop, LoopEnd, MotionBox
+from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, MotionBox
 from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
 from sysid_core.robot.loops.file import (
     closed_chain_from_mapping,
@@ -32,7 +32,7 @@ __all__ = [
     "DRIVE_NAMES",
     "ClosedChain",
     "ConstrainedMotion",
-    "Drive",
+    "JointDrive",
     "Loop",
     "LoopEnd",
     "MotionBox",

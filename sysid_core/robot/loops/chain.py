@@ -80,7 +80,7 @@ class Loop:
 
 
 @dataclass(frozen=True)
-class Drive:
+class JointDrive:
     """Friction and drive of one joint, joint side (Zhang et al. 2024, eq. 7).
 
     Attributes:
@@ -157,7 +157,7 @@ class ClosedChain:
     model: RobotModel
     loops: tuple[Loop, ...] = ()
     actuated: tuple[str, ...] = ()
-    drives: Mapping[str, Drive] = field(default_factory=dict)
+    drives: Mapping[str, JointDrive] = field(default_factory=dict)
     home: Array | None = None
     box: MotionBox | None = None
     measured: tuple[str, ...] = ()
@@ -241,9 +241,9 @@ class ClosedChain:
             (self._attach(loop, loop.a), self._attach(loop, loop.b)) for loop in self.loops
         )
 
-    def drive(self, joint: str) -> Drive:
+    def drive(self, joint: str) -> JointDrive:
         """Nominal drive of a joint."""
-        return self.drives.get(joint, Drive())
+        return self.drives.get(joint, JointDrive())
 
     @property
     def torque_limits(self) -> Array:
@@ -259,7 +259,7 @@ class ClosedChain:
         """The same loops on another set of inertial parameters."""
         return replace(self, model=model)
 
-    def with_drives(self, drives: Mapping[str, Drive]) -> ClosedChain:
+    def with_drives(self, drives: Mapping[str, JointDrive]) -> ClosedChain:
         """The same chain with other friction and drive values; joints not named keep theirs."""
         return replace(self, drives={**self.drives, **drives})
 
@@ -281,7 +281,7 @@ class ClosedChain:
 
 
 def _check_joints(
-    given: Sequence[str] | Mapping[str, Drive],
+    given: Sequence[str] | Mapping[str, JointDrive],
     known: tuple[str, ...],
     what: str,
     known_as: str = "Moving joints of the URDF",

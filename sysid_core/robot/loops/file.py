@@ -15,7 +15,7 @@ import yaml
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.chain import ClosedChain, Drive, Loop, LoopEnd, MotionBox
+from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, MotionBox
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
@@ -24,7 +24,7 @@ _TOP_KEYS = (
     "urdf", "gravity", "actuated", "passive", "measured", "home", "joints", "loops", "excitation",
     "excitation_center",
 )  # fmt: skip
-# Keys of a joint's entry and the field of `Drive` that they fill; the first that is there counts.
+# Keys of a joint's entry and the field of `JointDrive` that they fill; the first that is there counts.
 _DRIVE_KEYS = {
     "F_c": ("friction", "friction_urdf"),
     "F_v": ("damping", "damping_urdf"),
@@ -269,7 +269,7 @@ def _loop_entry(loop: Loop) -> dict[str, Any]:
     return {**entry, "a": end(loop.a), "b": end(loop.b)}
 
 
-def _drive(joint: str, entry: Mapping[str, Any]) -> Drive:
+def _drive(joint: str, entry: Mapping[str, Any]) -> JointDrive:
     if not isinstance(entry, Mapping):
         raise ModelError(
             f"The entry of joint '{joint}' is {entry!r}.",
@@ -289,7 +289,7 @@ def _drive(joint: str, entry: Mapping[str, Any]) -> Drive:
             f"Joint '{joint}' has a torque limit of {values['torque_limit']:g} N m.",
             remedy="Give a positive `torque_limit`, or none.",
         )
-    return Drive(**values)
+    return JointDrive(**values)
 
 
 def _motion_box(raw: Mapping[str, Any], actuated: tuple[str, ...]) -> MotionBox | None:

@@ -20,7 +20,7 @@ from sysid_core.excitation.closed_chain import LoopExcitation, sine_trajectory
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
-    Drive,
+    JointDrive,
     constrained_motion,
     constrained_torques,
 )
@@ -283,7 +283,7 @@ def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajecto
     return sine_trajectory(chain, chain.box, speed, duration=0.5 * duration, alone=True)
 
 
-def _tripled(chain: ClosedChain) -> dict[str, Drive]:
+def _tripled(chain: ClosedChain) -> dict[str, JointDrive]:
     return {
         joint: replace(d, F_c=3.0 * d.F_c, F_v=3.0 * d.F_v, I_a=3.0 * d.I_a, beta=d.beta + 1.0)
         for joint in chain.actuated
