@@ -15,7 +15,7 @@ class BaseParameters:
     r"""A choice of b base parameters among p: `pi_b = R @ pi` and `Y = Y_b @ R`.
 
     Each base parameter stands for one of the full parameters plus a combination of dependent
-    ones (Zhang et al. 2024, eq. 18-20: `R = P_b^T + K_d P_d^T`), so `R[:, independent] = 1`.
+    ones (Zhang et al. 2024, eqs. (15), (16), (17): `R = P_b^T + K_d P_d^T`), so `R[:, independent] = 1`.
 
     Attributes:
         names: The p full parameters.

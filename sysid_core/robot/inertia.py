@@ -53,6 +53,9 @@ def inertia_matrix_from_pi(pi: ArrayLike) -> Array:
 def pseudo_inertia_from_pi(pi: ArrayLike) -> Array:
     r"""Pseudo-inertia `P = [[tr(I)/2 1 - I, h], [h^T, m]]` (Wensing, Kim, Slotine 2018, eq. 13).
 
+    The ten parameters are those of Wensing, Niemeyer and Slotine (2023), eq. (35), in
+    pinocchio's order.
+
     A rigid body with a positive mass density has `P > 0`.
 
     Args:
@@ -81,6 +84,8 @@ def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
 
 def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -> Array:
     r"""Parameters from mass, centre of mass and the inertia about the centre of mass.
+
+    Nadeau, Giamou and Kelly (2022), eq. (1).
 
     Args:
         mass: Shape (...) [kg].
@@ -216,6 +221,8 @@ def log_cholesky_from_pi(pi: ArrayLike) -> Array:
 
 def wrench_regressor(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike) -> Array:
     r"""Newton-Euler wrench of a rigid body, linear in its parameters: `[f; tau] = A @ pi`.
+
+    Nadeau, Giamou and Kelly (2022), eqs. (2), (3).
 
     The wrench that must act on the body, at the origin of the body frame and in its axes
     (Atkeson, An, Hollerbach 1986, eq. 6; Nadeau et al. 2022, eq. 2):

@@ -18,6 +18,8 @@ def inertial_parameter_names(model: RobotModel) -> tuple[str, ...]:
 def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
     r"""Regressor of the rigid-body torques, `rnea(q, v, a) = Y @ pi`.
 
+    Wensing, Niemeyer and Slotine (2023), eq. (2).
+
     Args:
         model: The robot, with n = nv degrees of freedom and N bodies.
         q: Joint positions, shape (K, nv) or (K, nq).

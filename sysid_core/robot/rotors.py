@@ -22,6 +22,8 @@ from sysid_core.robot.model import RobotModel
 class Rotor:
     """A rotor, symmetric about its axis, carried by the parent link of the joint that it drives.
 
+    Wensing, Niemeyer and Slotine (2023), eqs. (56), (57), (58).
+
     Its mass and transverse inertia move with the parent link and can't be told from it, so that
     one parameter remains: the inertia about its axis, named `<joint>.Im`
     (Wensing, Niemeyer, Slotine 2023, section 8).

@@ -246,6 +246,7 @@ def _structure(model: RobotModel) -> Identifiability:
 
 
 def _pseudo_inverse(Y: Array, tau: Array) -> Array:
+    """Wensing, Niemeyer and Slotine (2023), eq. (64)."""
     return np.asarray(np.linalg.lstsq(Y, tau, rcond=1e-11)[0])
 
 

@@ -12,6 +12,8 @@ def payload_errors(
 ) -> tuple[float, float, float]:
     r"""Errors of mass, centre of mass and inertia tensor in percent.
 
+    Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
+
     Mass relative to the mass; centre of mass relative to the bounding box, mean of three axes;
     inertia relative to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of six entries.
 

@@ -102,6 +102,8 @@ class _Reduced:
 def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
     """Mass matrix and bias of the actuated joints' equation of motion at S states.
 
+    Zhang, Haugk and Vasudevan (2024), eqs. (3), (6), projected onto the actuated joints.
+
     Passive joints' Coulomb friction is part of the bias; that of the actuated ones is not.
     """
     state = closure_state(chain, q, v_a, correct=True)

@@ -54,6 +54,8 @@ class ControllerTiming:
 class TorqueController:
     """Efforts of the actuated joints from streamed set points and measured states.
 
+    Zhang, Haugk and Vasudevan (2024), eq. (34).
+
     Args:
         chain: The nominal model, for the gains and at first for the feedforward; an open chain is
             one without loops.

@@ -52,6 +52,8 @@ _STICTION_SHARE = 0.01  # of a filtered equation that may stem from samples at s
 class ConstrainedEquations:
     """Recordings of a closed chain, ready to be turned into measurement equations.
 
+    Zhang, Haugk and Vasudevan (2024), eqs. (28), (29).
+
     Attributes:
         chain: With the parameters that stay fixed, and the prior of those that don't.
         spans: Consistent motions with their torques, without gaps.

@@ -17,6 +17,8 @@ _BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
     r"""`P(pi)` of one body as an affine 4 x 4 expression (see `pseudo_inertia_from_pi`).
 
+    Zhang, Haugk and Vasudevan (2024), eqs. (30), (31).
+
     Args:
         pi: Inertial parameters, shape (10,).
         length: Lengths are measured in this unit [m], for the solver's sake: the result is

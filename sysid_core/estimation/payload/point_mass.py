@@ -35,6 +35,8 @@ from sysid_core.robot.shapes import Shape
 class PointMassDiscretization:
     """Problem 1 of the paper, as a cone program or, with squared terms, a quadratic one.
 
+    Nadeau, Giamou and Kelly (2022), eq. (8).
+
     Args:
         shape: Of the object, in the sensor frame.
         squared: Square the three norms (a QP for OSQP) instead of the paper's own problem (an

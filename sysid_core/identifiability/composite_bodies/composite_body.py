@@ -39,6 +39,8 @@ _REVOLUTE_ROWS = (
 class MinimalConstants:
     r"""The minimal inertia constants of a serial arm, linear in its parameters: `c = L @ pi`.
 
+    Lin (1992), eqs. (5), (6), (7).
+
     Attributes:
         chain: The arm's driving axes.
         names: Such as `m3`, `k2x`, `U2_11-22`, `U2_33`, with the body's number; for a prismatic
@@ -207,7 +209,10 @@ def shows_first_moment(chain: DrivingAxisChain, j: int) -> bool:
 
 
 def direction_in_body(chain: DrivingAxisChain, m: int, i: int, q: ArrayLike | None = None) -> Array:
-    r"""`u_m^(i)`, the axis of joint m in E_i, for m <= i; at q = 0 unless given. Shape (3,)."""
+    r"""`u_m^(i)`, the axis of joint m in E_i, for m <= i; at q = 0 unless given. Shape (3,).
+
+    Lin (1992), eq. (42).
+    """
     u: Array = np.array([0.0, 0.0, 1.0])
     for R in chain.rotations(np.zeros(chain.n) if q is None else q)[m + 1 : i + 1]:
         u = R.T @ u
@@ -228,6 +233,8 @@ def _parameters_in_driving_axes(chain: DrivingAxisChain) -> Array:
 
 def _composite_map(chain: DrivingAxisChain) -> Array:
     r"""All constants (m, k, U) from all link parameters in E_i, shape (10 n, 10 n).
+
+    The last body's are eqs. (14), (16).
 
     Equations (18), (20) and (22), (24) are a change of frame of what stays constant when joint
     i + 1 moves: behind a revolute joint the part that is symmetric about its axis; behind a

@@ -31,6 +31,8 @@ def varying_parts(
 ) -> tuple[Array, Array]:
     r"""Algorithm 1: the parts `l_i` and `V_i` that vary with the joints behind body i.
 
+    The last body has none: eqs. (15), (17).
+
     Equations (19), (21) behind a revolute joint, (23), (25) behind a prismatic one. They are linear
     in the constants, so a stack of constants gives the coefficients of the linear equations.
 
@@ -73,7 +75,10 @@ def varying_parts(
 
 
 def inertia_matrix(chain: DrivingAxisChain, constants: ArrayLike, q: ArrayLike) -> Array:
-    """H(q) by equation (9), shape (n, n); constants (n, 10)."""
+    """H(q) by equation (9), shape (n, n); constants (n, 10).
+
+    The sums `c = k + l`, `J = U + V` are eqs. (12), (13).
+    """
     m, k, U = inertia_constants(constants)
     ell, V = varying_parts(chain, constants, q)
     c, J = k + ell, U + V

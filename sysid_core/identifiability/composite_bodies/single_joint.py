@@ -54,6 +54,9 @@ def single_joint_rows(
 ) -> Array:
     r"""Coefficients of the minimal constants in the torque of one joint while one moves alone.
 
+    By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
+    joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
+
     Equations (56)-(61): the bodies behind the observed joint are one rigid composite body, with
     `c = k + l` and `J = U + V` from algorithm 1.
 

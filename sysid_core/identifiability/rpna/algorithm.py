@@ -51,6 +51,9 @@ def recursive_parameter_nullspace(
 ) -> list[StageResult]:
     """Run the algorithm.
 
+    V is the span (24), (25), K that of eq. (38); Wensing, Niemeyer and Slotine (2023),
+    algorithms 1 to 3, eqs. (46) and (47).
+
     Args:
         layout: The robot, see `build_layout`.
         static: Only resting postures are measured: no joint moves (remark 8).
@@ -96,6 +99,10 @@ def recursive_parameter_nullspace(
 def _one_stage(
     stage: Stage, V_p: Array, K_p: Array, static: bool, algebra: SubspaceAlgebra
 ) -> tuple[StageResult, list[Array], list[Array]]:
+    """One step outward: spans V and K of a stage, and the transfers that it can't detect.
+
+    Wensing, Niemeyer and Slotine (2023), lemmas 1 and 2, eqs. (48) to (51).
+    """
     doubts: list[tuple[str, Decision]] = []
 
     def noted(kind: str, value: Array) -> Array:
@@ -109,13 +116,13 @@ def _one_stage(
     for step in stage.steps:
         conditions = [N @ step.B for N in conditions]
         B_total = B_total @ step.B if len(stage.steps) > 1 else step.B
-        # Across the link and the joint.
+        # Across the link and the joint: V_i- and K_i-, eqs. (48), (49).
         V_minus = noted("velocity", algebra.invariant_span(step.X @ V_p, step.crosses))
         K_minus = noted(
             "parameter",
             algebra.invariant_span(step.B.T @ K_p, [np.swapaxes(A, 0, 1) for A in step.rates]),
         )
-        # Add the joint's own effect.
+        # Add the joint itself: V_i, K_i, and the momentum and mapping rows of N_i, eqs. (50), (51).
         V_plus = V_minus if static else noted("velocity", _extended(algebra, V_minus, step.modes))
         momentum = [V_plus.T @ T for T in step.momenta]
         K_plus = noted("parameter", _extended(algebra, K_minus, np.vstack(momentum).T))

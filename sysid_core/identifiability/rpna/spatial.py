@@ -23,6 +23,8 @@ _RATE = 2.0 * np.einsum("kab,lcb->ackl", _READ, _UNIT).reshape(16, 100)
 def motion_transforms(X_PC: Array) -> Array:
     r"""Velocities of the parent seen in the child's frame, `v_C = X @ v_P`.
 
+    Wensing, Niemeyer and Slotine (2023), eqs. (65), (66).
+
     Args:
         X_PC: Poses of the child in the parent, shape (n, 4, 4).
 
@@ -37,13 +39,18 @@ def motion_transforms(X_PC: Array) -> Array:
 
 
 def parameter_transforms(X_PC: Array) -> Array:
-    r"""`B` with `pi_P = B @ pi_C`: B(X) of the paper, eq. 39; (n, 4, 4) to (n, 10, 10)."""
+    r"""`B` with `pi_P = B @ pi_C`: B(X) of the paper, eq. 39; (n, 4, 4) to (n, 10, 10).
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (39), (42).
+    """
     pairs = X_PC[:, :, None, :, None] * X_PC[:, None, :, None, :]  # n a b c d: X_ac X_bd
     return (pairs.reshape(-1, 256) @ _CONGRUENCE).reshape(-1, 10, 10)
 
 
 def parameter_rates(phi: Array) -> Array:
     r"""`A(phi)`, eq. 40: how fast parameters, as the parent sees them, change along a free mode.
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (13), (40).
 
     Args:
         phi: Free modes [v; omega], shape (n, 6).
@@ -58,7 +65,10 @@ def parameter_rates(phi: Array) -> Array:
 
 
 def motion_crosses(phi: Array) -> Array:
-    """Motion cross-product matrices, (n, 6) to (n, 6, 6)."""
+    """Motion cross-product matrices, (n, 6) to (n, 6, 6).
+
+    Wensing, Niemeyer and Slotine (2023), eq. (11): `d/dq X = -(phi x) X`.
+    """
     W = skew(phi[:, 3:])
     out = np.zeros((len(phi), 6, 6))
     out[:, :3, :3] = out[:, 3:, 3:] = W

@@ -35,6 +35,8 @@ Mimic = Literal["independent", "coupled"]
 class Step:
     """One set of constant free modes; D velocities, P parameters, k modes.
 
+    `momenta` is M of Wensing, Niemeyer and Slotine (2023), eqs. (36), (52).
+
     Attributes:
         X: Velocities of the parent to those of the members at zero position, shape (D, 6).
         B: Parameters of the members to those of the parent, shape (10, P).
@@ -268,6 +270,9 @@ def _stack(
     members: Sequence[Step], speeds: Sequence[float], spins: Sequence[tuple[Array, float]]
 ) -> Step:
     r"""Members and rotors that one coordinate moves, as one step (appendix I).
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (53) to (55): (53), (54), (55) for link and rotor
+    as one body of 7 velocities.
 
     A symmetric rotor has one parameter. Its velocity is the spin about its own axis z,
     `w = (z.omega_p + n q') / n`, and its parameter `n^2 Im`, so that all numbers are of order one;

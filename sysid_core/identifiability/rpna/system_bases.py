@@ -14,6 +14,8 @@ from sysid_core.robot import Array
 def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameters: int) -> Array:
     r"""All undetectable changes: block upper-bidiagonal, `R_ii = null(N_i)`, `R_pi = -B_i R_ii`.
 
+    Wensing, Niemeyer and Slotine (2023), eqs. (9), (43), appendix G.
+
     Args:
         layout: The robot.
         results: Of the recursion.
@@ -37,6 +39,8 @@ def identifiable_combinations(
     layout: Layout, results: Sequence[StageResult], n_parameters: int
 ) -> Array:
     r"""Rows that data can tell: block upper-triangular, `N_ii = N_i`, `N_ij = N_i,p(j) B_j`.
+
+    Wensing, Niemeyer and Slotine (2023), eqs. (28), (45), appendix G.
 
     Args:
         layout: The robot.

@@ -12,12 +12,18 @@ from sysid_core.robot.loops.tree_kinematics import TreePoses
 
 
 def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for the angles of a weld]."""
+    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for the angles of a weld].
+
+    Zhang, Haugk and Vasudevan (2024), eq. (4).
+    """
     return residual_at(chain, chain.tree.poses(postures_of(chain, q)))
 
 
 def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
-    """J = ∂c/∂q, exact where the loops close; (K, n) to (K, n_c, n)."""
+    """J = ∂c/∂q, exact where the loops close; (K, n) to (K, n_c, n).
+
+    Zhang, Haugk and Vasudevan (2024), eq. (5).
+    """
     return jacobian_at(chain, chain.tree.poses(postures_of(chain, q)))
 
 

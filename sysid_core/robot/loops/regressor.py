@@ -137,6 +137,8 @@ def projected_regressor(
 ) -> Array:
     """`G^T W` with `u = G^T W theta` (eq. 23), inertial columns before the drives'.
 
+    Zhang, Haugk and Vasudevan (2024), eqs. (10), (12), (23).
+
     Args:
         chain: The mechanism.
         motion: K samples.

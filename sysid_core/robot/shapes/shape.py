@@ -81,7 +81,10 @@ class Shape:
 
     @cached_property
     def parameters_per_mass(self) -> Array:
-        """`Phi`, the inertial parameters of each cell with unit mass, shape (10, n)."""
+        """`Phi`, the inertial parameters of each cell with unit mass, shape (10, n).
+
+        Nadeau, Giamou and Kelly (2022), eq. (5), with the cells' own inertia added.
+        """
         P = np.empty((len(self), 4, 4))
         P[:, :3, :3] = self.spreads + self.points[:, :, None] * self.points[:, None, :]
         P[:, :3, 3] = P[:, 3, :3] = self.points
