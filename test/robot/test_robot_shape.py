@@ -49,8 +49,8 @@ def test_cells_of_a_mesh_have_its_inertia(name):
     mesh = MESHES[name]
     shape = Shape.from_mesh(mesh)
     truth = homogeneous_mesh(mesh, 1.5)
-    assert shape.volume == pytest.approx(mesh.volume, rel=0.02)
-    assert np.allclose(shape.homogeneous(1.5), truth, atol=0.02 * np.abs(truth[4:]).max())
+    assert shape.volume == pytest.approx(mesh.volume, rel=1e-9)
+    assert np.allclose(shape.homogeneous(1.5), truth, atol=1e-9 * np.abs(truth[4:]).max())
 
 
 def test_the_number_of_cells_is_about_what_was_asked_for():
@@ -121,3 +121,48 @@ def test_unusable_shapes_are_refused_by_name(tmp_path):
         Shape.from_points(np.zeros((10, 3)))
     with pytest.raises(ModelError, match="rigid"):
         Shape.box((0.1, 0.1, 0.1)).posed(2 * np.eye(4))
+
+
+def test_solids_that_touch_at_an_edge_are_one_closed_shape(tmp_path):
+    parts = [trimesh.creation.box((0.1, 0.1, 0.1)) for _ in range(2)]
+    parts[1].apply_translation((0.1, 0.1, 0.0))  # four faces share an edge
+    mesh = trimesh.util.concatenate(parts)
+    mesh.merge_vertices()
+    assert not mesh.is_watertight
+    mesh.export(tmp_path / "assembly.stl")
+    shape = load_shape(tmp_path / "assembly.stl")
+    assert shape.volume == pytest.approx(2e-3, rel=1e-6)
+    com = mass_com_inertia_from_pi(shape.homogeneous(1.0))[1]
+    assert np.allclose(com, [0.05, 0.05, 0.0], atol=1e-7)
+
+
+def test_a_thin_frame_has_its_exact_volume():
+    bars = []
+    for k in range(4):  # a saw's frame: bars of 4 mm in a box of 300 mm
+        bar = trimesh.creation.box((0.3, 0.004, 0.004) if k < 2 else (0.004, 0.142, 0.004))
+        bar.apply_translation([[0, 0.073, 0], [0, -0.073, 0], [0.148, 0, 0], [-0.148, 0, 0]][k])
+        bars.append(bar)
+    mesh = trimesh.util.concatenate(bars)
+    assert Shape.from_mesh(mesh).volume == pytest.approx(mesh.volume, rel=1e-9)
+
+
+def test_an_open_mesh_and_a_point_cloud_are_used_by_their_hull(tmp_path, rng):
+    mesh = trimesh.creation.box((0.1, 0.2, 0.05))
+    mesh.update_faces(np.arange(len(mesh.faces)) > 0)
+    mesh.export(tmp_path / "open.stl")
+    with pytest.raises(ModelError, match="not closed"):
+        load_shape(tmp_path / "open.stl")
+    assert load_shape(f"hull {tmp_path / 'open.stl'}").volume == pytest.approx(1e-3, rel=1e-6)
+    corners = trimesh.creation.box((100, 200, 50)).vertices
+    trimesh.PointCloud(corners).export(tmp_path / "cloud.ply")
+    shape = load_shape(f"{tmp_path / 'cloud.ply'} scale 0.001")
+    assert shape.volume == pytest.approx(1e-3, rel=1e-6)
+
+
+def test_a_mesh_file_is_cut_again_only_when_its_content_changes(tmp_path):
+    path = tmp_path / "part.stl"
+    MESHES["box"].export(path)
+    first = load_shape(path)
+    assert load_shape(path).volume == first.volume
+    MESHES["sphere"].export(path)
+    assert load_shape(path).volume != pytest.approx(first.volume, rel=0.1)

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import trimesh
+from numpy.typing import NDArray
 
 from sysid_core.robot.inertia import Array
 
-_SUBSAMPLES = (3, 8)  # per cell and axis, since a cell may be cut by the surface
-_MAX_SAMPLES = 150_000  # in all
+Mask = NDArray[np.bool_]
+Axes = tuple[Array, Array, Array]  # coordinates of a grid along x, y and z
+_SUBSAMPLES = (3, 12)  # per cell and axis, since a cell may be cut by the surface
+_MAX_SAMPLES = 600_000  # in all
 
 
 def cut_into_cells(
-    inside: Callable[[Array], Array], lower: Array, upper: Array, cells: int
+    inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int
 ) -> tuple[Array, Array, Array] | None:
     """A cubic grid with about that many filled cells.
 
     Args:
-        inside: Points of shape (N, 3) to booleans of shape (N,).
+        inside: From the axes of a grid to booleans of shape (nx, ny, nz).
         lower: Lower corner of a box around the solid, shape (3,) [m].
         upper: Upper corner, shape (3,) [m].
         cells: Wanted number of cells.
@@ -29,25 +31,53 @@ def cut_into_cells(
         of the cells; None when nothing is inside.
     """
     extent = upper - lower
-    coarse = _grid(lower, upper, np.full(3, 24))[0]
-    coarse = coarse[inside(coarse)]
+    coarse = _points(inside, _axes(lower, upper, np.full(3, 24)))
     if len(coarse) == 0:
         return None
     counts = _grid_for(cells, (coarse - lower) / extent, extent)
     finer = int(np.clip((_MAX_SAMPLES / np.prod(counts)) ** (1 / 3), *_SUBSAMPLES))
-    fine, step = _grid(lower, upper, counts * finer)
-    keep = inside(fine)
-    index = np.floor((fine[keep] - lower) / (extent / counts)).astype(int)
+    fine = _points(inside, _axes(lower, upper, counts * finer))
+    step = extent / (counts * finer)
+    index = np.floor((fine - lower) / (extent / counts)).astype(int)
     flat = np.ravel_multi_index(tuple(np.minimum(index, counts - 1).T), tuple(counts))
-    used, cell = np.unique(flat, return_inverse=True)
+    cell = np.unique(flat, return_inverse=True)[1]
     number = np.bincount(cell).astype(float)
-    sums = np.stack([np.bincount(cell, fine[keep, i]) for i in range(3)], axis=1)
+    sums = np.stack([np.bincount(cell, fine[:, i]) for i in range(3)], axis=1)
     points = sums / number[:, None]
-    offset = fine[keep] - points[cell]
-    spreads = np.zeros((len(used), 3, 3))
-    np.add.at(spreads, cell, offset[:, :, None] * offset[:, None, :])
-    spreads = spreads / number[:, None, None] + np.diag(step**2 / 12.0)
+    offset = fine - points[cell]
+    squares = [[np.bincount(cell, offset[:, i] * offset[:, j]) for j in range(3)] for i in range(3)]
+    spreads = np.moveaxis(np.array(squares), 2, 0) / number[:, None, None] + np.diag(step**2 / 12.0)
     return points, number * np.prod(step), spreads
+
+
+def with_moments(
+    cells: tuple[Array, Array, Array], volume: float, centre: Array, spread: Array
+) -> tuple[Array, Array, Array]:
+    """The cells moved and stretched as little as need be, so that their sums are exact.
+
+    The symmetric map `S^1/2 (S^1/2 T S^1/2)^-1/2 S^1/2` between two covariances T and S moves mass
+    least (Peyre and Cuturi 2019, Computational optimal transport, remark 2.31).
+
+    Args:
+        cells: Centroids (n, 3), volumes (n,) and second moments per volume (n, 3, 3).
+        volume: Of the solid [m^3].
+        centre: Its centroid, shape (3,) [m].
+        spread: Its second moments about the centroid per volume, shape (3, 3) [m^2].
+    """
+    points, volumes, spreads = cells
+    share = volumes / volumes.sum()
+    middle = share @ points
+    offset = points - middle
+    found = np.einsum("n,nij->ij", share, spreads + offset[:, :, None] * offset[:, None, :])
+    root = _root(spread)
+    A = root @ np.linalg.inv(_root(root @ found @ root)) @ root
+    return offset @ A.T + centre, share * volume, A @ spreads @ A.T
+
+
+def _root(S: Array) -> Array:
+    """Symmetric square root of a positive definite matrix."""
+    values, vectors = np.linalg.eigh(S)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
@@ -67,36 +97,14 @@ def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
     return counts
 
 
-def _grid(lower: Array, upper: Array, counts: Array) -> tuple[Array, Array]:
-    """Centres of a grid, shape (N, 3), and its step, shape (3,)."""
+def _axes(lower: Array, upper: Array, counts: Array) -> Axes:
+    """Centres of a grid's cells along each axis."""
     step = (upper - lower) / counts
-    axes = [lower[i] + step[i] * (np.arange(counts[i]) + 0.5) for i in range(3)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3), step
+    x, y, z = (lower[i] + step[i] * (np.arange(counts[i]) + 0.5) for i in range(3))
+    return x, y, z
 
 
-def inside_mesh(mesh: trimesh.Trimesh, points: Array) -> Array:
-    """Which points a closed mesh encloses: an odd number of faces lies above.
-
-    Points of a grid share their vertical lines, and each line is cut with all faces at once.
-    """
-    triangles = np.asarray(mesh.triangles)
-    lines, line_of = np.unique(points[:, :2], axis=0, return_inverse=True)
-    order = np.argsort(line_of, kind="stable")
-    starts = np.searchsorted(line_of[order], np.arange(len(lines) + 1))
-    # A line through an edge would meet both of its faces: step aside by less than a micron.
-    lines = lines + np.array([0.7310585, 0.4621172]) * 1e-7 * float(np.max(mesh.extents))
-    a, b, c = triangles[:, 0], triangles[:, 1], triangles[:, 2]
-    e1, e2 = (b - a)[:, :2], (c - a)[:, :2]
-    area = e1[:, 0] * e2[:, 1] - e1[:, 1] * e2[:, 0]
-    upright = np.abs(area) < 1e-18
-    safe = np.where(upright, 1.0, area)
-    inside = np.zeros(len(points), dtype=bool)
-    for k, line in enumerate(lines):
-        d = line - a[:, :2]
-        u = (d[:, 0] * e2[:, 1] - d[:, 1] * e2[:, 0]) / safe
-        w = (e1[:, 0] * d[:, 1] - e1[:, 1] * d[:, 0]) / safe
-        hit = ~upright & (u >= 0) & (w >= 0) & (u + w <= 1)
-        z = a[hit, 2] + u[hit] * (b[hit, 2] - a[hit, 2]) + w[hit] * (c[hit, 2] - a[hit, 2])
-        here = order[starts[k] : starts[k + 1]]
-        inside[here] = np.count_nonzero(z[None, :] > points[here, 2:], axis=1) % 2 == 1
-    return inside
+def _points(inside: Callable[[Axes], Mask], axes: Axes) -> Array:
+    """The points of a grid that are inside, shape (N, 3)."""
+    index = np.nonzero(inside(axes))
+    return np.stack([axis[i] for axis, i in zip(axes, index, strict=True)], axis=1)

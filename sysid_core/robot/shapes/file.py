@@ -15,8 +15,9 @@ from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
     "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS' (metres), each with 'at X Y Z' where"
-    " its centre isn't the sensor's origin, a mesh"
-    f" ({', '.join(MESHES)}), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
+    " its centre isn't the sensor's origin, a mesh or point cloud"
+    f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
+    " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )
 
 
@@ -25,9 +26,10 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
 
     Args:
         text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, each centred at the sensor's
-            origin unless `at X Y Z` follows; a mesh file; or a YAML file:
+            origin unless `at X Y Z` follows; a mesh or point cloud (`[hull] FILE [scale S]`); or a
+            YAML file:
 
-            boxes:                # and/or `mesh: FILE`, `scale: 0.001` for millimetres
+            boxes:                # or `mesh: FILE`, `scale: 0.001` for millimetres, `hull: true`
               - {size: [0.05, 0.2, 0.05], centre: [0, 0, 0.025], cells: [2, 4, 2]}
             pose_in_sensor: {xyz: [0, 0, 0], rpy: [0, 0, 0]}
 
@@ -58,11 +60,13 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
             build = Shape.cylinder if words[0] == "cylinder" else Shape.sphere
             shape = build(*numbers, cells=cells)
         return shape.posed(pin.SE3(np.eye(3), np.array(centre)).homogeneous) if centre else shape
-    path = Path(text)
+    path, hull, scale = Path(text), False, 1.0
+    if not path.is_file():
+        path, hull, scale = _mesh_words(str(text))
     if not path.is_file():
         raise ModelError(f"No shape '{text}'.", remedy=f"Give {_FORMS}.")
     if path.suffix.lower() in MESHES:
-        return Shape.from_mesh(path, cells=cells)
+        return Shape.from_mesh(path, scale=scale, hull=hull, cells=cells)
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
         return _from_mapping(raw, path, cells)
@@ -72,10 +76,28 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
         ) from err
 
 
+def _mesh_words(text: str) -> tuple[Path, bool, float]:
+    """File, whether its hull is meant, and metres per unit, of `[hull] FILE [scale S]`."""
+    name, scale = text, 1.0
+    if " scale " in name:
+        name, _, number = name.rpartition(" scale ")
+        try:
+            scale = float(number)
+        except ValueError as err:
+            raise ModelError(
+                f"The shape '{text}' has words for numbers.", remedy=f"Give {_FORMS}."
+            ) from err
+    hull = name.startswith("hull ")
+    return Path(name.removeprefix("hull ").strip()), hull, scale
+
+
 def _from_mapping(raw: Any, path: Path, cells: int) -> Shape:
     if "mesh" in raw:
         shape = Shape.from_mesh(
-            path.parent / raw["mesh"], scale=float(raw.get("scale", 1.0)), cells=cells
+            path.parent / raw["mesh"],
+            scale=float(raw.get("scale", 1.0)),
+            hull=bool(raw.get("hull", False)),
+            cells=cells,
         )
     else:
         boxes = []

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
-from sysid_core.robot.shapes.cells import cut_into_cells, inside_mesh
+from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
+from sysid_core.robot.shapes.mesh import convex_hull, cut_mesh, cut_mesh_file, inside_mesh
 
 DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
 
@@ -197,19 +198,25 @@ class Shape:
     def cylinder(cls, radius: float, length: float, *, cells: int = DEFAULT_CELLS) -> Shape:
         """A solid cylinder along z, centred at the origin [m]."""
         half = np.array([radius, radius, length / 2])
-
-        def inside(p: Array) -> Array:
-            return (p[:, 0] ** 2 + p[:, 1] ** 2 <= radius**2) & (np.abs(p[:, 2]) <= length / 2)
-
-        return cls.from_indicator(inside, -half, half, cells=cells, name="cylinder")
+        shape = cls.from_indicator(
+            lambda p: (p[:, 0] ** 2 + p[:, 1] ** 2 <= radius**2) & (np.abs(p[:, 2]) <= length / 2),
+            -half,
+            half,
+            cells=cells,
+            name="cylinder",
+        )
+        spread = np.diag([radius**2 / 4.0, radius**2 / 4.0, length**2 / 12.0])
+        return shape._with_moments(np.pi * radius**2 * length, np.zeros(3), spread)
 
     @classmethod
     def sphere(cls, radius: float, *, cells: int = DEFAULT_CELLS) -> Shape:
         """A solid ball, centred at the origin [m]."""
         half = np.full(3, float(radius))
-        return cls.from_indicator(
+        shape = cls.from_indicator(
             lambda p: np.sum(p**2, axis=1) <= radius**2, -half, half, cells=cells, name="sphere"
         )
+        volume = 4.0 / 3.0 * np.pi * radius**3
+        return shape._with_moments(volume, np.zeros(3), radius**2 / 5.0 * np.eye(3))
 
     @classmethod
     def from_indicator(
@@ -240,6 +247,17 @@ class Shape:
         extent = upper - lower
         if np.any(extent <= 0) or not np.all(np.isfinite(extent)):
             raise ModelError(f"The shape '{name}' is flat or empty.", remedy="Give a solid.")
+
+        def grid(axes: Axes) -> Mask:
+            points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+            return np.asarray(inside(points.reshape(-1, 3)), dtype=bool).reshape(points.shape[:3])
+
+        return cls._from_grid(grid, lower, upper, cells, name)
+
+    @classmethod
+    def _from_grid(
+        cls, inside: Callable[[Axes], Mask], lower: Array, upper: Array, cells: int, name: str
+    ) -> Shape:
         cut = cut_into_cells(inside, lower, upper, cells)
         if cut is None:
             raise ModelError(
@@ -248,18 +266,25 @@ class Shape:
             )
         return cls(*cut, lower, upper, name)
 
+    def _with_moments(self, volume: float, centre: Array, spread: Array) -> Shape:
+        """The same cells, their sums corrected to what is known exactly."""
+        cells = (self.points, self.volumes, self.spreads)
+        return Shape(
+            *with_moments(cells, volume, centre, spread), self.lower, self.upper, self.name
+        )
+
     @classmethod
     def union(
         cls, shapes: Sequence[trimesh.Trimesh], *, cells: int = DEFAULT_CELLS, name: str = "union"
     ) -> Shape:
         """The union of closed meshes, which may overlap."""
         meshes = list(shapes)
-        return cls.from_indicator(
-            lambda p: np.any([inside_mesh(mesh, p) for mesh in meshes], axis=0),
+        return cls._from_grid(
+            lambda axes: np.any([inside_mesh(mesh, axes) for mesh in meshes], axis=0),
             np.min([mesh.bounds[0] for mesh in meshes], axis=0),
             np.max([mesh.bounds[1] for mesh in meshes], axis=0),
-            cells=cells,
-            name=name,
+            cells,
+            name,
         )
 
     @classmethod
@@ -268,53 +293,29 @@ class Shape:
         source: str | Path | trimesh.Trimesh,
         *,
         scale: float = 1.0,
+        hull: bool = False,
         cells: int = DEFAULT_CELLS,
     ) -> Shape:
         """A closed surface mesh: STL, OBJ, PLY or whatever trimesh reads.
 
+        Volume, centroid and second moments are those of the polyhedron; solids that touch, as in an
+        assembly, are one shape. A file is cut once, as long as its content stays the same.
+
         Args:
-            source: File, or mesh.
+            source: File, or mesh. A file without faces is a point cloud: its convex hull is taken.
             scale: Metres per unit of the file (0.001 for millimetres).
+            hull: Take the convex hull of it, for meshes that aren't closed.
             cells: Wanted number of cells.
 
         Raises:
             ModelError: It can't be read, isn't closed, or is larger than any held object.
         """
-        name = "mesh"
-        if not isinstance(source, trimesh.Trimesh):
-            name = Path(source).name
-            try:
-                source = trimesh.load_mesh(str(source))
-            except Exception as err:
-                raise ModelError(
-                    f"The mesh '{name}' can't be read: {err}.",
-                    remedy="Give an STL, OBJ or PLY file.",
-                ) from err
-        mesh = source.copy()
-        mesh.apply_scale(scale)
-        if len(mesh.faces) == 0 or not mesh.is_watertight:
-            raise ModelError(
-                f"The mesh '{name}' is not closed.",
-                remedy="Repair it, or use its points with `Shape.from_points` (convex hull).",
-            )
-        if np.max(mesh.extents) > 5.0:
-            raise ModelError(
-                f"The mesh '{name}' is {np.max(mesh.extents):.0f} m long.",
-                remedy="Is it in millimetres? Give scale=0.001.",
-            )
-        return cls.from_indicator(
-            lambda p: inside_mesh(mesh, p), mesh.bounds[0], mesh.bounds[1], cells=cells, name=name
-        )
+        if isinstance(source, trimesh.Trimesh):
+            return cls(*cut_mesh(source, "mesh", scale, hull, cells), name="mesh")
+        path = Path(source)
+        return cls(*cut_mesh_file(path, scale, hull, cells), name=path.name)
 
     @classmethod
     def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
         """The convex hull of a point cloud, such as a camera's; shape (N, 3) [m]."""
-        cloud = np.asarray(cloud, dtype=float)
-        flat = cloud.ndim != 2 or cloud.shape[1] != 3 or not np.all(np.isfinite(cloud))
-        if flat or np.linalg.matrix_rank(cloud - cloud.mean(axis=0), tol=1e-6) < 3:
-            raise ModelError(
-                f"A point cloud of shape {cloud.shape} has no convex hull.",
-                remedy="Four points or more that aren't in one plane are needed, as (N, 3).",
-            )
-        hull = trimesh.convex.convex_hull(cloud)
-        return cls.from_mesh(hull, cells=cells)
+        return cls.from_mesh(convex_hull(np.asarray(cloud, dtype=float)), cells=cells)
