@@ -10,6 +10,7 @@ import pytest
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate, Verdict
+from sysid_core.files import write_yaml
 
 
 @pytest.fixture
@@ -63,5 +64,26 @@ def test_shapes_and_files_that_do_not_fit_are_refused(estimate: Estimate, tmp_pa
         estimate["a.mz"]
     file = tmp_path / "other.yaml"
     file.write_text("schema: something else\n", encoding="utf-8")
-    with pytest.raises(EstimationError, match="not an estimate"):
+    with pytest.raises(EstimationError, match="not of schema"):
         Estimate.load(file)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"covariance": ["1 2", "3"]}, "covariance"),
+        ({"covariance": ["1 x", "0 1"]}, "covariance"),
+        ({"rank": 1.5}, "whole number"),
+        ({"parameters": "x"}, "expected a list"),
+        ({"method": None}, "`method`"),
+    ],
+)
+def test_a_damaged_estimate_is_refused_by_file_and_key(
+    estimate: Estimate, tmp_path: Path, change: dict, words: str
+) -> None:
+    file = tmp_path / "estimate.yaml"
+    write_yaml(file, {**estimate.to_dict(), **change})
+    with pytest.raises(EstimationError, match=words) as err:
+        Estimate.load(file)
+    assert "estimate.yaml" in err.value.message
+    assert err.value.remedy

@@ -1,0 +1,47 @@
+"""The one way to read a file: safe opening, YAML, JSON, NPZ, and schemas of what they hold."""
+
+from sysid_core.files.arrays import read_npz
+from sysid_core.files.kind import FileKind
+from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml, yaml_text
+from sysid_core.files.opening import open_regular, read_bytes, read_text
+from sysid_core.files.schema import (
+    AnyNumber,
+    Count,
+    FileSchema,
+    Flag,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    Vector3,
+    nearest,
+    read_schema,
+    unknown_key,
+    validated,
+)
+
+__all__ = [
+    "AnyNumber",
+    "Count",
+    "FileKind",
+    "FileSchema",
+    "Flag",
+    "Name",
+    "NotNegative",
+    "Number",
+    "Positive",
+    "Vector3",
+    "nearest",
+    "open_regular",
+    "parse_yaml",
+    "read_bytes",
+    "read_json",
+    "read_npz",
+    "read_schema",
+    "read_text",
+    "read_yaml",
+    "unknown_key",
+    "validated",
+    "write_yaml",
+    "yaml_text",
+]

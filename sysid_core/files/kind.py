@@ -1,0 +1,37 @@
+"""Kinds of files, and how errors speak of them: the file, the place in it, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysid_core.errors import SysIdError
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of file that the package reads.
+
+    Attributes:
+        name: What it is called in errors: "column map".
+        remedy: What to do about a file that can't be used, one sentence.
+        error: The error that its readers raise.
+    """
+
+    name: str
+    remedy: str
+    error: type[SysIdError] = SysIdError
+
+    def refusal(self, path: str | Path, why: str, remedy: str = "") -> SysIdError:
+        """The error for a file of this kind.
+
+        Args:
+            path: The file.
+            why: What is wrong, a clause without its full stop.
+            remedy: What to do; the kind's own where empty.
+        """
+        return self.error(
+            f"The {self.name} '{path}' can't be used: {why.rstrip('.')}.",
+            remedy=remedy or self.remedy,
+            path=str(path),
+        )

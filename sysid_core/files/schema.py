@@ -1,0 +1,166 @@
+"""What a file may hold: schemas by pydantic, and their findings in words."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from sysid_core.errors import SysIdError
+from sysid_core.files.kind import FileKind
+from sysid_core.files.markup import read_yaml
+
+Number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+Positive = Annotated[float, Field(strict=True, allow_inf_nan=False, gt=0.0)]
+NotNegative = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=0.0)]
+AnyNumber = Annotated[float, Field(strict=True)]  # NaN and infinite allowed
+Count = Annotated[int, Field(strict=True, ge=0)]
+Flag = Annotated[bool, Field(strict=True)]
+Name = Annotated[str, Field(strict=True, min_length=1, max_length=1000)]
+Vector3 = Annotated[list[Number], Field(min_length=3, max_length=3)]
+
+_MOST_FINDINGS = 3
+_EXPECTED = ", expected "
+
+
+class FileSchema(BaseModel):
+    """A mapping in a file. Keys that it doesn't know are refused, with the nearest that it does."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        defer_build=True,
+        validate_by_name=True,
+        protected_namespaces=(),
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known_keys(cls, raw: Any) -> Any:
+        if not isinstance(raw, Mapping):
+            return raw
+        known = [field.alias or name for name, field in cls.model_fields.items()]
+        schema = get_args(cls.model_fields["schema_"].annotation) if "schema" in known else ()
+        if schema and raw.get("schema") not in schema:
+            hint = f"is not of schema {schema[0]}, but of {raw.get('schema')!r}"
+            raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
+        for key in raw:
+            if key not in known:
+                raise PydanticCustomError("unknown", "{hint}", {"hint": unknown_key(key, known)})
+        return raw
+
+
+Schema = TypeVar("Schema", bound=FileSchema)
+
+
+def read_schema(path: str | Path, schema: type[Schema], kind: FileKind) -> Schema:
+    """Read a YAML file and check it against its schema.
+
+    Raises:
+        SysIdError: Of the kind, naming file, key and remedy.
+    """
+    return validated(read_yaml(path, kind), schema, kind, path)
+
+
+def validated(raw: object, schema: type[Schema], kind: FileKind, path: str | Path) -> Schema:
+    """Plain data checked against a schema.
+
+    Raises:
+        SysIdError: Of the kind, naming file, key and remedy.
+    """
+    try:
+        return schema.model_validate(raw)
+    except ValidationError as err:
+        findings = _findings(err.errors(include_url=False), raw)
+    except SysIdError as err:  # a check of the core's own
+        raise kind.refusal(path, err.message, err.remedy) from err
+    more = f" (and {len(findings) - _MOST_FINDINGS} more)" if len(findings) > _MOST_FINDINGS else ""
+    raise kind.refusal(path, "; ".join(findings[:_MOST_FINDINGS]) + more)
+
+
+def nearest(word: object, known: Sequence[str]) -> str:
+    """The known word that a misspelt one is nearest to; "" where none is near."""
+    close = difflib.get_close_matches(str(word), known, 1, 0.6)
+    return close[0] if close else ""
+
+
+def unknown_key(key: object, known: Sequence[str]) -> str:
+    """A clause for a key that means nothing, with a suggestion."""
+    close = nearest(key, known)
+    hint = f"write `{close}`?" if close else f"known: {', '.join(known)}"
+    return f"has a key {key!r} that means nothing ({hint})"
+
+
+def _findings(errors: Sequence[ErrorDetails], raw: Any) -> list[str]:
+    """One clause per place; of the branches of a union only what they say of the deepest place."""
+    places: dict[tuple[int | str, ...], list[str]] = {}
+    for error in errors:
+        clause = _clause(error)
+        clauses = places.setdefault(_place(error, raw), [])
+        if clause not in clauses:
+            clauses.append(clause)
+    return [
+        _path(place, clauses[0]) + "".join(f" or {c.rpartition(_EXPECTED)[2]}" for c in clauses[1:])
+        for place, clauses in places.items()
+        if not any(other != place and other[: len(place)] == place for other in places)
+    ]
+
+
+def _place(error: ErrorDetails, raw: Any) -> tuple[int | str, ...]:
+    """Where in the data an error is: pydantic's location without the names of union branches."""
+    place: list[int | str] = []
+    for part in error["loc"]:
+        inside = isinstance(raw, list | tuple) and isinstance(part, int) and part < len(raw)
+        if inside or (isinstance(raw, Mapping) and part in raw):
+            raw = raw[part]
+        elif not (error["type"] == "missing" and part == error["loc"][-1]):
+            continue
+        place.append(part)
+    return tuple(place)
+
+
+def _path(place: tuple[int | str, ...], clause: str) -> str:
+    """A place and what is found there; what is found in the whole file stands alone."""
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
+    subject = f"`{text.lstrip('.')}`" if text else ("" if clause.startswith(":") else "it")
+    return f"{subject}{'' if clause.startswith(':') else ' '}{clause}".lstrip(": ")
+
+
+def _clause(error: ErrorDetails) -> str:
+    """What pydantic found, in a clause that follows the key's name."""
+    given, context = error["input"], error.get("ctx", {})
+    kind = error["type"]
+    shown = repr(given) if len(repr(given)) < 60 else f"{repr(given)[:57]}…"
+    if kind == "missing":
+        return "is missing"
+    if kind in ("too_short", "too_long"):
+        wanted = context.get("min_length", context.get("max_length"))
+        return f"has {context.get('actual_length')} entries, expected {wanted}"
+    if kind == "unknown":
+        return str(context["hint"])
+    if kind == "value_error":
+        return f": {context['error']}"
+    if kind in ("literal_error", "enum"):
+        return f"is {shown}, expected {context['expected']}"
+    wanted = _WANTED.get(kind) or error["msg"].replace("Input should be", "expected")
+    return f"is {shown}, {wanted}"
+
+
+_WANTED = {
+    "finite_number": "expected a finite number",
+    "float_type": "expected a number",
+    "float_parsing": "expected a number",
+    "int_type": "expected a whole number",
+    "int_from_float": "expected a whole number",
+    "bool_type": "expected true or false",
+    "string_type": "expected text (numbers, yes and no in quotes)",
+    "string_too_short": "expected a name",
+    "list_type": "expected a list",
+    "tuple_type": "expected a list",
+    "dict_type": "expected a mapping",
+    "model_type": "expected a mapping",
+}

@@ -1,0 +1,193 @@
+"""The one way to read a file: what isn't what it should be is refused in a sentence."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from pydantic import Field
+
+from sysid_core.errors import SignalError
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Number,
+    Vector3,
+    parse_yaml,
+    read_json,
+    read_npz,
+    read_text,
+    read_yaml,
+    validated,
+    write_yaml,
+)
+
+KIND = FileKind("column map", "Start from an example.", SignalError)
+
+
+class Part(FileSchema):
+    columns: list[int | str]
+    gain: Literal["unknown"] | list[Number] = "unknown"
+
+
+class Whole(FileSchema):
+    schema_: Literal["x/1"] = Field(alias="schema")
+    effort: Part | None = None
+    xyz: Vector3 | None = None
+
+
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path, words in (
+        (tmp_path / "pipe", "a pipe or a device"),
+        (Path("/dev/zero"), "a pipe or a device"),
+        (tmp_path, "folder"),
+        (tmp_path / "none", "No such file"),
+        ("a\0b", "null"),
+    ):
+        with pytest.raises(SignalError, match=words) as err:
+            read_text(path, KIND)
+        assert err.value.remedy
+
+
+def test_a_file_that_is_too_large_or_not_utf8_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"a: 1\nb: \xfc\n")
+    with pytest.raises(SignalError, match="line 2 holds the byte 0xfc"):
+        read_text(file, KIND)
+    with pytest.raises(SignalError, match="more than 0 MB"):
+        read_text(file, KIND, most=5)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- " * 200_000 + "1", "40 levels deep"),
+        ("[" * 20_000, "40 levels deep"),
+        ("a:\n" + "".join(" " * i + "a:\n" for i in range(1, 3000)), "40 levels deep"),
+        ("a: 1\nb: 2\na: 3", "`a` stands a second time in line 3"),
+        ("a: &x [1, *x]", "refers to what contains it"),
+        (
+            "\n".join(
+                ["k0: &k0 [1, 1, 1, 1, 1, 1, 1, 1, 1]"]
+                + [f"k{i}: &k{i} [{', '.join([f'*k{i - 1}'] * 9)}]" for i in range(1, 12)]
+            ),
+            "more than 2000000 entries",
+        ),
+        ("!!python/object/apply:os.system [true]", "constructor"),
+        ("a: [1, 2", "no valid YAML in line"),
+        ("a: 2020-99-99", "no valid YAML"),
+        ("a: " + "9" * 9000, "no valid YAML"),
+    ],
+)
+def test_yaml_that_nobody_writes_is_refused(text: str, words: str) -> None:
+    with pytest.raises(SignalError, match=words):
+        parse_yaml(text, KIND, "a.yaml")
+
+
+def test_aliases_and_numbers_without_a_point_are_read() -> None:
+    content = parse_yaml("a: &x [1e-3, 2]\nb: *x\n<<: {c: 1E6}", KIND, "a.yaml")
+    assert content == {"a": [1e-3, 2], "b": [1e-3, 2], "c": 1e6}
+
+
+def test_what_is_written_is_read_back(tmp_path: Path) -> None:
+    content = {"z": [1.5e-300, -0.0], "a": {"ü": "no", "b": None}}
+    write_yaml(tmp_path / "a.yaml", content)
+    assert read_yaml(tmp_path / "a.yaml", KIND) == content
+
+
+def test_json_with_a_key_twice_or_no_json_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    for text, words in (('{"a": 1, "a": 2}', "`a` twice"), ("{", "JSON"), ("[" * 99_999, "JSON")):
+        file.write_text(text)
+        with pytest.raises(SignalError, match=words):
+            read_json(file, KIND)
+
+
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (5, "it is 5, expected a mapping"),
+        ({}, "it is not of schema x/1, but of None"),
+        ({"schema": "x/2"}, "it is not of schema x/1, but of 'x/2'"),
+        ({"schema": "x/1", "efort": {}}, "it has a key 'efort' that means nothing .write `effort`"),
+        ({"schema": "x/1", "effort": {"columns": [1, 2.5]}}, r"`effort.columns\[1\]` is 2.5"),
+        ({"schema": "x/1", "effort": {"columns": [], "gain": [True]}}, r"`effort.gain\[0\]`"),
+        ({"schema": "x/1", "effort": {}}, "`effort.columns` is missing"),
+        ({"schema": "x/1", "xyz": [0, 1]}, "`xyz` has 2 entries, expected 3"),
+        ({"schema": "x/1", "xyz": [0, 1, float("nan")]}, "expected a finite number"),
+    ],
+)
+def test_findings_name_file_key_and_remedy(raw: object, words: str) -> None:
+    with pytest.raises(SignalError, match=words) as err:
+        validated(raw, Whole, KIND, "here.yaml")
+    assert "here.yaml" in err.value.message
+    assert err.value.remedy
+
+
+def _npz(path: Path, **members: bytes) -> None:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+
+
+def _npy(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array)
+    return stream.getvalue()
+
+
+def test_arrays_are_read_by_name(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "a.npz", x=np.arange(3.0), y=np.array("head"))
+    found = read_npz(tmp_path / "a.npz", KIND, ("x", "y"))
+    np.testing.assert_array_equal(found["x"], [0, 1, 2])
+    assert str(found["y"]) == "head"
+    with pytest.raises(SignalError, match="no array 'z'"):
+        read_npz(tmp_path / "a.npz", KIND, ("z",))
+
+
+def test_declared_sizes_are_checked_before_memory_is_asked_for(tmp_path: Path) -> None:
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**13,)}
+    )
+    _npz(tmp_path / "declared.npz", x=header.getvalue() + b"few bytes")
+    _npz(tmp_path / "bomb.npz", x=b"\0" * (257 << 20))
+    for name, words in (("declared", "isn't what it holds"), ("bomb", "more than 256 MB")):
+        with pytest.raises(SignalError, match=words):
+            read_npz(tmp_path / f"{name}.npz", KIND, ("x",))
+
+
+def test_pickled_arrays_are_never_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", x=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(SignalError, match="isn't what it holds"):
+        read_npz(tmp_path / "a.npz", KIND, ("x",))
+
+
+def test_npz_that_is_cut_off_or_has_flipped_bits_is_a_sentence_or_the_same_arrays(
+    tmp_path: Path,
+) -> None:
+    np.savez_compressed(tmp_path / "a.npz", x=np.linspace(0, 1, 500), y=np.array("head"))
+    whole = (tmp_path / "a.npz").read_bytes()
+    true = read_npz(tmp_path / "a.npz", KIND, ("x", "y"))
+    rng = np.random.default_rng(0)
+    damaged = [whole[:n] for n in rng.integers(0, len(whole), 50)]
+    for bit in rng.integers(0, 8 * len(whole), 300):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << (bit % 8)
+        damaged.append(bytes(flipped))
+    refused = 0
+    for content in damaged:
+        (tmp_path / "b.npz").write_bytes(content)
+        try:
+            found = read_npz(tmp_path / "b.npz", KIND, ("x", "y"))
+        except SignalError:
+            refused += 1
+        else:
+            assert all(np.array_equal(found[name], true[name]) for name in true)
+    assert refused > 200
