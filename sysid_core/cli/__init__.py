@@ -5,6 +5,7 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     doctor,
     identifiability,
     identify,
+    limits,
     loops,
     payload,
     payload_torques,

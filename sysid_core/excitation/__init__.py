@@ -1,11 +1,13 @@
 """Motions that excite what is to be identified, and the check that they are safe."""
 
+from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.criteria import ExcitationCriterion
 from sysid_core.excitation.excitation_problem import ExcitationProblem
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
+from sysid_core.excitation.limits_file import initial_limits, limits_text, read_limits
 from sysid_core.excitation.motion_check import (
     MotionCheck,
     MotionChecker,
@@ -26,12 +28,17 @@ __all__ = [
     "MotionCheck",
     "MotionChecker",
     "MotionLimits",
+    "Obstacle",
+    "Plane",
     "RobotGeometry",
     "Segment",
     "Trajectory",
     "check_motion",
     "export_trajectory",
+    "initial_limits",
+    "limits_text",
     "minimum_jerk",
     "plan_arm_motion",
+    "read_limits",
     "straight_move",
 ]

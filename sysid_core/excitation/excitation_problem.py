@@ -184,7 +184,7 @@ class ExcitationProblem:
         """Squared excess of bodies that come too near each other (K,), and its gradient (K, n)."""
         excess, gradient = np.zeros(len(q)), np.zeros_like(q)
         geometry = self.checker.geometry
-        if geometry is None or not self.checker.limits.self_collision:
+        if geometry is None:
             return excess, gradient
         for k in range(len(q)):
             distances, slopes = geometry.hulls.at(q[k], CONTACT_MARGIN)

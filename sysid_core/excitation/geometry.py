@@ -16,6 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
+from sysid_core.excitation.cell import Obstacle
 from sysid_core.excitation.hull_distances import HullDistances
 from sysid_core.robot import Array, RobotModel
 
@@ -106,12 +107,16 @@ class RobotGeometry:
         tcp_frame: Where a held object is attached.
         held: Bounding box of that object; it is tested against all bodies but its carrier.
         package_dirs: Folders for `package://`, before those of the environment.
+        obstacles: Fixed bodies; tested against all moving ones.
+        self_collision: Whether the robot's bodies are tested against each other.
     """
 
     model: RobotModel
     tcp_frame: str
     held: HeldBox | None = None
     package_dirs: tuple[str, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    self_collision: bool = True
     notes: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -131,6 +136,12 @@ class RobotGeometry:
             )
         if self.held is not None:
             self._add_held_box(self.held)
+        self._n_own = len(self._geometry.geometryObjects)
+        for obstacle in self.obstacles:
+            shape = obstacle.shape(directories)
+            self._geometry.addGeometryObject(
+                pin.GeometryObject(obstacle.name, 0, obstacle.placement, shape)
+            )
         self._points = [
             (
                 int(shape.parentJoint),
@@ -160,10 +171,11 @@ class RobotGeometry:
         parents = [int(p) for p in self.model.pin_model.parents]
         joints = [int(shape.parentJoint) for shape in shapes]
         self._geometry.removeAllCollisionPairs()
+        own = range(self._n_own if self.self_collision else 0)
         pairs = [
             (i, j)
-            for i in range(len(shapes))
-            for j in range(i + 1, len(shapes))
+            for i in own
+            for j in range(i + 1, self._n_own)
             if joints[i] != joints[j]
             and parents[joints[i]] != joints[j]
             and parents[joints[j]] != joints[i]
@@ -178,7 +190,8 @@ class RobotGeometry:
                 self.notes.append(
                     f"{shapes[i].name} and {shapes[j].name} touch in every posture: not checked."
                 )
-        self._set_pairs(kept)
+        moving = [i for i in range(self._n_own) if joints[i] > 0]
+        self._set_pairs([*kept, *((i, o) for o in range(self._n_own, len(shapes)) for i in moving)])
 
     def _set_pairs(self, pairs: list[tuple[int, int]]) -> None:
         self._geometry.removeAllCollisionPairs()
@@ -232,8 +245,17 @@ class RobotGeometry:
 
         Where there are none, of the link frames.
         """
+        ends = self.lowest(q, np.vstack([np.eye(3), -np.eye(3)]))
+        return ends[:3], -ends[3:]
+
+    def lowest(self, q: ArrayLike, normals: ArrayLike) -> Array:
+        """Smallest coordinate of all moving shapes along some directions, (nv,) and (m, 3) to (m,).
+
+        Where there are none, of the link frames [m].
+        """
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
         pin.forwardKinematics(self.model.pin_model, self._data, q_pin)
+        normals = np.asarray(normals, dtype=float)
         if self.has_shapes:
             clouds = [_transformed(self._data.oMi[j], p) for j, p in self._points if j > 0]
         else:
@@ -243,10 +265,7 @@ class RobotGeometry:
                 for frame, pose in zip(self.model.pin_model.frames, self._data.oMf, strict=True)
                 if frame.parentJoint > 0
             ]
-        return (
-            np.min([cloud.min(axis=1) for cloud in clouds], axis=0),
-            np.max([cloud.max(axis=1) for cloud in clouds], axis=0),
-        )
+        return np.min([(normals @ cloud).min(axis=1) for cloud in clouds], axis=0)
 
     def support_points(self) -> list[tuple[int, Array]]:
         """For every joint that carries shapes, a few of their outermost points.

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
+from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.geometry import HeldBox
+from sysid_core.excitation.tool_frame import tool_frame
 from sysid_core.robot import Array, RobotModel
 
 DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
@@ -37,6 +39,8 @@ class MotionLimits:
             shape, or None [m].
         ground_height: No moving shape goes below it, or None for no ground [m].
         self_collision: Whether contact between bodies is checked.
+        planes: Walls and slopes that no moving shape may cross.
+        obstacles: Fixed bodies that no moving shape may touch.
         held: Bounding box of what the robot holds, or None.
         package_dirs: Folders for the meshes' `package://`.
         notes: What was assumed because the description doesn't state it.
@@ -54,6 +58,8 @@ class MotionLimits:
     workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
     ground_height: float | None = None
     self_collision: bool = True
+    planes: tuple[Plane, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     held: HeldBox | None = None
     package_dirs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -97,6 +103,8 @@ class MotionLimits:
         workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None,
         ground_height: float | None = None,
         self_collision: bool = True,
+        planes: Sequence[Plane] = (),
+        obstacles: Sequence[Obstacle] = (),
         held: HeldBox | None = None,
         package_dirs: tuple[str, ...] = (),
     ) -> MotionLimits:
@@ -109,16 +117,23 @@ class MotionLimits:
             velocity_share: Share of the URDF's velocity limits that may be used.
             effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
                 the rest is for friction and the load.
-            position_margin: Kept from the URDF's position limits [rad or m].
-            tcp_frame: Default: the last link.
+            position_margin: Kept from the URDF's position limits, at most a quarter of the range
+                [rad or m].
+            tcp_frame: Default: the last link that the joints carry, see `tool_frame`.
             tcp_speed: [m/s].
             workspace: See the class.
             ground_height: See the class.
             self_collision: See the class.
+            planes: See the class.
+            obstacles: See the class.
             held: See the class.
             package_dirs: See the class.
+
+        Raises:
+            ExcitationError: A limit is malformed, or the tool frame doesn't move.
         """
         lower, upper = model.position_limits
+        margin = np.minimum(position_margin, (upper - lower) / 4)  # fingers have little room
         notes = []
         velocity = model.velocity_limits * velocity_share
         no_velocity = ~np.isfinite(velocity) | (velocity <= 0)
@@ -135,12 +150,12 @@ class MotionLimits:
                 f"Acceleration limit {float(np.max(acceleration)):g} rad/s² (m/s²) for every joint:"
                 " the URDF has none."
             )
-        frame = tcp_frame or _last_link(model)
-        model.frame_id(frame)
+        frame, sentence = tool_frame(model, tcp_frame)
+        notes.append(sentence)
         return cls(
             joint_names=model.joint_names,
-            lower=lower + position_margin,
-            upper=upper - position_margin,
+            lower=lower + margin,
+            upper=upper - margin,
             velocity=np.where(no_velocity, DEFAULT_VELOCITY, velocity),
             acceleration=np.asarray(acceleration, dtype=float),
             effort=np.where(no_effort, np.inf, effort),
@@ -150,6 +165,8 @@ class MotionLimits:
             workspace=workspace,
             ground_height=ground_height,
             self_collision=self_collision,
+            planes=tuple(planes),
+            obstacles=tuple(obstacles),
             held=held,
             package_dirs=package_dirs,
             notes=tuple(notes),
@@ -170,12 +187,13 @@ class MotionLimits:
                 value = {"size": list(value.size), "centre": list(value.centre)}
             elif item.name == "workspace" and value is not None:
                 value = [[float(x) for x in corner] for corner in value]
+            elif item.name == "planes":
+                value = [
+                    dataclasses.asdict(plane) | {"normal": list(plane.normal)} for plane in value
+                ]
+            elif item.name == "obstacles":
+                value = [obstacle.as_dict() for obstacle in value]
             elif isinstance(value, tuple):
                 value = list(value)
             out[item.name] = value
         return out
-
-
-def _last_link(model: RobotModel) -> str:
-    links = [f.name for f in model.pin_model.frames if f.type == pin.FrameType.BODY]
-    return str(links[-1])

@@ -27,8 +27,8 @@ class Violation:
     """One limit that a motion breaks, at its worst instant.
 
     Attributes:
-        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace,
-            contact, rest (moving at an end) or consistency (v isn't what q does).
+        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace, plane,
+            contact (of two bodies, or of one with an obstacle), rest (moving at an end) or consistency (v isn't what q does).
         where: Joint, frame or pair of bodies.
         time: Of the worst excess, of the first contact [s].
         value: At that time, in the kind's unit.
@@ -184,8 +184,21 @@ class MotionChecker:
             )
         self.model, self.limits = model, limits
         self.geometry: RobotGeometry | None = None
-        if limits.self_collision or limits.workspace or limits.ground_height is not None:
-            self.geometry = RobotGeometry(model, limits.tcp_frame, limits.held, limits.package_dirs)
+        if (
+            limits.self_collision
+            or limits.workspace
+            or limits.ground_height is not None
+            or limits.planes
+            or limits.obstacles
+        ):
+            self.geometry = RobotGeometry(
+                model,
+                limits.tcp_frame,
+                limits.held,
+                limits.package_dirs,
+                limits.obstacles,
+                limits.self_collision,
+            )
 
     def check(
         self,
@@ -273,7 +286,8 @@ class MotionChecker:
         if self.geometry is None:
             return 0
         limits, rows = self.limits, _posture_rows(q)
-        lowest, highest = np.empty((len(rows), 3)), np.empty((len(rows), 3))
+        normals = np.vstack([np.eye(3), -np.eye(3), *(plane.normal for plane in limits.planes)])
+        lowest = np.empty((len(rows), len(normals)))
         for i, k in enumerate(rows):
             for first, second in self.contacts(q[k]):
                 where = f"{first} and {second}"
@@ -281,7 +295,7 @@ class MotionChecker:
                     findings.add(Violation("contact", where, float(time[k]), 0.0, 0.0))
             if stop_early and findings.worst:
                 return i + 1
-            lowest[i], highest[i] = self.geometry.extent(q[k])
+            lowest[i] = self.geometry.lowest(q[k], normals)
             if progress is not None and i % 50 == 0:
                 progress(i / len(rows))
         t = time[rows]
@@ -290,12 +304,14 @@ class MotionChecker:
             findings.between("ground", "lowest point", t, z, z, limits.ground_height, np.inf)
         if limits.workspace is not None:
             for i, (name, low, high) in enumerate(zip("xyz", *limits.workspace, strict=True)):
-                findings.between("workspace", name, t, lowest[:, i], highest[:, i], low, high)
+                findings.between("workspace", name, t, lowest[:, i], -lowest[:, 3 + i], low, high)
+        for plane, depth in zip(limits.planes, lowest[:, 6:].T, strict=True):
+            findings.between("plane", plane.name, t, depth, depth, plane.offset, np.inf)
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
         """Bodies in contact in one posture, shape (n,); none where contact isn't checked."""
-        if self.geometry is None or not self.limits.self_collision:
+        if self.geometry is None:
             return []
         return self.geometry.contacts(q)
 

@@ -1,0 +1,55 @@
+"""`sysid limits`: the one file of motion limits that planner and executor read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console
+
+limits = typer.Typer(
+    help="The file of motion limits that planner and executor read.", no_args_is_help=True
+)
+app.add_typer(limits, name="limits")
+
+
+@limits.callback()
+def _group() -> None:
+    """The file of motion limits that planner and executor read."""
+
+
+@limits.command()
+def init(
+    robot: Annotated[
+        str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write (YAML).")] = Path("limits.yaml"),
+    tcp_frame: Annotated[
+        str, typer.Option(metavar="LINK", help="Link whose speed is limited.")
+    ] = "",
+    tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Write a robot's motion limits from its URDF and the vendor's published numbers.
+
+    Read it before you use it: what the URDF doesn't state is a cautious default, and the cell
+    (ground, workspace, planes, obstacles) is yours to add.
+    """
+    from rich.markup import escape
+
+    from sysid_core.errors import ExcitationError
+    from sysid_core.excitation import initial_limits, limits_text
+    from sysid_core.robot import load_robot
+
+    if out.exists() and not force:
+        raise ExcitationError(
+            f"'{out}' exists already.", remedy="Give another --out, or --force to overwrite it."
+        )
+    model = load_robot(robot)
+    found, sources = initial_limits(model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed)
+    text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
+    out.write_text(text, encoding="utf-8")
+    for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
+        console.print(escape(line), highlight=False, soft_wrap=True)

@@ -1,0 +1,89 @@
+"""Which frame of a robot is its tool's, and whether limiting its speed means anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import RobotModel
+
+MOVES = 1e-6  # [m/rad], a smaller Jacobian is none
+
+
+def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
+    """Joints that move a frame's origin, by its Jacobian at a few random postures.
+
+    Raises:
+        ModelError: There is no such frame.
+    """
+    frame_id, data = model.frame_id(frame), model.pin_model.createData()
+    rng, reach = np.random.default_rng(0), np.zeros(model.nv)
+    for _ in range(5):
+        if model.pin_model.nq == model.nv or all(j.nv <= 1 for j in model.pin_model.joints):
+            q = model.configuration(rng.uniform(-1.5, 1.5, size=model.nv))
+        else:
+            q = pin.randomConfiguration(
+                model.pin_model, -np.ones(model.pin_model.nq), np.ones(model.pin_model.nq)
+            )
+        J = pin.computeFrameJacobian(model.pin_model, data, q, frame_id, pin.LOCAL_WORLD_ALIGNED)[
+            :3
+        ]
+        reach = np.maximum(reach, np.linalg.norm(J, axis=0))
+    names = [
+        n
+        for n, d in zip(model.joint_names, model.degrees_of_freedom, strict=True)
+        for _ in range(d)
+    ]
+    return tuple(dict.fromkeys(n for n, r in zip(names, reach, strict=True) if r > MOVES))
+
+
+def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
+    """The frame whose speed is limited, and a sentence that names it.
+
+    By default the last link of the URDF, unless a link elsewhere is carried by more joints: the
+    last link may be a sensor on the base.
+
+    Raises:
+        ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.
+        ModelError: There is no such frame.
+    """
+    links = [f.name for f in model.pin_model.frames if f.type == pin.FrameType.BODY]
+    if asked:
+        carriers = moving_joints(model, asked)
+        if not carriers:
+            raise ExcitationError(
+                f"The tool frame '{asked}' doesn't move with any joint: a limit of its speed"
+                " would limit nothing.",
+                remedy=f"Name a link at the robot's tip: {', '.join(_moving(model, links)[-8:])}.",
+            )
+        return asked, _sentence(model, asked, carriers)
+    carried = {
+        name: len(
+            model.pin_model.supports[model.pin_model.frames[model.frame_id(name)].parentJoint]
+        )
+        for name in links
+    }
+    most = max(carried.values())
+    best = [name for name in links if carried[name] == most]
+    name = next((n for n in reversed(best) if moving_joints(model, n)), "")
+    name = name or next(reversed(_moving(model, links)), best[-1])
+    return name, _sentence(model, name, moving_joints(model, name))
+
+
+def _moving(model: RobotModel, links: Sequence[str]) -> list[str]:
+    return [name for name in links if moving_joints(model, name)]
+
+
+def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
+    text = f"The TCP speed limit is that of '{frame}'"
+    if not movers:
+        return f"{text}, whose origin lies on the joints' axes: it limits nothing."
+    carriers = model.pin_model.supports[model.pin_model.frames[model.frame_id(frame)].parentJoint]
+    others = [n for i, n in enumerate(model.joint_names, start=1) if i not in list(carriers)]
+    if not others:
+        return f"{text}."
+    shown = ", ".join(others) if len(others) <= 8 else f"{len(others)} joints"
+    return f"{text}; what {shown} move besides is not limited in speed."

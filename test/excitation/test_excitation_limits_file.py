@@ -1,0 +1,140 @@
+"""The limits file, the tool frame, and the cell around the robot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation import (
+    MotionLimits,
+    Obstacle,
+    Plane,
+    Trajectory,
+    check_motion,
+    initial_limits,
+    limits_text,
+    read_limits,
+    straight_move,
+)
+from sysid_core.robot import RobotModel
+
+FINGERS = ["panda_finger_joint1", "panda_finger_joint2"]
+
+
+@pytest.fixture(scope="module")
+def panda() -> RobotModel:
+    return RobotModel.from_urdf("panda")
+
+
+def test_limits_survive_the_file(panda, tmp_path):
+    limits, sources = initial_limits(
+        panda,
+        ground_height=-0.1,
+        workspace=((-1, -1, -0.5), (1, 1, 1.5)),
+        planes=[Plane((0, 2, 0), -0.8, "wall")],
+        obstacles=[
+            Obstacle("table", (0.6, 0, 0.1), box=(0.4, 0.8, 0.2)),
+            Obstacle("ball", sphere=0.1),
+        ],
+    )
+    assert any("Franka" in source for source in sources)
+    file = tmp_path / "limits.yaml"
+    file.write_text(limits_text(limits, robot="panda", urdf_hash=panda.urdf_hash, sources=sources))
+    back = read_limits(file, panda)
+    kept = {k: v for k, v in limits.as_dict().items() if k != "notes"}
+    assert {k: v for k, v in back.as_dict().items() if k != "notes"} == kept
+    arm = panda.with_locked(FINGERS)
+    np.testing.assert_allclose(read_limits(file, arm).acceleration, limits.acceleration[:7])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("velocity: 2.175", "velocity: .nan"), "panda_joint1.velocity"),
+        (("velocity: 2.175", "velocity: -1"), "panda_joint1.velocity"),
+        (("acceleration:", "acceleratoin:"), "acceleratoin"),
+        (("panda_joint1:", "joint_one:"), "joint_one"),
+        (("schema: robot_sysid/limits/1", "schema: other"), "schema"),
+        (("speed: 0.25", "speed: [1"), "Can't read"),
+    ],
+)
+def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
+    limits, _ = initial_limits(panda)
+    file = tmp_path / "limits.yaml"
+    file.write_text(limits_text(limits).replace(*change, 1))
+    with pytest.raises(ExcitationError, match=said):
+        read_limits(file, panda)
+
+
+def test_the_command_writes_a_file_that_is_read_back(tmp_path):
+    file = tmp_path / "limits.yaml"
+    arguments = ["limits", "init", "ur5", "--out", str(file)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    limits = read_limits(file, RobotModel.from_urdf("ur5"))
+    assert limits.tcp_frame == "tool0" and limits.tcp_speed == 0.25
+    with pytest.raises(ExcitationError, match="exists already"):
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+# --- the tool frame
+
+
+@pytest.mark.parametrize("robot", ["tiago", "tiago_no_hand", "baxter", "tiago_pro"])
+def test_a_sensor_on_the_base_is_never_the_tool(robot):
+    model = RobotModel.from_urdf(robot)
+    limits = MotionLimits.from_model(model)
+    q = np.zeros((1, model.nv))
+    from sysid_core.excitation import MotionChecker
+
+    checker = MotionChecker(model, limits.replace(self_collision=False))
+    assert checker.tcp_speed(q, q + 1.0)[0] > 0.1
+    last = [f.name for f in model.pin_model.frames][-1]
+    with pytest.raises(ExcitationError, match="doesn't move with any joint"):
+        MotionLimits.from_model(model, tcp_frame=last)
+
+
+def test_the_tool_frame_is_named(panda):
+    assert any("'panda_rightfinger'" in note for note in MotionLimits.from_model(panda).notes)
+
+
+# --- the cell
+
+
+def swing(model: RobotModel) -> Trajectory:
+    start = np.array([0.0, -1.2, 1.2, 0.0, 0.3, 0.0])
+    motion = straight_move(start, start + [1.5, 0, 0, 0, 0, 0], 8.0, 100.0)
+    return Trajectory(model.name, model.urdf_hash, model.joint_names, *motion)
+
+
+def test_obstacles_and_planes_are_kept_away_from():
+    model = RobotModel.from_urdf("ur5")
+    limits = MotionLimits.from_model(model, tcp_speed=1.0)
+    motion = swing(model)
+    assert check_motion(model, motion, limits).is_safe
+    from sysid_core.excitation import RobotGeometry
+
+    geometry = RobotGeometry(model, "tool0")
+    ends = [geometry.extent(q) for q in motion.q[::20]]
+    farthest = max(high[1] for _, high in ends)
+    wall = limits.replace(planes=(Plane((0, -1, 0), -(farthest - 0.05), "wall"),))
+    (violation,) = check_motion(model, motion, wall).violations
+    assert (violation.kind, violation.where) == ("plane", "wall")
+    assert -violation.value == pytest.approx(farthest, abs=0.01)
+    beyond = limits.replace(planes=(Plane((0, -1, 0), -(farthest + 0.05), "wall"),))
+    assert check_motion(model, motion, beyond).is_safe
+    pillar = limits.replace(obstacles=(Obstacle("pillar", (0.35, 0.45, 0.3), box=(0.1, 0.1, 2.0)),))
+    assert any("pillar" in v.where for v in check_motion(model, motion, pillar).violations)
+    far = limits.replace(obstacles=(Obstacle("pillar", (2.0, 2.0, 0.3), cylinder=(0.1, 2.0)),))
+    assert check_motion(model, motion, far).is_safe
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"box": (1, 1)}, {"sphere": -1.0}, {"sphere": 1.0, "box": (1, 1, 1)}, {"mesh": "no.stl"}],
+)
+def test_malformed_obstacles_are_refused(wrong):
+    with pytest.raises(ExcitationError, match=r"[oO]bstacle .thing"):
+        Obstacle("thing", **wrong).shape()
