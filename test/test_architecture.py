@@ -17,7 +17,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "robot": ("shapes", "loops"),
     "controller_payload": (),
     "identifiability": ("rpna", "composite_bodies"),
-    "excitation": ("execution", "payload", "sequential", "closed_chain"),
+    "excitation": ("design", "execution", "payload", "sequential", "closed_chain"),
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
         "fit", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",

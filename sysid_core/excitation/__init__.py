@@ -2,8 +2,12 @@
 
 from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.compose import MotionBuilder
-from sysid_core.excitation.criteria import ExcitationCriterion
-from sysid_core.excitation.excitation_problem import ExcitationProblem
+from sysid_core.excitation.design import (
+    ArmPlan,
+    ExcitationCriterion,
+    ExcitationProblem,
+    plan_arm_motion,
+)
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
@@ -14,7 +18,6 @@ from sysid_core.excitation.motion_check import (
     check_motion,
     export_trajectory,
 )
-from sysid_core.excitation.optimise import ArmPlan, plan_arm_motion
 from sysid_core.excitation.trajectory import Segment, Trajectory
 from sysid_core.excitation.transfer import minimum_jerk, straight_move
 

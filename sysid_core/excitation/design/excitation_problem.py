@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pinocchio as pin
 
-from sysid_core.excitation.criteria import ExcitationCriterion
+from sysid_core.excitation.design.criteria import ExcitationCriterion
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.robot import Array, joint_torque_regressor

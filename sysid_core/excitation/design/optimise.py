@@ -10,8 +10,8 @@ import scipy.optimize
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
-from sysid_core.excitation.criteria import ExcitationCriterion, ExcitationQuality
-from sysid_core.excitation.excitation_problem import ExcitationProblem
+from sysid_core.excitation.design.criteria import ExcitationCriterion, ExcitationQuality
+from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
