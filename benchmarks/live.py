@@ -21,7 +21,7 @@ from robot_sysid.msg import FilteredJointState
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import live_client, own_domain
-from sysid_nodes.managed_node import DATA
+from sysid_nodes.lifecycle import DATA
 from sysid_nodes.processes import running
 
 TICKS = os.sysconf("SC_CLK_TCK")

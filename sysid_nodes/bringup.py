@@ -16,18 +16,18 @@ from sysid_nodes import (
     data_logger,
     estimator,
     graph,
-    payload_bridge,
     trajectory_executor,
 )
-from sysid_nodes.parameters import check
+from sysid_nodes.lifecycle import check
 from sysid_nodes.processes import running
+from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
     "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
     "data_logger": data_logger.DataLoggerConfig,
     "estimator": estimator.EstimatorConfig,
-    "payload_bridge": payload_bridge.PayloadBridgeConfig,
+    "payload_bridge": PayloadBridgeConfig,
     CONTROLLER: computed_torque_controller.ComputedTorqueControllerConfig,
 }
 

@@ -19,7 +19,7 @@ from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.managed_node import LATCHED
+from sysid_nodes.lifecycle import LATCHED
 
 
 class LiveError(SysIdError):

@@ -24,8 +24,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.validation import ControllerTiming, TorqueController
 from sysid_nodes import conversions
-from sysid_nodes.managed_node import LATCHED, ManagedNode, run_node
-from sysid_nodes.parameters import parameter
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, parameter, run_node
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ from sysid_core.signals.bags import BagWriter, OfferedQos
 from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes import conversions
-from sysid_nodes.managed_node import DATA, ManagedNode, interface_definitions, run_node
-from sysid_nodes.parameters import parameter
+from sysid_nodes.lifecycle import DATA, ManagedNode, interface_definitions, parameter, run_node
 from sysid_nodes.serialised import SerialisedStreams
 
 JOINTS, WRENCH, MARKS, DESCRIPTION = "joint_states", "wrench", "marks", "robot_description"

@@ -8,7 +8,7 @@ from sysid_core.excitation import MotionLimits
 from sysid_core.excitation.execution import ExecutorSettings, MonitorLimits
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
-from sysid_nodes.parameters import parameter
+from sysid_nodes.lifecycle import parameter
 from sysid_nodes.robot_drive import MODES
 
 

@@ -18,7 +18,7 @@ from sysid_core.excitation.execution import Command
 from sysid_nodes.conversions import message_from_trajectory
 
 if TYPE_CHECKING:
-    from sysid_nodes.managed_node import ManagedNode
+    from sysid_nodes.lifecycle import ManagedNode
 
 FOLLOW, TOPIC, POSITION, SETPOINT = (
     "follow_joint_trajectory",

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sysid_core.signals.bags import build_typestore, message_decoder
 from sysid_core.signals.filters import FilteredSample
 from sysid_core.signals.wrench import FilteredWrench
-from sysid_nodes.managed_node import interface_definitions
+from sysid_nodes.lifecycle import interface_definitions
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"

@@ -20,8 +20,7 @@ from sysid_nodes.conversions import (
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.managed_node import DATA, LATCHED, ManagedNode, run_node
-from sysid_nodes.parameters import ParameterError, parameter
+from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, parameter, run_node
 from sysid_nodes.simulated_plants import build_plant
 
 

@@ -26,7 +26,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
 from sysid_nodes.executor_config import TrajectoryExecutorConfig
-from sysid_nodes.managed_node import DATA, ManagedNode, run_node
+from sysid_nodes.lifecycle import DATA, ManagedNode, run_node
 from sysid_nodes.robot_drive import RobotDrive
 from sysid_nodes.robot_state import RobotState
 

@@ -15,7 +15,7 @@ from sysid_core.errors import SysIdError
 def _live(module: str) -> object:
     """A module of the ROS layer, only when it is called for: everything offline works without ROS."""
     try:
-        return importlib.import_module(f"sysid_nodes.{module}")
+        return importlib.import_module(module)
     except ImportError as err:
         raise SysIdError(
             f"The live commands need ROS 2 and the built interfaces ({err}).",
@@ -41,9 +41,9 @@ def up(
 ) -> None:
     """Start the nodes. `demo` plays a whole identification on a simulated robot and reports."""
     if graph == "demo":
-        status = _live("demo").run(scenario, out, namespace=namespace, fast=fast)  # type: ignore[attr-defined]
+        status = _live("sysid_demos.run").run(scenario, out, namespace=namespace, fast=fast)  # type: ignore[attr-defined]
     elif graph == "bringup":
-        status = _live("bringup").run(config, out, namespace=namespace)  # type: ignore[attr-defined]
+        status = _live("sysid_nodes.bringup").run(config, out, namespace=namespace)  # type: ignore[attr-defined]
     else:
         raise SysIdError(f"No graph '{graph}'.", remedy="Choose demo or bringup.")
     raise typer.Exit(status)

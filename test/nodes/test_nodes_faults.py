@@ -29,7 +29,7 @@ from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import trajectory_arrays
-from sysid_nodes.managed_node import LATCHED
+from sysid_nodes.lifecycle import LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

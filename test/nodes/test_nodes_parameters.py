@@ -12,7 +12,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from sysid_core.errors import SysIdError
 from sysid_nodes import data_logger, estimator, simulated_robot, trajectory_executor
 from sysid_nodes.bringup import read_config
-from sysid_nodes.parameters import ParameterError, check, descriptor_of
+from sysid_nodes.lifecycle import ParameterError, check, descriptor_of
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCHEMAS = [

@@ -19,11 +19,12 @@ from sysid_core.estimation import Estimate, Verdict
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.robot import RobotModel, inertial_parameter_names
 from sysid_core.robot.loops import load_closed_chain
-from sysid_nodes import demo, graph
+from sysid_demos import run as demo
+from sysid_demos.tracking import TrackingRecorder
+from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import message_from_estimate
-from sysid_nodes.demo_tracking import TrackingRecorder
-from sysid_nodes.managed_node import LATCHED
+from sysid_nodes.lifecycle import LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5}
@@ -167,4 +168,4 @@ def test_a_simulated_leg_closes_its_loops_and_holds(start_nodes: Start) -> None:
 
 def test_every_scenario_can_be_played() -> None:
     for name in demo.SCENARIOS:
-        assert callable(importlib.import_module(f"sysid_nodes.demo_{name}").play)
+        assert callable(importlib.import_module(f"sysid_demos.{name}").play)

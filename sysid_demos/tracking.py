@@ -19,9 +19,9 @@ from trajectory_msgs.msg import JointTrajectory
 from sysid_core.excitation import Trajectory
 from sysid_core.report import Report, new_figure
 from sysid_core.robot import Array
+from sysid_demos.parts import identify, record, show_rows
 from sysid_nodes import conversions
 from sysid_nodes.client import LiveClient
-from sysid_nodes.demo_parts import identify, record, show_rows
 
 _QOS = QoSProfile(depth=2000)
 

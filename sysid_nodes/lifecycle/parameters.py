@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
@@ -24,6 +25,7 @@ def parameter(
     minimum: float | None = None,
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
+    live: bool = False,
 ) -> Any:
     """A field of a node's configuration.
 
@@ -33,6 +35,7 @@ def parameter(
         minimum: Smallest value allowed.
         maximum: Largest value allowed.
         choices: Words allowed, for text.
+        live: Whether a change takes effect at once; others are refused while the node is configured.
     """
     return dataclasses.field(
         default=default,
@@ -41,6 +44,7 @@ def parameter(
             "minimum": minimum,
             "maximum": maximum,
             "choices": choices,
+            "live": live,
         },
     )
 
@@ -51,6 +55,8 @@ def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
     text = meta["description"]
     if meta["choices"]:
         text += f" One of: {', '.join(meta['choices'])}."
+    if not meta["live"]:
+        text += " Read-only while the node is configured."
     out = ParameterDescriptor(name=field.name, description=text)
     low, high = meta["minimum"], meta["maximum"]
     if low is not None or high is not None:
@@ -108,11 +114,29 @@ def check(schema: type, name: str, value: Any) -> Any:
         )
     low, high = meta["minimum"], meta["maximum"]
     for x in value if isinstance(value, tuple) else (value,):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
         if (low is not None and x < low) or (high is not None and x > high):
             raise ParameterError(
                 f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
             )
     return value
+
+
+def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
+    """A value that somebody sets on a node, checked.
+
+    Raises:
+        ParameterError: It doesn't fit, or the parameter is structural and the node configured.
+    """
+    (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
+    if configured and not field.metadata["live"]:
+        raise ParameterError(
+            f"Parameter '{name}' can't change while the node is configured.",
+            remedy="Deactivate and clean up the node (ros2 lifecycle set), set it, configure again;"
+            " or start the node with it.",
+        )
+    return check(schema, name, [] if value is None and isinstance(field.default, tuple) else value)
 
 
 def declare(node: Node, schema: type) -> None:

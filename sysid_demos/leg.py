@@ -13,10 +13,10 @@ from sysid_core.excitation.closed_chain import LoopExcitation, of_all_joints, pl
 from sysid_core.report import Report
 from sysid_core.robot import write_urdf
 from sysid_core.robot.loops import load_closed_chain
+from sysid_demos.leg_truth import show_drives, show_torques
+from sysid_demos.parts import PATIENCE, judge, live
+from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes import graph
-from sysid_nodes.demo_leg_truth import show_drives, show_torques
-from sysid_nodes.demo_parts import PATIENCE, judge, live
-from sysid_nodes.demo_tracking import learn_and_track, show_tracking
 from sysid_nodes.simulated_plants import differing_chain
 
 LOOPS, SEED = "own-leg", 2

@@ -11,8 +11,7 @@ from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_moti
 from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
-from sysid_nodes import graph
-from sysid_nodes.demo_parts import (
+from sysid_demos.parts import (
     PATIENCE,
     compare,
     identify,
@@ -21,6 +20,7 @@ from sysid_nodes.demo_parts import (
     record,
     show_comparison,
 )
+from sysid_nodes import graph
 from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0

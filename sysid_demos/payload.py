@@ -25,10 +25,10 @@ from sysid_core.report import comparison_rows, error_summary
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.studies.payload import modular_objects
+from sysid_demos.parts import PATIENCE, execute, live
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import estimate_from_message
-from sysid_nodes.demo_parts import PATIENCE, execute, live
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
 WRENCH_BIAS = (3.0, -2.0, 5.0, 0.15, -0.1, 0.05)  # [N, N m]

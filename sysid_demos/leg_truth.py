@@ -12,7 +12,7 @@ from sysid_core.report import Report
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import torque_errors
-from sysid_nodes.demo_parts import show_rows
+from sysid_demos.parts import show_rows
 
 
 def show_torques(

@@ -21,7 +21,7 @@ from sysid_core.controller_payload import (
     vendor_request,
 )
 from sysid_core.errors import SysIdError
-from sysid_nodes.vendor_interfaces import as_mapping, filled, interface, payload_from_message
+from sysid_nodes.interfaces import as_mapping, filled, interface, payload_from_message
 
 _POLL_S = 0.02
 

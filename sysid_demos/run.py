@@ -18,7 +18,7 @@ def run(scenario: str, out: Path, *, namespace: str = "", fast: bool = False) ->
         raise SysIdError(
             f"No scenario '{scenario}'.", remedy=f"Choose one of: {', '.join(SCENARIOS)}."
         )
-    play = importlib.import_module(f"sysid_nodes.demo_{scenario}").play
+    play = importlib.import_module(f"sysid_demos.{scenario}").play
     out = out.resolve()
     out.mkdir(parents=True, exist_ok=True)
     with own_domain() as environment:

@@ -11,9 +11,9 @@ from rich.console import Console
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
+from sysid_demos.parts import PATIENCE, compare, judge, live, show_comparison
+from sysid_demos.tracking import learn_and_track, show_tracking
 from sysid_nodes import graph
-from sysid_nodes.demo_parts import PATIENCE, compare, judge, live, show_comparison
-from sysid_nodes.demo_tracking import learn_and_track, show_tracking
 from sysid_nodes.simulated_plants import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0

@@ -1,0 +1,6 @@
+"""What the estimator is composed of: the running payload, and identification on request."""
+
+from sysid_nodes.components.identification import IdentificationComponent
+from sysid_nodes.components.payload import PayloadComponent
+
+__all__ = ["IdentificationComponent", "PayloadComponent"]

@@ -1,0 +1,154 @@
+"""The running payload: filtered streams and marks in, estimates out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from geometry_msgs.msg import InertiaStamped
+from robot_sysid.msg import (
+    FilteredJointState,
+    FilteredWrench,
+    InertialEstimate,
+    Mark,
+    PayloadEstimate,
+)
+
+from sysid_core.errors import SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.robot import RobotModel
+from sysid_core.robot.shapes import load_shape
+from sysid_core.signals.wrench import SensorCalibration, wrench_faults
+from sysid_nodes import conversions
+from sysid_nodes.lifecycle import DATA, LATCHED, OK, WARN, ManagedNode
+
+if TYPE_CHECKING:
+    from sysid_nodes.estimator import EstimatorConfig
+
+_SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
+
+
+class PayloadComponent:
+    """Weighs what the force-torque sensor carries, where sensor and shape are configured.
+
+    Args:
+        node: The estimator; its topics are made.
+
+    Raises:
+        SysIdError: The shape or the calibration can't be used.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self.node = node
+        self.config: EstimatorConfig = node.config
+        self.session: PayloadSession | None = None
+        self.latest: Estimate | None = None
+        self._published = 0
+        c = self.config
+        self.wanted = bool(c.sensor_frame and c.shape)
+        if not self.wanted:
+            return
+        self._shape = load_shape(c.shape)
+        self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
+        self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
+        self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
+        self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
+
+    def got_robot(self, model: RobotModel) -> None:
+        """Get ready for a payload of this robot, forget another's samples."""
+        self._published, self.latest = 0, None
+        if self.wanted:
+            self.session = PayloadSession(
+                model,
+                self.config.sensor_frame,
+                OnlinePayload(self._shape),
+                calibration=self._calibration,
+            )
+
+    def activate(self) -> None:
+        """Listen to the logger and publish at a fixed rate."""
+        if not self.wanted:
+            return
+        node = self.node
+        node.create_subscription(FilteredJointState, "data_logger/filtered", self._on_joints, DATA)
+        node.create_subscription(FilteredWrench, "data_logger/wrench", self._on_wrench, DATA)
+        node.create_subscription(Mark, "marks", self._on_mark, DATA)
+        node.create_timer(1.0 / self.config.rate_hz, self._publish)
+        node.create_timer(1.0, self._check_sensor)
+
+    # ---- streams
+
+    def _on_joints(self, message: FilteredJointState) -> None:
+        if self.session is not None:
+            state = conversions.filtered_arrays(message, self.session.model.joint_names)
+            self.session.add_joints(conversions.ns_from_stamp(message.header.stamp), *state)
+
+    def _on_wrench(self, message: FilteredWrench) -> None:
+        if self.session is None:
+            return
+        if message.header.frame_id and message.header.frame_id != self.session.sensor_frame:
+            raise SysIdError(
+                f"The wrench is in frame '{message.header.frame_id}', the parameter sensor_frame"
+                f" says '{self.session.sensor_frame}'.",
+                remedy="Set it to the wrench's frame.",
+            )
+        self.session.add_wrench(
+            conversions.ns_from_stamp(message.header.stamp),
+            conversions.wrench_from_message(message.measured),
+        )
+
+    def _on_mark(self, message: Mark) -> None:
+        if self.session is not None:
+            self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
+
+    # ---- results
+
+    def _publish(self) -> None:
+        session = self.session
+        if session is None:
+            return
+        session.advance(self.node.now_ns() - round(self.config.lag_s * 1e9))
+        if session.problem is not None:
+            raise session.problem
+        n = session.online.n_samples
+        if n < 3 or n == self._published:
+            return
+        self._published = n
+        estimate = session.online.estimate()
+        if estimate.values[0] > 0:
+            self.latest = estimate
+            self._send(estimate, session)
+            self.node.diagnose(OK, session.online.state.value, samples=n)
+
+    def _send(self, estimate: Estimate, session: PayloadSession) -> None:
+        online, now, frame = session.online, self.node.now_ns(), session.sensor_frame
+        self._payload.publish(
+            conversions.inertia_message_from_estimate(estimate, stamp_ns=now, frame=frame)
+        )
+        self._running.publish(
+            conversions.payload_message_from_estimate(
+                estimate, stamp_ns=now, frame=frame, state=online.state.value, advice=online.advice
+            )
+        )
+        self._parameters.publish(
+            conversions.message_from_estimate(
+                estimate,
+                stamp_ns=now,
+                frame=frame,
+                reference_point="origin of frame_id",
+                model="payload",
+            )
+        )
+
+    def _check_sensor(self) -> None:
+        """Saturated, frozen or broken readings are told of as they come."""
+        if self.session is None:
+            return
+        recent = self.session.recent_wrenches(_SENSOR_SPAN_S)
+        faults = wrench_faults(recent) if len(recent) > 10 else ()
+        if not faults:
+            self.node.health.forget("sensor")
+            return
+        words = " ".join(f"{fault.text} {fault.remedy}" for fault in faults)
+        self.node.health.say("sensor", WARN, words)
+        self.node.get_logger().warning(words, throttle_duration_sec=10.0)

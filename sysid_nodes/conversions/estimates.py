@@ -1,0 +1,105 @@
+"""Estimates and structural answers as messages, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from robot_sysid.msg import Identifiability, InertialEstimate
+
+from sysid_core.estimation import Estimate, Verdict
+from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
+from sysid_core.identifiability.rpna import StructuralVerdict, combination_text
+from sysid_core.robot import RobotModel
+from sysid_nodes.conversions.stamps import stamp_from_ns
+
+VERDICT_CODE = {
+    Verdict.IDENTIFIABLE: InertialEstimate.IDENTIFIABLE,
+    Verdict.COMBINATION: InertialEstimate.COMBINATION,
+    Verdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
+    Verdict.PRIOR_DOMINATED: InertialEstimate.PRIOR_DOMINATED,
+}
+STRUCTURAL_CODE = {
+    StructuralVerdict.ALONE: InertialEstimate.IDENTIFIABLE,
+    StructuralVerdict.BASE: InertialEstimate.COMBINATION,
+    StructuralVerdict.ABSORBED: InertialEstimate.COMBINATION,
+    StructuralVerdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
+}
+VERDICT_FROM_CODE = {code: verdict for verdict, code in VERDICT_CODE.items()}
+
+
+def message_from_identifiability(
+    answer: StructuralAnswer, model: RobotModel, *, stamp_ns: int
+) -> Identifiability:
+    """The structural answer of a robot."""
+    base = answer.base
+    out = Identifiability(
+        robot=model.name,
+        urdf_hash=model.urdf_hash,
+        exact=base.exact,
+        n_parameters=len(base.names),
+        n_base=base.rank,
+        names=list(base.names),
+        verdicts=[STRUCTURAL_CODE[p.verdict] for p in answer.parameters],
+        base_names=list(base.base_names),
+        regroupings=[f"{r.base} = {combination_text(r.terms)}" for r in answer.regroupings],
+        regrouping_matrix=base.regrouping.ravel().tolist(),
+        warnings=list(answer.warnings),
+    )
+    out.header.stamp = stamp_from_ns(stamp_ns)
+    out.header.frame_id = model.root_link
+    return out
+
+
+def message_from_estimate(
+    estimate: Estimate, *, stamp_ns: int, frame: str, reference_point: str, model: str
+) -> InertialEstimate:
+    """The rich message of an `Estimate`."""
+    known = estimate.physically_consistent
+    out = InertialEstimate(
+        valid_from=stamp_from_ns(stamp_ns),
+        robot=estimate.robot,
+        urdf_hash=estimate.urdf_hash,
+        model=model,
+        method=estimate.method,
+        reference_point=reference_point,
+        names=list(estimate.names),
+        units=list(estimate.units),
+        values=estimate.values.tolist(),
+        covariance=estimate.covariance.ravel().tolist(),
+        verdicts=[VERDICT_CODE[v] for v in estimate.verdicts],
+        consistency_known=known is not None,
+        physically_consistent=bool(known),
+        condition_number=float(estimate.condition_number),
+        rank=int(estimate.rank),
+        structural_rank=int(estimate.structural_rank),
+        residual_rms=float(np.sqrt(np.mean(np.square(list(estimate.residual_rms.values())))))
+        if estimate.residual_rms
+        else float("nan"),
+        samples_used=int(estimate.n_samples),
+        notes=list(estimate.notes),
+    )
+    out.header.stamp = stamp_from_ns(stamp_ns)
+    out.header.frame_id = frame
+    return out
+
+
+def estimate_from_message(message: InertialEstimate) -> Estimate:
+    """The core's `Estimate` of a rich message (residuals per channel don't travel)."""
+    p = len(message.names)
+    consistent = {message.model: bool(message.physically_consistent)}
+    return Estimate(
+        method=message.method,
+        names=tuple(message.names),
+        values=np.array(message.values),
+        units=tuple(message.units),
+        covariance=np.array(message.covariance).reshape(p, p),
+        verdicts=tuple(VERDICT_FROM_CODE[code] for code in message.verdicts),
+        consistent=consistent if message.consistency_known else {},
+        condition_number=message.condition_number,
+        rank=message.rank,
+        structural_rank=message.structural_rank,
+        n_samples=message.samples_used,
+        robot=message.robot,
+        urdf_hash=message.urdf_hash,
+        source="topic",
+        notes=tuple(message.notes),
+    )

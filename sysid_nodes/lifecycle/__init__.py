@@ -1,0 +1,34 @@
+"""What all nodes share: lifecycle, parameters, the robot's description, health."""
+
+from ament_index_python.packages import get_package_share_directory
+
+from sysid_nodes.lifecycle.health import ERROR, OK, WARN
+from sysid_nodes.lifecycle.managed_node import ManagedNode
+from sysid_nodes.lifecycle.parameters import ParameterError, check, descriptor_of, parameter
+from sysid_nodes.lifecycle.qos import DATA, LATCHED
+from sysid_nodes.lifecycle.run import run_node
+
+__all__ = [
+    "DATA",
+    "ERROR",
+    "LATCHED",
+    "OK",
+    "WARN",
+    "ManagedNode",
+    "ParameterError",
+    "check",
+    "descriptor_of",
+    "interface_definitions",
+    "parameter",
+    "run_node",
+]
+
+
+def interface_definitions() -> dict[str, str]:
+    """Texts of this package's message definitions, by type name, for bags."""
+    from pathlib import Path
+
+    from sysid_core.signals.bags import message_definitions  # heavy: only loggers need it
+
+    folder = Path(get_package_share_directory("robot_sysid")) / "msg"
+    return message_definitions(folder, "robot_sysid")

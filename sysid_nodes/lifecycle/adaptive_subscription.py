@@ -1,0 +1,51 @@
+"""Subscriptions that take what a robot's driver offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+
+def offered_qos(publishers: list[Any], depth: int) -> QoSProfile:
+    """The reliability and durability that all publishers of a topic offer."""
+    profiles = [publisher.qos_profile for publisher in publishers]
+    best_effort = any(p.reliability == ReliabilityPolicy.BEST_EFFORT for p in profiles)
+    latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
+    return QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+def subscribe_when_published(
+    node: Node,
+    message_type: type,
+    topic: str,
+    callback: Callable[..., None],
+    *,
+    raw: bool,
+    depth: int,
+) -> None:
+    """Subscribe as soon as somebody publishes, with what is offered.
+
+    Args:
+        node: That subscribes.
+        message_type: Type of the topic.
+        topic: Its name.
+        callback: Called with each message, or with its bytes.
+        raw: Give bytes.
+        depth: Of the queue; 1 where only the newest counts.
+    """
+
+    def attempt() -> None:
+        publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
+        if publishers:
+            timer.cancel()
+            qos = offered_qos(publishers, depth)
+            node.create_subscription(message_type, topic, callback, qos, raw=raw)
+
+    timer = node.create_timer(0.05, attempt)

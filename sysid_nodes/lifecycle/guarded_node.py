@@ -1,0 +1,65 @@
+"""A node that no message, request or tick can end."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from functools import partial
+from typing import Any
+
+from rclpy.lifecycle import LifecycleNode
+from rclpy.timer import Timer
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle.guard import guarded, words_of
+from sysid_nodes.lifecycle.health import Health
+
+_TELL_AGAIN_S = 5.0
+
+
+class GuardedNode(LifecycleNode):
+    """Errors in callbacks become a throttled log message and a diagnostic."""
+
+    def __init__(self, name: str) -> None:
+        self._told: dict[str, float] = {}
+        super().__init__(name)
+        self.health = Health(self)
+
+    def create_subscription(
+        self, msg_type: Any, topic: str, callback: Any, *a: Any, **k: Any
+    ) -> Any:
+        """As rclpy's, guarded."""
+        callback = guarded(callback, partial(self._fault_in, topic))
+        return super().create_subscription(msg_type, topic, callback, *a, **k)
+
+    def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
+        """As rclpy's, guarded."""
+        callback = guarded(callback, partial(self._fault_in, srv_name))
+        return super().create_service(srv_type, srv_name, callback, **k)
+
+    def create_timer(self, timer_period_sec: float, callback: Any, *a: Any, **k: Any) -> Timer:
+        """As rclpy's, guarded."""
+        callback = guarded(callback, partial(self._fault_in, "work"))
+        return super().create_timer(timer_period_sec, callback, *a, **k)
+
+    def _fault_in(self, where: str, err: BaseException) -> str:
+        words = words_of(err)
+        if not isinstance(err, SysIdError):
+            trace = "".join(traceback.format_exception(err))
+            self._tell(f"{where}: {words}\n{trace}", key=f"{where}{type(err)}")
+        else:
+            self._tell(f"{where}: {words}", key=where)
+        self.health.fault(where, words)
+        return words
+
+    def complain(self, err: SysIdError, what: str = "") -> None:
+        """Tell of an error, in the log (throttled) and in the diagnostics."""
+        words = f"{what}: {err}" if what else str(err)
+        self._tell(words, key=words[:40])
+        self.health.fault(what or "fault", words)
+
+    def _tell(self, words: str, key: str) -> None:
+        now = time.monotonic()
+        if now - self._told.get(key, -_TELL_AGAIN_S) >= _TELL_AGAIN_S:
+            self._told[key] = now
+            self.get_logger().error(words)

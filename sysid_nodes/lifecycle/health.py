@@ -1,0 +1,85 @@
+"""A node's diagnostics: one updater, once a second, and at once when a level changes."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.node import Node
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+_FAULT_S = 5.0  # how long something that went wrong once is shown
+_TOPIC = "/diagnostics"
+
+
+@dataclass(frozen=True)
+class _Aspect:
+    level: bytes
+    message: str
+    values: dict[str, str]
+    until: float  # steady clock [s]
+
+
+class Health:
+    """Aspects of a node's health, each with a level, what is the matter and what to do.
+
+    Args:
+        node: That is diagnosed; each status is called `<node>: <aspect>` as diagnostic_updater's.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._aspects: dict[str, _Aspect] = {}
+        self.hardware_id = ""
+        self._publisher = node.create_publisher(DiagnosticArray, _TOPIC, 10)
+        # On the steady clock: a simulated clock that stands still hides nothing.
+        self._timer = node.create_timer(
+            1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
+
+    def say(
+        self,
+        aspect: str,
+        level: bytes,
+        message: str,
+        *,
+        for_s: float = float("inf"),
+        **values: object,
+    ) -> None:
+        """Set an aspect; after `for_s` seconds [s] without news it is forgotten."""
+        before = self._aspects.get(aspect)
+        self._aspects[aspect] = _Aspect(
+            level, message, {k: str(v) for k, v in values.items()}, time.monotonic() + for_s
+        )
+        if before is None or before.level != level:
+            self.publish()
+
+    def fault(self, aspect: str, message: str) -> None:
+        """Something went wrong just now."""
+        self.say(aspect, ERROR, message, for_s=_FAULT_S)
+
+    def forget(self, aspect: str) -> None:
+        """Nothing is to be said of it any more."""
+        self._aspects.pop(aspect, None)
+
+    def publish(self) -> None:
+        """Send all aspects."""
+        now = time.monotonic()
+        self._aspects = {name: a for name, a in self._aspects.items() if a.until > now}
+        array = DiagnosticArray()
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        node = self._node.get_fully_qualified_name()
+        array.status = [
+            DiagnosticStatus(
+                level=aspect.level,
+                name=f"{node}: {name}",
+                message=aspect.message,
+                hardware_id=self.hardware_id,
+                values=[KeyValue(key=key, value=value) for key, value in aspect.values.items()],
+            )
+            for name, aspect in self._aspects.items()
+        ]
+        self._publisher.publish(array)
