@@ -8,7 +8,7 @@ import numpy as np
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.sampled import NumericalRank, numerical_rank, random_states
-from sysid_core.robot import joint_torque_regressor
+from sysid_core.robot import Array, joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
     constrained_motion,
@@ -53,20 +53,23 @@ def constrained_ranks(
     lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
     lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
     shape = (2 * n_samples, chain.n_actuated)
+    postures: list[Array] = []
     for _ in range(20):
         if chain.box is not None:
             q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
         else:
             q_a = rng.uniform(lower, upper, shape)
         found = try_assemble(chain, q_a)
-        if np.sum(found.assembled) >= n_samples:
+        postures.append(found.q[found.assembled])
+        if sum(map(len, postures)) >= n_samples:
             break
     else:
         raise IdentifiabilityError(
-            f"Hardly any random posture of '{chain.name}' assembles.",
+            f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
+            " assemble.",
             remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
         )
-    q = found.q[found.assembled][:n_samples]
+    q = np.concatenate(postures)[:n_samples]
     q_a = q[:, chain.actuated_columns]
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
     motion = constrained_motion(chain, q_a, v_a, a_a, q=q)

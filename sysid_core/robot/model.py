@@ -200,9 +200,16 @@ class RobotModel:
             Index array `k` with `data[:, k]` in the order of `joint_names`.
 
         Raises:
-            ModelError: A joint of the robot is missing.
+            ModelError: A joint of the robot is missing, or there twice.
         """
         position = {name: i for i, name in enumerate(names)}
+        twice = [name for name in self.joint_names if list(names).count(name) > 1]
+        if twice:
+            raise ModelError(
+                f"Joints {twice} stand more than once among the data's {list(names)}.",
+                remedy="Keep one column of each: which is meant can't be told from the name.",
+                twice=twice,
+            )
         missing = [name for name in self.joint_names if name not in position]
         if missing:
             raise ModelError(
@@ -263,9 +270,23 @@ class RobotModel:
         return out
 
     def with_pi(self, pi: ArrayLike) -> RobotModel:
-        """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,)."""
+        """The same robot with other inertial parameters, shape (n_bodies, 10) or (10 n_bodies,).
+
+        Raises:
+            ModelError: Another shape, or values that aren't finite.
+        """
+        pi = np.asarray(pi, dtype=float)
+        if pi.shape not in ((self.n_bodies, 10), (10 * self.n_bodies,)):
+            raise ModelError(
+                f"Inertial parameters of shape {pi.shape} were given for the {self.n_bodies} bodies"
+                f" of '{self.name}'.",
+                remedy=f"Give an array of shape ({self.n_bodies}, 10): ten parameters of every body.",
+                shape=pi.shape,
+            )
+        if not np.all(np.isfinite(pi)):
+            raise ModelError(f"Inertial parameters of '{self.name}' aren't finite.")
         model = self.pin_model.copy()
-        for i, row in enumerate(np.asarray(pi, dtype=float).reshape(-1, 10)):
+        for i, row in enumerate(pi.reshape(-1, 10)):
             # A massless link has no centre of mass to divide for.
             model.inertias[i + 1] = (
                 pin.Inertia.FromDynamicParameters(row) if np.any(row) else pin.Inertia.Zero()

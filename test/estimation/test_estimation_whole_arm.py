@@ -536,3 +536,17 @@ def test_the_rank_target_is_the_structural_one(name):
     assert inertial == pytest.approx(
         exact.base_regressor(inertial) @ exact.regrouping, abs=1e-8 * np.abs(inertial).max()
     )
+
+
+@pytest.mark.parametrize("kind", [None, "gravity_compensated", "unknown"])
+def test_prediction_does_not_look_at_efforts(kind):
+    rng, model, friction = np.random.default_rng(6), arm(), friction_model()
+    run = recording(model, friction, USUAL_VALUES, rng, noise=0.1, duration=8.0)
+    result = identify(model, [run], friction, LeastSquares("joint"), WIDE)
+    stream = run.joints
+    blind = replace(
+        stream,
+        effort=None if kind is None else 0.0 * stream.effort,
+        effort_kind=EffortKind(kind or "unknown"),
+    )
+    np.testing.assert_array_equal(result.predict(replace(run, joints=blind)), result.predict(run))

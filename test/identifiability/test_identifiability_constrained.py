@@ -7,7 +7,7 @@ import pytest
 
 from sysid_core.identifiability import constrained_ranks
 from sysid_core.robot import RobotModel
-from sysid_core.robot.loops import ClosedChain, load_closed_chain
+from sysid_core.robot.loops import ClosedChain, Loop, LoopEnd, load_closed_chain, try_assemble
 
 
 def test_ranks_of_the_leg_are_98_120_and_156(rng):
@@ -41,3 +41,24 @@ def test_an_open_chain_has_the_rank_of_its_tree():
     chain = ClosedChain(RobotModel.from_urdf("ur5"))
     ranks = constrained_ranks(chain, np.random.default_rng(3))
     assert ranks.inertial.rank == ranks.open_tree.rank
+
+
+def test_a_four_bar_that_assembles_on_a_third_of_its_circle_has_ranks(rng):
+    lengths = (0.6, 0.55, 0.35)  # crank, coupler, rocker; the ground is 1 m
+    urdf, parent, x = "<robot name='bar'><link name='base'/>", "base", 0.0
+    for i, length in enumerate(lengths):
+        urdf += (
+            f"<link name='l{i}'><inertial><mass value='1'/><origin xyz='.3 0 0'/><inertia"
+            " ixx='.01' iyy='.02' izz='.02' ixy='0' ixz='0' iyz='0'/></inertial></link>"
+            f"<joint name='j{i}' type='revolute'><parent link='{parent}'/><child link='l{i}'/>"
+            f"<origin xyz='{x} 0 0'/><axis xyz='0 0 1'/>"
+            "<limit lower='-3.14159' upper='3.14159' velocity='5' effort='50'/></joint>"
+        )
+        parent, x = f"l{i}", length
+    pin = Loop("pin", "point", LoopEnd("l2", [lengths[2], 0, 0]), LoopEnd("base", [1.0, 0, 0]))
+    chain = ClosedChain(
+        RobotModel.from_urdf(urdf + "</robot>"), (pin,), ("j0",), home=np.array([0.3, 0.8, -2.0])
+    )
+    circle = np.linspace(-np.pi, np.pi, 200)[:, None]
+    assert 0.2 < try_assemble(chain, circle).assembled.mean() < 0.5
+    assert 0 < constrained_ranks(chain, rng).inertial.rank < 10

@@ -352,3 +352,16 @@ def test_digits_left_leg_assembles(shared_data, rng):
     gap = np.abs(loop_residual(leg, np.zeros((1, 15)))).max()
     assert 1e-4 < gap < 2e-3  # the description itself misses closure by about 0.9 mm
     assert np.abs(loop_residual(leg, found.q[found.assembled])).max() <= 1e-12
+
+
+@pytest.mark.parametrize("turned", [(np.pi, 0, 0), (0, np.pi, 0), (0, 0, np.pi)])
+def test_a_weld_whose_frames_are_turned_by_180_degrees_does_not_assemble(turned):
+    right = four_bar("weld")
+    (loop,) = right.loops
+    frame = LoopEnd("base", loop.b.xyz, pin.rpy.rpyToMatrix(*turned))
+    wrong = ClosedChain(
+        right.model, (Loop("weld", "weld", loop.a, frame),), right.actuated, home=right.home
+    )
+    assert try_assemble(right, [[0.3]]).assembled.all()
+    assert not try_assemble(wrong, [[0.3]]).assembled.any()
+    assert np.linalg.norm(loop_residual(wrong, right.home[None])[0, 3:]) == pytest.approx(np.pi)

@@ -10,7 +10,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing, prepare
+from sysid_core.estimation.arm.recordings import Processing, prepare_motion
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression, unmeasured_notes
 from sysid_core.robot import (
@@ -20,7 +20,7 @@ from sysid_core.robot import (
     is_physically_consistent,
     joint_torque_regressor,
 )
-from sysid_core.signals import Recording
+from sysid_core.signals import EffortKind, Recording
 
 
 class Estimator(Protocol):
@@ -94,15 +94,16 @@ class Identification:
         Returns:
             Shape (K, n), joints in the robot's order.
         """
-        stamps = recording.joints.stamps_ns
+        joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
+        stamps = joints.stamps_ns
         out = np.full((len(stamps), self.model.nv), np.nan)
-        for span in prepare(self.model, recording, self.friction, self.processing):
-            motion = span.motion
+        unmeasured = replace(recording, joints=joints)
+        for motion, rate in prepare_motion(self.model, unmeasured, self.processing):
             if motion.v is None or motion.a is None:
                 raise EstimationError("The motion has no velocities.")
             effort = self.torques(motion.q, motion.v, motion.a) / self.friction.drives.gains
             inside = (stamps >= motion.stamps_ns[0]) & (
-                stamps <= motion.stamps_ns[-1] + int(1.5e9 / span.rate_hz)
+                stamps <= motion.stamps_ns[-1] + int(1.5e9 / rate)
             )
             when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
             for j in range(self.model.nv):

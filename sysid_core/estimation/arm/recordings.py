@@ -66,8 +66,7 @@ def require_torques(stream: JointStream, source: str) -> None:
     """Refuse efforts that can't be turned into torques.
 
     Raises:
-        SignalError: Missing, undeclared or gravity-compensated efforts, or values that aren't
-            finite.
+        SignalError: Missing, undeclared or gravity-compensated efforts.
     """
     if stream.effort is None:
         raise SignalError(
@@ -81,6 +80,14 @@ def require_torques(stream: JointStream, source: str) -> None:
             " column map or with --effort-kind; gravity-compensated efforts can't be used: the"
             " weight has been subtracted.",
         )
+
+
+def require_finite(stream: JointStream, source: str) -> None:
+    """Refuse NaN and infinite values.
+
+    Raises:
+        SignalError: Names the signal, the joints and the first sample.
+    """
     for key in ("q", "v", "a", "effort"):
         values = getattr(stream, key)
         if values is not None and not np.all(np.isfinite(values)):
@@ -107,8 +114,30 @@ def prepare(
     Raises:
         SignalError: The recording can't be used.
     """
+    require_torques(recording.joints, recording.source)
+    out = []
+    for motion, rate in prepare_motion(model, recording, processing):
+        assert motion.effort is not None  # `require_torques` has seen to it
+        tau = motion.effort * friction.drives.gains
+        out.append(Span(motion, tau, rate, recording.source))
+    return tuple(out)
+
+
+def prepare_motion(
+    model: RobotModel, recording: Recording, processing: Processing
+) -> list[tuple[JointStream, float]]:
+    """Filtered motion of every gapless span with its rate [Hz], efforts or not.
+
+    Args:
+        model: The robot, whose order the joints get.
+        recording: Joint states.
+        processing: Rates and cut-offs.
+
+    Raises:
+        SignalError: Values aren't finite, or no span is long enough.
+    """
     stream = recording.joints.ordered(model.joint_names)
-    require_torques(stream, recording.source)
+    require_finite(stream, recording.source)
     low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
     out = []
     for part in split_at_gaps(stream, processing.max_gap):
@@ -117,19 +146,14 @@ def prepare(
         native = (len(part) - 1) / part.time[-1]
         rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
         motion = smooth_motion(part, rate, low_pass)
-        effort = motion.effort
-        if effort is None:  # `require_torques` has seen to it
-            raise SignalError(f"'{recording.source}' has no efforts.")
-        if processing.delay:
-            motion = earlier(motion, processing.delay)
-        out.append(Span(motion, effort * friction.drives.gains, rate, recording.source))
+        out.append((earlier(motion, processing.delay) if processing.delay else motion, rate))
     if not out:
         raise SignalError(
             f"'{recording.source}' has no span of 20 samples without a gap of"
             f" {processing.max_gap} s.",
             remedy="Allow larger gaps, or record again.",
         )
-    return tuple(out)
+    return out
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:

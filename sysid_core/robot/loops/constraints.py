@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
@@ -62,14 +63,8 @@ def residual_at(chain: ClosedChain, poses: TreePoses) -> Array:
         parts.append(d)
         if loop.kind == "weld":
             R_a, R_b = tree.orientation(a, poses), tree.orientation(b, poses)
-            R = R_a @ np.swapaxes(R_b, 1, 2)
-            parts.append(
-                0.5
-                * np.stack(
-                    [R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]],
-                    axis=1,
-                )
-            )
+            # The rotation vector: sin(angle) alone would vanish for frames turned by 180 degrees.
+            parts.append(Rotation.from_matrix(R_a @ np.swapaxes(R_b, 1, 2)).as_rotvec())
     return np.concatenate(parts, axis=1)
 
 

@@ -1,0 +1,31 @@
+"""The robot model refuses data that belong to another one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def model() -> RobotModel:
+    return RobotModel.from_urdf("ur5")
+
+
+@pytest.mark.parametrize("shape", [(2, 10), (6, 9), (20,), (7, 10)])
+def test_parameters_of_some_of_the_bodies_are_refused(model, shape):
+    with pytest.raises(ModelError, match="6 bodies"):
+        model.with_pi(np.ones(shape))
+
+
+def test_parameters_of_all_bodies_are_taken_in_either_shape(model):
+    doubled = 2.0 * model.pi
+    np.testing.assert_allclose(model.with_pi(doubled).pi, doubled)
+    np.testing.assert_allclose(model.with_pi(doubled.ravel()).pi, doubled)
+
+
+def test_a_joint_that_stands_twice_among_the_data_is_refused(model):
+    with pytest.raises(ModelError, match="more than once"):
+        model.columns_from([*model.joint_names, model.joint_names[0]])
