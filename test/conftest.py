@@ -11,6 +11,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from real_ros import real_ros_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,3 +28,28 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no test data at {path}: set SYSID_TEST_DATA")
     return path
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Build what `real_ros` gives before the first test: the build isn't part of a test's time."""
+    if any("real_ros" in getattr(item, "fixturenames", ()) for item in session.items):
+        real_ros_environment()
+
+
+@pytest.fixture(scope="session")
+def real_ros() -> dict[str, str]:
+    """Environment with launch, ros2, control_msgs: of the sourced ROS, or built once from sources.
+
+    For `subprocess` and node processes (`start_nodes` uses it too); this process itself lacks them.
+    """
+    found = real_ros_environment()
+    if isinstance(found, str):
+        pytest.skip(found)
+    return found
+
+
+@pytest.fixture
+def in_real_ros(real_ros: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that the test starts run in `real_ros`."""
+    for name, value in real_ros.items():
+        monkeypatch.setenv(name, value)

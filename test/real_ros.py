@@ -1,0 +1,70 @@
+"""The parts of a ROS 2 installation that PyPI lacks: launch, ros2 (the command), control_msgs, sros2.
+
+With a sourced ROS they are there. Otherwise they are built once from their sources, where those are:
+`../shared/ros_sources` or SYSID_ROS_SOURCES, a folder with an `overlay.sh PROJECT OUT`. Nothing of it
+comes into the repository; the result is kept in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROBE = "import control_msgs.action, launch, launch_ros, ros2cli"
+# What a process that has been started in the environment of this checkout needs besides.
+_SOURCE = """
+set -e
+source "$1/scripts/env.sh"
+source "$2/install/local_setup.bash"
+export PYTHONPATH="$PYTHONPATH:$2/python" PATH="$2/python/bin:$PATH"
+export AMENT_PREFIX_PATH="$AMENT_PREFIX_PATH:$2/python:$(realpath "$1/.venv")"
+env -0
+"""
+
+
+def sources() -> Path:
+    """Folder of the sources, which may not exist."""
+    return Path(os.environ.get("SYSID_ROS_SOURCES", ROOT.parent / "shared" / "ros_sources"))
+
+
+def real_ros_environment() -> dict[str, str] | str:
+    """Environment variables in which these parts work, or the reason why there is none."""
+    here = dict(os.environ)
+    if _works(here):
+        return here
+    script = sources() / "overlay.sh"
+    if not script.is_file():
+        return (
+            "needs launch, ros2cli and control_msgs: source a ROS 2 installation, or set"
+            f" SYSID_ROS_SOURCES (looked at {script})"
+        )
+    out = _cache()
+    out.mkdir(parents=True, exist_ok=True)
+    with (out.parent / f"{out.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # once for all workers and checkouts of one .venv
+        subprocess.run(["bash", str(script), str(ROOT), str(out)], check=True, capture_output=True)
+        answer = subprocess.run(
+            ["bash", "-c", _SOURCE, "bash", str(ROOT), str(out)],
+            check=True,
+            capture_output=True,
+        )
+    pairs = (item.partition("=") for item in answer.stdout.decode().split("\0") if item)
+    environment = {name: value for name, _, value in pairs}
+    return environment if _works(environment) else f"the overlay in {out} doesn't work: delete it"
+
+
+def _cache() -> Path:
+    venv = (ROOT / ".venv").resolve()
+    key = hashlib.sha256(f"{venv} {(sources() / 'VERSIONS').read_text()}".encode()).hexdigest()
+    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
+    return base / "robot_sysid" / f"ros_{key[:12]}"
+
+
+def _works(environment: dict[str, str]) -> bool:
+    python = ROOT / ".venv" / "bin" / "python"
+    command = [str(python) if python.exists() else "python3", "-c", PROBE]
+    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
