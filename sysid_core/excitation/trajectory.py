@@ -5,24 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import yaml
+from pydantic import Field
 
 from sysid_core.errors import ExcitationError
+from sysid_core.files import (
+    ONLY_KNOWN_KEYS,
+    Count,
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    parse_yaml,
+    read_npz,
+    validated,
+    yaml_text,
+)
 from sysid_core.robot import Array, RobotModel
 
 SCHEMA = "robot_sysid/trajectory/1"
+_FILE = FileKind("trajectory", "Make it with `sysid plan`.", ExcitationError)
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A labelled stretch of a trajectory, such as `joint2 alone, posture 1`."""
+    """A labelled span of a trajectory, such as `joint2 alone, posture 1`."""
+
+    __pydantic_config__ = ONLY_KNOWN_KEYS
 
     label: str
-    start: float  # [s]
-    end: float  # [s]
+    start: Number  # [s]
+    end: Number  # [s]
     joints: tuple[str, ...] = ()  # those that move
 
 
@@ -38,7 +53,7 @@ class Trajectory:
         q: Shape (K, n) [rad or m].
         v: Shape (K, n).
         a: Shape (K, n).
-        segments: Labelled stretches.
+        segments: Labelled spans.
         limits: What it was checked against, as written by the limit check.
         seed: Of the random generator that made it, or None.
         notes: Remarks, one sentence each.
@@ -58,18 +73,29 @@ class Trajectory:
 
     def __post_init__(self) -> None:
         K, n = len(self.time), len(self.joint_names)
+        if len(set(self.joint_names)) < n:
+            raise ExcitationError(
+                f"Trajectory names a joint twice: {', '.join(self.joint_names)}.",
+                remedy="Each column of q, v and a belongs to a joint of its own.",
+            )
         for key, shape in (("time", (K,)), ("q", (K, n)), ("v", (K, n)), ("a", (K, n))):
             array = np.array(getattr(self, key), dtype=float)
             if array.shape != shape:
                 raise ExcitationError(
-                    f"Trajectory '{key}' has shape {array.shape}, expected {shape}."
+                    f"Trajectory '{key}' has shape {array.shape}, expected {shape}.",
+                    remedy="q, v and a have a row for each instant and a column for each joint.",
                 )
             if not np.all(np.isfinite(array)):
-                raise ExcitationError(f"Trajectory '{key}' holds NaN or infinite values.")
+                raise ExcitationError(
+                    f"Trajectory '{key}' holds NaN or infinite values.", remedy="Plan it again."
+                )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
         if K < 2 or np.any(np.diff(self.time) <= 0):
-            raise ExcitationError("Trajectory times must increase, and there must be two or more.")
+            raise ExcitationError(
+                "Trajectory times must increase, and there must be two or more.",
+                remedy="Give seconds from 0, one for each row.",
+            )
 
     @property
     def duration(self) -> float:
@@ -97,7 +123,10 @@ class Trajectory:
             )
         unknown = set(self.joint_names) - set(model.joint_names)
         if unknown:
-            raise ExcitationError(f"The robot '{model.name}' has no joints {sorted(unknown)}.")
+            raise ExcitationError(
+                f"The robot '{model.name}' has no joints {sorted(unknown)}.",
+                remedy=f"Its joints: {', '.join(model.joint_names)}.",
+            )
 
     def save(self, path: str | Path) -> None:
         """Write as NPZ: arrays, and the rest as one YAML text."""
@@ -115,14 +144,8 @@ class Trajectory:
             "notes": list(self.notes),
         }
         with Path(path).open("wb") as file:
-            np.savez_compressed(
-                file,
-                head=np.array(yaml.safe_dump(head, sort_keys=False)),
-                time=self.time,
-                q=self.q,
-                v=self.v,
-                a=self.a,
-            )
+            arrays = {key: getattr(self, key) for key in _ARRAYS}
+            np.savez_compressed(file, head=np.array(yaml_text(head)), **arrays)
 
     @classmethod
     def load(cls, path: str | Path) -> Trajectory:
@@ -131,26 +154,28 @@ class Trajectory:
         Raises:
             ExcitationError: It is missing, damaged or another kind of file.
         """
+        arrays = read_npz(path, _FILE, ("head", *_ARRAYS))
+        raw = parse_yaml(str(arrays.pop("head")), _FILE, path)
+        head = validated(raw, _Head, _FILE, path)
+        for name, array in arrays.items():
+            if array.dtype.kind != "f":
+                raise _FILE.refusal(path, f"`{name}` holds {array.dtype}, not real numbers")
+        values: dict[str, Any] = {k: getattr(head, k) for k in _Head.model_fields if k != "schema_"}
         try:
-            with np.load(Path(path), allow_pickle=False) as file:
-                head = yaml.safe_load(str(file["head"]))
-                arrays = {key: file[key] for key in ("time", "q", "v", "a")}
-        except (OSError, ValueError, KeyError, yaml.YAMLError) as err:
-            raise ExcitationError(
-                f"Can't read the trajectory '{path}': {err}.", remedy="Make it with `sysid plan`."
-            ) from err
-        if head.get("schema") != SCHEMA:
-            raise ExcitationError(f"'{path}' is not a trajectory of schema {SCHEMA}.")
-        return cls(
-            robot=head["robot"],
-            urdf_hash=head["urdf_hash"],
-            joint_names=tuple(head["joint_names"]),
-            segments=tuple(
-                Segment(s["label"], s["start"], s["end"], tuple(s["joints"]))
-                for s in head["segments"]
-            ),
-            limits=head["limits"],
-            seed=head["seed"],
-            notes=tuple(head["notes"]),
-            **arrays,
-        )
+            return cls(**{**values, **arrays})
+        except ExcitationError as err:
+            raise _FILE.refusal(path, err.message, err.remedy) from err
+
+
+_ARRAYS = ("time", "q", "v", "a")
+
+
+class _Head(FileSchema):
+    schema_: Literal["robot_sysid/trajectory/1"] = Field(alias="schema")
+    robot: str
+    urdf_hash: str
+    joint_names: tuple[Name, ...] = Field(min_length=1)
+    segments: tuple[Segment, ...]
+    limits: dict[str, Any]
+    seed: Count | None
+    notes: tuple[str, ...]

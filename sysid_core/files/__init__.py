@@ -5,6 +5,7 @@ from sysid_core.files.kind import FileKind
 from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml, yaml_text
 from sysid_core.files.opening import open_regular, read_bytes, read_text
 from sysid_core.files.schema import (
+    ONLY_KNOWN_KEYS,
     AnyNumber,
     Count,
     FileSchema,
@@ -21,6 +22,7 @@ from sysid_core.files.schema import (
 )
 
 __all__ = [
+    "ONLY_KNOWN_KEYS",
     "AnyNumber",
     "Count",
     "FileKind",

@@ -23,6 +23,7 @@ Flag = Annotated[bool, Field(strict=True)]
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=1000)]
 Vector3 = Annotated[list[Number], Field(min_length=3, max_length=3)]
 
+ONLY_KNOWN_KEYS = ConfigDict(extra="forbid")  # `__pydantic_config__` of a dataclass in a file
 _MOST_FINDINGS = 3
 _EXPECTED = ", expected "
 
@@ -140,6 +141,8 @@ def _clause(error: ErrorDetails) -> str:
     if kind in ("too_short", "too_long"):
         wanted = context.get("min_length", context.get("max_length"))
         return f"has {context.get('actual_length')} entries, expected {wanted}"
+    if kind == "unexpected_keyword_argument":
+        return "means nothing there"
     if kind == "unknown":
         return str(context["hint"])
     if kind == "value_error":
@@ -163,4 +166,5 @@ _WANTED = {
     "tuple_type": "expected a list",
     "dict_type": "expected a mapping",
     "model_type": "expected a mapping",
+    "dataclass_type": "expected a mapping",
 }

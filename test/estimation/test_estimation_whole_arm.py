@@ -5,6 +5,7 @@ from dataclasses import replace
 import cvxpy as cp
 import numpy as np
 import pytest
+import yaml
 from whole_arm_simulation import (
     USUAL_VALUES,
     arm,
@@ -464,8 +465,47 @@ def test_an_identification_is_kept_in_a_file(equations, tmp_path):
     _, q, v, a = motion(np.random.default_rng(0), 2.0, 50.0)
     assert again.torques(q, v, a) == pytest.approx(result.torques(q, v, a), rel=1e-12)
     (tmp_path / "other.yaml").write_text("schema: something/1\n")
-    with pytest.raises(EstimationError, match="not an identified robot"):
+    with pytest.raises(EstimationError, match="not of schema"):
         load_identification(tmp_path / "other.yaml", result.model, result.estimate)
+
+
+def test_a_saved_identification_is_read_by_name_whatever_the_order_of_its_keys(equations, tmp_path):
+    result = identify_equations(equations, ConsistentLeastSquares())
+    save_identification(result, tmp_path / "parameters.yaml")
+    content = yaml.safe_load((tmp_path / "parameters.yaml").read_text())
+    (tmp_path / "sorted.yaml").write_text(yaml.safe_dump(content, sort_keys=True))
+    again = load_identification(tmp_path / "sorted.yaml", result.model, result.estimate)
+    assert again.names == result.names
+    assert again.parameters == pytest.approx(result.parameters, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "words"),
+    [
+        (("parameters", "link1.m"), None, "`parameters.link1.m`"),
+        (("parameters", "link9.m"), 1.0, r"has \['link9.m'\]"),
+        (("processing", "rate"), 5.0, "`processing.rate` means nothing"),
+        (("processing", "delay"), float("nan"), "finite"),
+        (("friction", "terms"), ["magic"], r"`friction.terms\[0\]`"),
+        (("drives", "gain"), [1.0], "gains"),
+        (("locked",), 5, "expected a mapping"),
+    ],
+)
+def test_a_damaged_identification_is_refused_by_file_and_key(
+    equations, tmp_path, path, value, words
+):
+    result = identify_equations(equations, ConsistentLeastSquares())
+    save_identification(result, tmp_path / "parameters.yaml")
+    content = yaml.safe_load((tmp_path / "parameters.yaml").read_text())
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (tmp_path / "parameters.yaml").write_text(yaml.safe_dump(content))
+    with pytest.raises(EstimationError, match=words) as err:
+        load_identification(tmp_path / "parameters.yaml", result.model, result.estimate)
+    assert "parameters.yaml" in err.value.message
+    assert err.value.remedy
 
 
 @pytest.mark.parametrize("kind", [EffortKind.UNKNOWN, EffortKind.GRAVITY_COMPENSATED])

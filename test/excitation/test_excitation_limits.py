@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import yaml
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import (
@@ -199,6 +200,40 @@ def test_an_exported_motion_carries_its_limits(arm, tmp_path):
     assert read.limits == limits.as_dict()
     assert read.limits["tcp_speed"] == 100.0
     np.testing.assert_array_equal(read.q, trajectory.q)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"head": np.array("[1, 2]")}, "expected a mapping"),
+        ({"head": np.array("[" * 20_000)}, "levels deep"),
+        ({"head": np.array(5.0)}, "expected a mapping"),
+        ({"q": np.zeros((3, 3), dtype=complex)}, "complex128"),
+        ({"q": np.zeros((3, 2))}, "shape"),
+        ({"time": np.zeros(401)}, "increase"),
+        ({"joint_names": ["a", "a", "b"]}, "twice"),
+        ({"joint_names": "abc"}, "expected a list"),
+        ({"segments": [{"label": 1}]}, r"segments\[0\]"),
+        ({"segmnts": []}, "write `segments`"),
+        ({"seed": None, "limits": [1]}, "`limits`"),
+    ],
+)
+def test_a_damaged_trajectory_is_refused_by_file_and_key(arm, tmp_path, change, words):
+    move(arm, [0, 0, 0], [0.5, 0.5, 0.5], 2.0).save(tmp_path / "motion.npz")
+    with np.load(tmp_path / "motion.npz") as file:
+        content = dict(file)
+    head = yaml.safe_load(str(content["head"]))
+    for key, value in change.items():
+        if key in content:
+            content[key] = value
+        else:
+            head[key] = value
+            content["head"] = np.array(yaml.safe_dump(head))
+    np.savez(tmp_path / "damaged.npz", **content)
+    with pytest.raises(ExcitationError, match=words) as err:
+        Trajectory.load(tmp_path / "damaged.npz")
+    assert "damaged.npz" in err.value.message
+    assert err.value.remedy
 
 
 def test_another_robots_motion_is_refused(arm):

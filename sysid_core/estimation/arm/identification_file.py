@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
-import yaml
+from pydantic import Field
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema, write_yaml
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    inertial_parameter_names,
+)
 
 SCHEMA = "robot_sysid/identified_robot/1"
+_FILE = FileKind(
+    "identified robot", "Give the folder that `sysid identify` wrote.", EstimationError
+)
 
 
 def save_identification(identification: Identification, path: str | Path) -> None:
@@ -52,61 +62,76 @@ def save_identification(identification: Identification, path: str | Path) -> Non
         },
         "processing": dataclasses.asdict(identification.processing),
     }
-    Path(path).write_text(yaml.safe_dump(raw, sort_keys=False, width=100), encoding="utf-8")
+    write_yaml(path, raw)
 
 
 def load_identification(path: str | Path, model: RobotModel, estimate: Estimate) -> Identification:
     """Read what `save_identification` wrote.
 
     Args:
-        path: Of `parameters.yaml`.
+        path: `parameters.yaml`.
         model: The robot that was identified, from the same URDF. Joints that were locked then are
             locked in the result.
-        estimate: From `estimate.yaml` beside it.
+        estimate: What `estimate.yaml` beside it holds.
 
     Raises:
         EstimationError: Another kind of file, or another robot.
     """
-    try:
-        raw: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as err:
+    file = read_schema(path, _File, _FILE)
+    if model.urdf_hash and file.urdf_hash and file.urdf_hash != model.urdf_hash:
         raise EstimationError(
-            f"Can't read '{path}': {err}.", remedy="Give the folder that `sysid identify` wrote."
-        ) from err
-    if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        raise EstimationError(
-            f"'{path}' is not an identified robot of schema {SCHEMA}.",
-            remedy="Give the folder that `sysid identify` wrote.",
-        )
-    if model.urdf_hash and raw["urdf_hash"] and raw["urdf_hash"] != model.urdf_hash:
-        raise EstimationError(
-            f"'{path}' was identified with another URDF ({raw['urdf_hash']}) than this one"
+            f"'{path}' was identified with another URDF ({file.urdf_hash}) than this one"
             f" ({model.urdf_hash}).",
             remedy="Give the URDF that was used then.",
         )
-    still_free = {name: q for name, q in raw.get("locked", {}).items() if name in model.joint_names}
-    model = model.with_locked(still_free)
-    f, d = raw["friction"], raw["drives"]
-    drives = DriveTrain(
-        tuple(d["joints"]),
-        np.array(d["gain"]),
-        d["couplings"],
-        d["waves"],
-    )
-    friction = FrictionModel(
-        drives,
-        tuple(FrictionTerm(t) for t in f["terms"]),
-        {a: tuple(FrictionTerm(t) for t in ts) for a, ts in f["own_terms"].items()},
-        coulomb_velocity=f["coulomb_velocity"],
-        stribeck_velocity=f["stribeck_velocity"],
-        play_width=f["play_width"],
-        breakaway_width=f["breakaway_width"],
-    )
-    return Identification(
-        model,
-        friction,
-        Processing(**raw["processing"]),
-        estimate,
-        np.array(list(raw["parameters"].values()), dtype=float),
-        tuple(raw["parameters"]),
-    )
+    try:
+        model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})
+        drives = DriveTrain(
+            file.drives.joints,
+            np.array(file.drives.gain),
+            file.drives.couplings,
+            file.drives.waves,
+        )
+        friction = FrictionModel(drives, **dict(file.friction))
+    except SysIdError as err:
+        raise _FILE.refusal(path, err.message, err.remedy) from err
+    names = (*inertial_parameter_names(model), *friction.names)
+    missing = [name for name in names if name not in file.parameters]
+    unknown = [name for name in file.parameters if name not in names]
+    if missing or unknown:
+        raise _FILE.refusal(
+            path,
+            f"`parameters` lacks {missing} and has {unknown}, which '{model.name}' has not"
+            if unknown
+            else f"`parameters` lacks {missing}",
+        )
+    values = np.array([file.parameters[name] for name in names])
+    return Identification(model, friction, file.processing, estimate, values, names)
+
+
+class _Friction(FileSchema):
+    terms: tuple[FrictionTerm, ...]
+    own_terms: dict[str, tuple[FrictionTerm, ...]]
+    coulomb_velocity: Positive
+    stribeck_velocity: Positive
+    play_width: Positive
+    breakaway_width: Positive
+
+
+class _Drives(FileSchema):
+    joints: tuple[Name, ...]
+    gain: list[Number]
+    couplings: dict[str, dict[str, Number]]
+    waves: dict[str, dict[str, list[Number]]]
+
+
+class _File(FileSchema):
+    schema_: Literal["robot_sysid/identified_robot/1"] = Field(alias="schema")
+    robot: str
+    urdf_hash: str
+    locked: dict[str, Number] = Field(default_factory=dict)
+    method: str
+    parameters: dict[str, Number]
+    friction: _Friction
+    drives: _Drives
+    processing: Processing

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from sysid_core.errors import EstimationError, SignalError
+from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
@@ -31,18 +32,23 @@ class Processing:
         delay: By how much the efforts lag behind the positions [s].
     """
 
-    rate_hz: float = 100.0
-    motion_cutoff_hz: float = 12.0
-    torque_cutoff_hz: float = 8.0
-    max_gap: float = 0.1
-    end_trim: float = 0.3
-    moving: float = 0.01
-    delay: float = 0.0
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    rate_hz: Number = 100.0
+    motion_cutoff_hz: Number = 12.0
+    torque_cutoff_hz: Number = 8.0
+    max_gap: Number = 0.1
+    end_trim: Number = 0.3
+    moving: Number = 0.01
+    delay: Number = 0.0
 
     def __post_init__(self) -> None:
         for key in ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "max_gap"):
             if not getattr(self, key) > 0.0:
-                raise EstimationError(f"'{key}' must be positive, not {getattr(self, key)}.")
+                raise EstimationError(
+                    f"'{key}' must be positive, not {getattr(self, key)}.",
+                    remedy="Leave it out for the usual value.",
+                )
 
 
 @dataclass(frozen=True, eq=False)
