@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-import yaml
+from pydantic import Field, field_validator, model_validator
 
-from sysid_core.errors import ModelError, SignalError
+from sysid_core.errors import SignalError
+from sysid_core.files import (
+    Count,
+    FileKind,
+    FileSchema,
+    Flag,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    nearest,
+    read_yaml,
+    validated,
+)
 from sysid_core.robot import WAVE_KINDS, Array, DriveTrain
 from sysid_core.signals.recording import EffortKind
 
 COLUMNS_SCHEMA = "robot_sysid/columns/1"
+_KIND = FileKind("column map", "Start from one of config/columns/*.yaml.", SignalError)
 _ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
-_KEYS = {
-    "schema", "description", "delimiter", "header", "n_columns", "files", "rate_hz", "time",
-    "joints", "position", "velocity", "acceleration", "effort", "drives", "transmission",
-}  # fmt: skip
-Column = int | str
+_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+Column = Count | Name  # its number from 0, or its name in the header
+Waves = dict[str, Positive | list[Positive]]  # axis: waves per turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,188 +93,170 @@ class ColumnMap:
         Raises:
             SignalError: It can't be read, or something in it is missing or unknown.
         """
-        try:
-            raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as err:
-            raise SignalError(
-                f"Can't read the column map '{path}': {err}.",
-                remedy="Start from one of config/columns/*.yaml.",
-            ) from err
-        return cls.from_dict(raw, str(path))
+        return cls.from_dict(read_yaml(path, _KIND), str(path))
 
     @classmethod
-    def from_dict(cls, raw: object, source: str = "column map") -> ColumnMap:
-        """Build from plain data, such as a parsed YAML file."""
-        if not isinstance(raw, dict) or raw.get("schema") != COLUMNS_SCHEMA:
-            raise SignalError(
-                f"'{source}' is not a column map of schema {COLUMNS_SCHEMA}.",
-                remedy="Start from one of config/columns/*.yaml.",
-            )
-        unknown = sorted(set(raw) - _KEYS)
-        if unknown:
-            raise SignalError(
-                f"'{source}' has unknown keys {unknown}.", remedy=f"Known: {sorted(_KEYS)}."
-            )
-        names = raw.get("joints")
-        joints = tuple(map(str, names)) if isinstance(names, list | tuple) else ()
-        if not joints or len(set(joints)) < len(joints):
-            raise SignalError(
-                f"'{source}' names {'a joint twice' if joints else 'no joints'}.",
-                remedy="Give `joints: [...]` with the URDF's joint names, in the columns' order.",
-            )
-        n = len(joints)
-        columns, scales = {}, {}
-        for key, unit in (("position", ""), ("velocity", "/s"), ("acceleration", "/s^2")):
-            columns[key], scales[key] = _signal(raw.get(key), key, n, unit, source)
-        effort = raw.get("effort")
-        effort_columns: tuple[Column, ...] = ()
-        kind = EffortKind.UNKNOWN
-        if effort:
-            if not isinstance(effort, Mapping):
-                raise SignalError(
-                    f"'{source}': 'effort' isn't a mapping.",
-                    remedy="Give `effort: {columns: [...], kind: motor_current}`.",
-                )
-            if "columns" in effort:
-                effort_columns = _columns(effort, "effort", n, source)
-            kind = _effort_kind(effort.get("kind"), source)
-        time = raw.get("time")
-        if time is not None and not (isinstance(time, Mapping) and "column" in time):
-            raise SignalError(
-                f"'{source}': 'time' says no column.", remedy="Give `time: {column: 0, unit: s}`."
-            )
-        time_units = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-        unit = (time or {}).get("unit", "s")
-        if unit not in time_units:
-            raise SignalError(f"'{source}': time unit '{unit}' is unknown.", remedy="s, ms, us, ns")
-        drives, reduction, zero = _drives(raw, joints, kind, source)
-        if reduction is not None and kind is EffortKind.MOTOR_CURRENT:
-            kind = EffortKind.ACTUATOR_TORQUE  # `read_table` applies gains and reduction
+    def from_dict(cls, raw: object, source: str = "given") -> ColumnMap:
+        """Build from plain data, such as a parsed YAML file.
+
+        Raises:
+            SignalError: Something in it is missing or unknown.
+        """
+        file = validated(raw, _File, _KIND, source)
+        kind = EffortKind.UNKNOWN if file.effort is None else file.effort.kind
+        reduction, zero = None, np.zeros(len(file.joints))
+        if file.transmission is not None:
+            reduction, zero = file.transmission.matrices(len(file.joints))
+            if kind is EffortKind.MOTOR_CURRENT:
+                kind = EffortKind.ACTUATOR_TORQUE  # `read_table` applies gains and reduction
         return cls(
-            joints=joints,
-            position=columns["position"],
-            velocity=columns["velocity"],
-            acceleration=columns["acceleration"],
-            effort=effort_columns,
+            joints=file.joints,
+            position=file.position.columns,
+            velocity=file.velocity.columns,
+            acceleration=file.acceleration.columns,
+            effort=() if file.effort is None else file.effort.columns,
             effort_kind=kind,
-            time=None if time is None else time["column"],
-            time_scale=time_units[unit],
-            position_scale=scales["position"],
-            velocity_scale=scales["velocity"],
-            acceleration_scale=scales["acceleration"],
-            rate_hz=_number(raw, "rate_hz", source),
-            delimiter=str(raw.get("delimiter") or ","),
-            header=bool(raw.get("header", False)),
-            n_columns=int(_number(raw, "n_columns", source)),
-            files=tuple(raw.get("files") or ()),
-            drives=drives,
+            time=None if file.time is None else file.time.column,
+            time_scale=1.0 if file.time is None else _SECONDS[file.time.unit],
+            position_scale=file.position.scale(""),
+            velocity_scale=file.velocity.scale("/s"),
+            acceleration_scale=file.acceleration.scale("/s^2"),
+            rate_hz=file.rate_hz or 0.0,
+            delimiter=file.delimiter,
+            header=file.header,
+            n_columns=file.n_columns or 0,
+            files=file.files,
+            drives=file.drives.train(file.joints),
             reduction=reduction,
             zero=zero,
-            gains_known=(raw.get("drives") or {}).get("gain") != "unknown",
+            gains_known=file.drives.gain != "unknown",
         )
 
 
-def _number(raw: Mapping[str, Any], key: str, source: str) -> float:
-    try:
-        return float(raw.get(key) or 0.0)
-    except (TypeError, ValueError) as err:
-        raise SignalError(f"'{source}': '{key}' is {raw[key]!r}, no number.") from err
+class _Signal(FileSchema):
+    columns: tuple[Column, ...]
+    unit: str | list[str] = ""
 
-
-def _columns(entry: Any, key: str, n: int, source: str) -> tuple[Column, ...]:
-    columns = entry.get("columns") if isinstance(entry, Mapping) else None
-    if not isinstance(columns, list) or len(columns) != n:
-        found = len(columns) if isinstance(columns, list) else "no"
-        raise SignalError(
-            f"'{source}': '{key}' has {found} columns for {n} joints.",
-            remedy=f"Give `{key}: {{columns: [...]}}` with one column for each joint.",
-        )
-    return tuple(columns)
-
-
-def _signal(
-    entry: Any, key: str, n: int, suffix: str, source: str
-) -> tuple[tuple[Column, ...], float | Array]:
-    if not entry:
-        return (), 1.0
-    unit = entry.get("unit", "rad" + suffix) if isinstance(entry, Mapping) else ""
-    units = {angle + suffix: scale for angle, scale in _ANGLES.items()}
-    several = unit if isinstance(unit, list) else [unit]
-    unknown = [one for one in several if not isinstance(one, str) or one not in units]
-    if unknown or (isinstance(unit, list) and len(unit) != n):
-        raise SignalError(
-            f"'{source}': unit '{unknown[0]}' of '{key}' is unknown."
-            if unknown
-            else f"'{source}': '{key}' has {len(several)} units for {n} joints.",
-            remedy=f"One of {sorted(units)}, for all joints or in a list with one for each.",
-        )
-    scales = np.array([units[one] for one in several])
-    return _columns(entry, key, n, source), scales if isinstance(unit, list) else float(scales[0])
-
-
-def _effort_kind(kind: Any, source: str) -> EffortKind:
-    allowed = [k.value for k in EffortKind if k is not EffortKind.UNKNOWN]
-    if kind not in allowed:
-        raise SignalError(
-            f"'{source}' doesn't say what the efforts mean (kind: {kind}).",
-            remedy=f"Declare `effort: {{kind: ...}}`: {', '.join(allowed)}.",
-        )
-    return EffortKind(kind)
-
-
-def _drives(
-    raw: Mapping[str, Any], joints: tuple[str, ...], kind: EffortKind, source: str
-) -> tuple[DriveTrain, Array | None, Array]:
-    section = raw.get("drives") or {}
-    n = len(joints)
-    unknown = sorted(set(section) - {"gain", "couplings", *WAVE_KINDS})
-    if unknown:
-        raise SignalError(f"'{source}': unknown keys {unknown} in 'drives'.")
-    if kind is EffortKind.MOTOR_CURRENT and "gain" not in section:
-        raise SignalError(
-            f"'{source}': the efforts are motor currents, but no drive gains are given.",
-            remedy="Give `drives: {gain: [...]}` [N m/A at the joint]; 1.0 for each joint keeps"
-            " everything in amperes; `gain: unknown` lets `sysid identify --loaded` find them.",
-        )
-    transmission = raw.get("transmission") or {}
-    gain = section.get("gain", [1.0] * n)
-    if gain == "unknown":
-        if transmission:
-            raise SignalError(
-                f"'{source}': gains behind a transmission must be given.",
-                remedy="Give `drives: {gain: [...]}` [N m/A at the motors' shafts].",
+    def scale(self, per: str) -> float | Array:
+        """Radians (or metres) per unit; `per` is "", "/s" or "/s^2"."""
+        units = {angle + per: scale for angle, scale in _ANGLES.items()}
+        named = [self.unit or "rad" + per] if isinstance(self.unit, str) else self.unit
+        unknown = [unit for unit in named if unit not in units]
+        if unknown:
+            close = nearest(unknown[0], list(units))
+            raise ValueError(
+                f"unit {unknown[0]!r} is unknown ({f'write {close}?' if close else 'known:'}"
+                f" {', '.join(units)})"
             )
-        gain = [1.0] * n
-    reduction = None
-    zero = np.zeros(n)
-    try:
-        drives = DriveTrain(
-            joints,
-            np.array(gain, dtype=float),
-            {
-                axis: {joint: float(factor) for joint, factor in factors.items()}
-                for axis, factors in (section.get("couplings") or {}).items()
-            },
-            {
-                kind: {axis: w if isinstance(w, list) else [w] for axis, w in section[kind].items()}
-                for kind in WAVE_KINDS
-                if kind in section
-            },
-        )
-        if transmission:
-            reduction = np.array(transmission["reduction"], dtype=float)
-            zero = np.array(transmission.get("zero", zero), dtype=float)
-    except (ModelError, AttributeError, KeyError, ValueError, TypeError) as err:
-        raise SignalError(
-            f"'{source}': the drive data can't be used: {err}",
-            remedy="Give one number per joint, in the order of `joints`.",
-        ) from err
-    if reduction is not None and (
-        reduction.shape != (n, n) or np.linalg.matrix_rank(reduction) < n or zero.shape != (n,)
-    ):
-        raise SignalError(
-            f"'{source}': 'transmission.reduction' must be an invertible {n} x {n} matrix, and"
-            f" 'zero' a list of {n}.",
-            remedy="One row per motor, one column per joint: q_motor = reduction (q - zero).",
-        )
-    return drives, reduction, zero
+        scales = np.array([units[unit] for unit in named])
+        return float(scales[0]) if isinstance(self.unit, str) else scales
+
+
+class _Effort(FileSchema):
+    columns: tuple[Column, ...] = ()
+    kind: EffortKind = Field(EffortKind.UNKNOWN, validate_default=True)
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _declared(cls, kind: object) -> object:
+        allowed = [k.value for k in EffortKind if k is not EffortKind.UNKNOWN]
+        if kind not in allowed:
+            raise ValueError(
+                f"{kind!r} doesn't say what the efforts mean; declare one of {', '.join(allowed)}"
+            )
+        return kind
+
+
+class _Time(FileSchema):
+    column: Column
+    unit: Literal["s", "ms", "us", "ns"] = "s"
+
+
+class _Drives(FileSchema):
+    gain: Literal["unknown"] | tuple[Number, ...] = ()
+    couplings: dict[str, dict[str, Number]] = Field(default_factory=dict)
+    ripple: Waves = Field(default_factory=dict)
+    runout: Waves = Field(default_factory=dict)
+    speed_ripple: Waves = Field(default_factory=dict)
+    speed_runout: Waves = Field(default_factory=dict)
+
+    def train(self, joints: tuple[str, ...]) -> DriveTrain:
+        """The drives of the joints; gains of 1 where they are unknown or not given."""
+        gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
+        waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
+        given = {
+            kind: {axis: w if isinstance(w, list) else [w] for axis, w in axes.items()}
+            for kind, axes in waves.items()
+            if axes
+        }
+        return DriveTrain(joints, np.array(gains, dtype=float), self.couplings, given)
+
+
+class _Transmission(FileSchema):
+    reduction: list[list[Number]]
+    zero: list[Number] | None = None
+
+    def matrices(self, n: int) -> tuple[Array, Array]:
+        """`reduction`, shape (n, n), and `zero`, shape (n,)."""
+        zero = np.zeros(n) if self.zero is None else np.array(self.zero)
+        square = len(self.reduction) == n and all(len(row) == n for row in self.reduction)
+        if not square or np.linalg.matrix_rank(self.reduction) < n or zero.shape != (n,):
+            raise ValueError(
+                f"`transmission.reduction` must be an invertible {n} x {n} matrix, one row per"
+                f" motor, and `zero` a list of {n}: q_motor = reduction (q - zero)"
+            )
+        return np.array(self.reduction), zero
+
+
+class _File(FileSchema):
+    schema_: Literal["robot_sysid/columns/1"] = Field(alias="schema")
+    description: str = ""
+    delimiter: str = Field(",", min_length=1)
+    header: Flag = False
+    n_columns: Count | None = None
+    files: tuple[Name, ...] = ()
+    rate_hz: NotNegative | None = None
+    time: _Time | None = None
+    joints: tuple[Name, ...] = Field(min_length=1)
+    position: _Signal = _Signal(columns=())
+    velocity: _Signal = _Signal(columns=())
+    acceleration: _Signal = _Signal(columns=())
+    effort: _Effort | None = None
+    drives: _Drives = _Drives()
+    transmission: _Transmission | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _empty_sections(cls, raw: Any) -> Any:
+        return {k: v for k, v in raw.items() if v is not None} if isinstance(raw, dict) else raw
+
+    @model_validator(mode="after")
+    def _sound(self) -> _File:
+        n = len(self.joints)
+        if len(set(self.joints)) < n:
+            raise ValueError("`joints` names a joint twice")
+        for key, per in (("position", ""), ("velocity", "/s"), ("acceleration", "/s^2")):
+            signal: _Signal = getattr(self, key)
+            try:
+                scale = signal.scale(per)
+            except ValueError as err:
+                raise ValueError(f"`{key}`: {err}") from err
+            if isinstance(signal.unit, list) and np.size(scale) != n:
+                raise ValueError(f"`{key}` has {np.size(scale)} units for {n} joints")
+        for key in ("position", "velocity", "acceleration", "effort"):
+            section = getattr(self, key)
+            if section and section.columns and len(section.columns) != n:
+                raise ValueError(f"`{key}` has {len(section.columns)} columns for {n} joints")
+        current = self.effort is not None and self.effort.kind is EffortKind.MOTOR_CURRENT
+        if current and not self.drives.gain:
+            raise ValueError(
+                "the efforts are motor currents, but there are no drive gains: give"
+                " `drives: {gain: [...]}` [N m/A at the joint]; 1.0 for each joint keeps everything"
+                " in amperes, `gain: unknown` lets `sysid identify --loaded` find them"
+            )
+        if self.transmission is not None:
+            if self.drives.gain == "unknown":
+                raise ValueError("gains behind a transmission must be given [N m/A at the shafts]")
+            self.transmission.matrices(n)
+        self.drives.train(self.joints)
+        return self

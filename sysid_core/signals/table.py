@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, open_regular
 from sysid_core.robot import Array
 from sysid_core.signals.column_map import Column, ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
@@ -128,7 +130,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
 def _head(path: Path, columns: ColumnMap) -> list[str]:
     """Names of a table's columns, empty strings where it has no header."""
     delimiter = _delimiter(columns)
-    with _errors(path, columns), path.open(encoding=_ENCODING) as file:
+    with _opened(path, columns) as file:
         lines = [file.readline().strip().lstrip("#")] if columns.header else []
         lines.append(next((line for line in file if line.partition("#")[0].strip()), ""))
     if not lines[-1]:
@@ -143,7 +145,7 @@ def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> dict[int,
     """Some columns of a table: what is in the others needn't be numbers."""
     if not which:
         return {}
-    with _errors(path, columns), path.open(encoding=_ENCODING) as file:
+    with _opened(path, columns) as file:
         values = np.loadtxt(
             file,
             delimiter=_delimiter(columns),
@@ -161,23 +163,22 @@ def _delimiter(columns: ColumnMap) -> str | None:
 
 
 @contextmanager
-def _errors(path: Path, columns: ColumnMap) -> Iterator[None]:
-    """What goes wrong with files, in words."""
-    try:
-        yield
-    except OSError as err:
-        raise SignalError(
-            f"Can't read '{path}': {err.strerror}.",
-            remedy="Check the path"
-            + (
-                f"; the column map expects a folder with {columns.files}." if columns.files else "."
-            ),
-        ) from err
-    except ValueError as err:
-        raise SignalError(
-            f"'{path}' isn't a table of numbers: {str(err).rstrip('.')}.",
-            remedy="Check `delimiter` and `header` of the column map; every row needs all columns.",
-        ) from err
+def _opened(path: Path, columns: ColumnMap) -> Iterator[TextIO]:
+    """The table's text; what goes wrong with it, in words."""
+    with TextIOWrapper(open_regular(path, _kind(columns)), encoding=_ENCODING) as file:
+        try:
+            yield file
+        except (OSError, ValueError) as err:
+            raise SignalError(
+                f"'{path}' isn't a table of numbers: {str(err).rstrip('.')}.",
+                remedy="Check `delimiter` and `header` of the column map; every row needs all"
+                " columns.",
+            ) from err
+
+
+def _kind(columns: ColumnMap) -> FileKind:
+    folder = f"; the column map expects a folder with {', '.join(columns.files)}"
+    return FileKind("table", f"Check the path{folder if columns.files else ''}.", SignalError)
 
 
 def _column_index(column: Column, names: list[str], path: Path) -> int:
