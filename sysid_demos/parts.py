@@ -21,7 +21,7 @@ from robot_sysid.action import Identify
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.excitation import Trajectory
-from sysid_core.report import Report, cell_text, prediction_figure
+from sysid_core.report import Report, cell_text, prediction_chart
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
@@ -198,7 +198,7 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
     report.heading("A motion that wasn't fitted")
     show_rows(console, report, f"{caption}, against raw, noisy torques", columns, rows)
     report.figure(
-        prediction_figure(comparison.predictions["identified"]),
+        prediction_chart(comparison.predictions["identified"]),
         "Torques of the validation motion, measured and predicted by the identified robot.",
     )
 

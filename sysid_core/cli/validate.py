@@ -38,7 +38,7 @@ def validate(
     from sysid_core.cli.recordings import load_recording, require_fit
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import load_identification
-    from sysid_core.report import Report, prediction_figure, prediction_table
+    from sysid_core.report import Report, prediction_chart, prediction_table
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import predict_recording
@@ -78,7 +78,7 @@ def validate(
             )
             prediction_table(report, predictions)
             for prediction in predictions:
-                report.figure(prediction_figure(prediction), prediction.source)
+                report.figure(prediction_chart(prediction), prediction.source)
             report.save(out / "validation.html")
     if copy_json(text, json_path):
         return

@@ -1,8 +1,10 @@
 """Pictures and tables that people read."""
 
+from sysid_core.report.arm_charts import prediction_chart
+from sysid_core.report.charts import thinned, time_series
 from sysid_core.report.constrained import constrained_identification_report
-from sysid_core.report.figures import COLOURS, new_figure, time_series
-from sysid_core.report.html import Report, cell_text
+from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
     identifiability_report,
@@ -11,7 +13,6 @@ from sysid_core.report.identifiability import (
 )
 from sysid_core.report.identification import (
     identification_report,
-    prediction_figure,
     prediction_table,
 )
 from sysid_core.report.loaded_arm import loaded_arm_report
@@ -38,9 +39,11 @@ __all__ = [
     "motion_report",
     "new_figure",
     "payload_report",
-    "prediction_figure",
+    "prediction_chart",
     "prediction_table",
     "sequential_report",
     "step_rows",
+    "thinned",
     "time_series",
+    "with_deviation",
 ]

@@ -1,37 +1,49 @@
-"""One self-contained HTML page per run: text, tables and pictures, nothing loaded from outside."""
+"""One self-contained HTML page per run: text, tables, charts and pictures, nothing loaded from outside."""
 
 from __future__ import annotations
 
 import base64
-import html
+import gzip
 import io
-from collections.abc import Iterable, Sequence
+import platform
+import shlex
+import sys
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+    from matplotlib.figure import Figure
 
-_STYLE = """
-:root { --ink:#1c2733; --soft:#5c6b7a; --line:#d9e0e7; --paper:#fff; --tint:#f5f7fa; --good:#1a7f4b; --bad:#b3261e; --accent:#1f5fa8 }
-@media (prefers-color-scheme: dark) { :root { --ink:#e4e9ee; --soft:#9aa8b5; --line:#33404c; --paper:#161c22; --tint:#1e262e; --good:#58c48c; --bad:#ff8a80; --accent:#7ab3ef } }
-* { box-sizing:border-box } body { margin:0 auto; max-width:1080px; padding:2.5rem 1.25rem 4rem; font:16px/1.55 system-ui,sans-serif; color:var(--ink); background:var(--paper) }
-h1 { font-size:1.9rem; margin:0 0 .25rem } h2 { margin:2.4rem 0 .6rem; padding-bottom:.25rem; border-bottom:1px solid var(--line); font-size:1.3rem }
-h3 { margin:1.5rem 0 .4rem; font-size:1.05rem } .soft { color:var(--soft) } .wide { overflow-x:auto }
-table { border-collapse:collapse; font-size:.92rem; margin:.5rem 0 1rem; font-variant-numeric:tabular-nums } th { text-align:left; background:var(--tint) }
-th,td { padding:.32rem .7rem; border-bottom:1px solid var(--line) } td.n { text-align:right } p.caption { color:var(--soft); font-size:.92rem; margin:1rem 0 0 }
-figure { margin:1rem 0 1.6rem } figure img { max-width:100%; background:#fff; border-radius:6px } figcaption { color:var(--soft); font-size:.92rem }
-.verdict { padding:.6rem .9rem; border-left:5px solid; background:var(--tint); margin:.7rem 0; font-weight:600 } .ok { border-color:var(--good) } .no { border-color:var(--bad) }
-pre { background:var(--tint); padding:.8rem; overflow-x:auto; border-radius:6px; font-size:.86rem }
-"""
+Level = Literal["pass", "warn", "fail"]
+MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
+_PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
 def cell_text(value: object) -> str:
-    """How a number or word is written in a table: four significant digits, no noise."""
+    """Text of a number or word in a table: four significant digits, no noise."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
     return "–" if value is None else str(value)
+
+
+def with_deviation(value: float, sd: float) -> str:
+    """A value and its deviation with matched digits: `1.116 ± 0.007`."""
+    if not (sd > 0 and abs(value) < 1e300):
+        return f"{value:.4g} ± {sd:.2g}"
+    from math import floor, log10
+
+    digits = 1 - floor(log10(sd))  # two digits of the deviation
+    if digits > 5 or digits < -3:
+        return f"{value:.{max(1, digits + floor(log10(abs(value))) if value else 1)}e} ± {sd:.1e}"
+    return f"{value:.{max(0, digits)}f} ± {sd:.{max(0, digits)}f}"
 
 
 def _is_number(value: object) -> bool:
@@ -44,81 +56,180 @@ class Report:
     Args:
         title: Heading of the page.
         subtitle: One line below it.
+
+    Examples:
+        >>> report = Report("Payload")
+        >>> report.headline("pass", "1.116 ± 0.007 kg", next_steps=["Send it to the controller."])
+        >>> report.table(("quantity", "value"), [("mass [kg]", 1.116)])
     """
 
     def __init__(self, title: str, subtitle: str = "") -> None:
         self.title = title
         self.subtitle = subtitle
-        self._parts: list[str] = []
+        self._headline: dict[str, Any] | None = None
+        self._parts: list[dict[str, Any]] = []
+        self._provenance: dict[str, str] = {}
+
+    def headline(
+        self, level: Level, sentence: str, *, asked: str = "", next_steps: Iterable[str] = ()
+    ) -> None:
+        """The verdict in one sentence and colour, above everything else.
+
+        Args:
+            level: Colour and mark.
+            sentence: The answer and why it is good or not.
+            asked: The question, in words.
+            next_steps: Sentences that say what to do now.
+        """
+        self._headline = {
+            "level": level,
+            "sentence": sentence,
+            "asked": asked,
+            "next_steps": list(next_steps),
+        }
+
+    def provenance(self, facts: Mapping[str, object]) -> None:
+        """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
+        self._provenance.update({name: str(value) for name, value in facts.items()})
 
     def heading(self, text: str, level: int = 2) -> None:
         """A section heading (level 2 or 3)."""
-        self._parts.append(f"<h{level}>{html.escape(text)}</h{level}>")
+        self._parts.append({"kind": "heading", "level": int(level), "text": text})
 
     def paragraph(self, text: str) -> None:
         """Plain text; it is escaped."""
-        self._parts.append(f"<p>{html.escape(text)}</p>")
+        self._parts.append({"kind": "paragraph", "text": text})
 
     def bullets(self, items: Iterable[str]) -> None:
         """A list of sentences; nothing when empty."""
-        rows = "".join(f"<li>{html.escape(item)}</li>" for item in items)
-        if rows:
-            self._parts.append(f"<ul>{rows}</ul>")
+        if entries := list(items):
+            self._parts.append({"kind": "bullets", "entries": entries})
 
     def preformatted(self, text: str) -> None:
         """Text in a fixed-width font."""
-        self._parts.append(f"<pre>{html.escape(text)}</pre>")
+        self._parts.append({"kind": "preformatted", "text": text})
 
-    def verdict(self, ok: bool, text: str) -> None:
-        """A line that says pass or fail."""
-        mark, kind = ("✓", "ok") if ok else ("✗", "no")
-        self._parts.append(f'<div class="verdict {kind}">{mark} {html.escape(text)}</div>')
+    def verdict(self, ok: bool | Level, text: str) -> None:
+        """A line that says pass, warn or fail."""
+        level = ok if isinstance(ok, str) else ("pass" if ok else "fail")
+        self._parts.append({"kind": "verdict", "level": level, "text": text})
 
     def table(
-        self, columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        caption: str = "",
+        *,
+        folded: bool = False,
     ) -> None:
-        """A table; numbers are right-aligned, with four significant digits. Blank columns: no head."""
-        head = "".join(f"<th>{html.escape(c)}</th>" for c in columns)
-        head = f"<thead><tr>{head}</tr></thead>" if any(columns) else ""
-        body = "".join(
-            "<tr>"
-            + "".join(
-                f"<td{' class=n' if any(columns) and _is_number(x) else ''}>"
-                f"{html.escape(cell_text(x))}</td>"
-                for x in row
-            )
-            + "</tr>"
+        """A table; numbers are right-aligned, with four significant digits.
+
+        Args:
+            columns: Names; all blank: no head.
+            rows: Cells of each row.
+            caption: Line above it; the line to click at when it is folded.
+            folded: Whether it opens only when clicked.
+        """
+        headed = any(columns)
+        labels = [*columns, *[""] * 99]
+        cells = [
+            [
+                {"text": cell_text(x), "number": headed and _is_number(x), "label": labels[i]}
+                for i, x in enumerate(row)
+            ]
             for row in rows
-        )
-        title = f'<p class="caption">{html.escape(caption)}</p>' if caption else ""
+        ]
         self._parts.append(
-            f'{title}<div class="wide"><table>{head}<tbody>{body}</tbody></table></div>'
+            {
+                "kind": "table",
+                "columns": list(columns),
+                "rows": cells,
+                "caption": caption,
+                "folded": folded,
+            }
         )
 
-    def figure(self, figure: Figure, caption: str = "") -> None:
-        """A matplotlib figure, embedded as PNG."""
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format="png", dpi=130, bbox_inches="tight", facecolor="white")
-        data = base64.b64encode(buffer.getvalue()).decode()
-        text = html.escape(caption)
-        self._parts.append(
-            f'<figure><img alt="{text}" src="data:image/png;base64,{data}">'
-            f"<figcaption>{text}</figcaption></figure>"
-        )
+    def figure(self, figure: Figure | go.Figure, caption: str = "") -> None:
+        """A chart (plotly: it can be zoomed) or a picture (matplotlib: embedded as PNG)."""
+        from matplotlib.figure import Figure as Picture
+
+        if isinstance(figure, Picture):
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format="png", dpi=130, bbox_inches="tight", facecolor="white")
+            data = base64.b64encode(buffer.getvalue()).decode()
+            self._parts.append({"kind": "picture", "data": data, "caption": caption})
+            return
+        text = figure.to_json().replace("</", "<\\/")  # no tag of the page ends inside
+        height = figure.layout.height or 420
+        self._parts.append({"kind": "chart", "json": text, "height": height, "caption": caption})
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return where it is."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        path.write_text(
-            "<!doctype html><html lang=en><meta charset=utf-8>"
-            '<meta name=viewport content="width=device-width,initial-scale=1">'
-            f"<title>{html.escape(self.title)}</title><style>{_STYLE}</style>"
-            f"<h1>{html.escape(self.title)}</h1>"
-            f"<p class=soft>{html.escape(self.subtitle)} · written {when} by robot_sysid</p>"
-            + "\n".join(self._parts)
-            + "</html>\n",
-            encoding="utf-8",
+        headline = self._headline or {}
+        summary = {
+            "title": self.title,
+            "when": when,
+            "level": headline.get("level", ""),
+            "sentence": headline.get("sentence", ""),
+        }
+        has_charts = any(part["kind"] == "chart" for part in self._parts)
+        page = _template("page.html.j2").render(
+            title=self.title,
+            subtitle=self.subtitle,
+            when=when,
+            version=_version("robot_sysid"),
+            summary=summary,
+            style=_raw("page.css"),
+            script=_raw("page.js"),
+            headline=self._headline,
+            marks=MARKS,
+            parts=self._parts,
+            provenance=[*self._provenance.items(), *_circumstances()],
+            plotly=_plotly() if has_charts else "",
         )
+        path.write_text(page, encoding="utf-8")
         return path
+
+
+def _circumstances() -> list[tuple[str, str]]:
+    """Command and versions."""
+    program = Path(sys.argv[0]).name
+    command = shlex.join(["sysid", *sys.argv[1:]]) if program in ("sysid", "__main__.py") else ""
+    versions = ", ".join(f"{name} {_version(name)}" for name in _PACKAGES)
+    rows = [("versions", f"{versions}, Python {platform.python_version()}")]
+    return [("command", command), *rows] if command else rows
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed)"
+
+
+@cache
+def _text(name: str) -> str:
+    return files("sysid_core.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+def _raw(name: str) -> Any:
+    from markupsafe import Markup
+
+    return Markup(_text(name))  # our own file
+
+
+@cache
+def _template(name: str) -> Any:
+    from jinja2 import Environment
+
+    return Environment(autoescape=True, trim_blocks=True).from_string(_text(name))
+
+
+@cache
+def _plotly() -> str:
+    """The chart library, compressed, as base64."""
+    library = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
+    return base64.b64encode(gzip.compress(library, 9, mtime=0)).decode()

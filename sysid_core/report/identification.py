@@ -5,46 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sysid_core.estimation import Verdict
 from sysid_core.estimation.arm import Identification, TorqueDelay
-from sysid_core.report.figures import COLOURS, new_figure
-from sysid_core.report.html import Report
+from sysid_core.report.arm_charts import (
+    parameter_charts,
+    prediction_chart,
+    residual_charts,
+    robot_scene,
+)
+from sysid_core.report.charts import correlation_map
+from sysid_core.report.html import Report, with_deviation
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
-
-
-def prediction_figure(prediction: Prediction) -> Figure:
-    """Measured, predicted and remaining effort of every joint over time."""
-    figure, axes = new_figure(len(prediction.joint_names), 1, height=1.75, width=11.0)
-    joints = prediction.joints()
-    for j, (name, axis) in enumerate(zip(prediction.joint_names, axes, strict=True)):
-        measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
-        axis.plot(prediction.time, measured, color=COLOURS[5], linewidth=0.7, label="measured")
-        axis.plot(prediction.time, predicted, color=COLOURS[6], linewidth=0.9, label="predicted")
-        axis.plot(
-            prediction.time,
-            measured - predicted,
-            color=COLOURS[1],
-            linewidth=0.6,
-            label="difference",
-        )
-        if np.any(prediction.motion):
-            inside = prediction.time[prediction.motion]
-            axis.axvspan(
-                float(inside[0]), float(inside[-1]), color="#000000", alpha=0.03, linewidth=0
-            )
-        r2 = f", R² {joints[name]['r2']:.4f}" if prediction.motion.any() else ", at rest"
-        axis.set_title(
-            f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}{r2}",
-            fontsize=9,
-            loc="left",
-        )
-        axis.set_ylabel(f"effort [{prediction.unit}]", fontsize=8)
-    axes[-1].set_xlabel("time [s]", fontsize=8)
-    axes[0].legend(fontsize=8, frameon=False, ncols=3, loc="upper right")
-    return figure
 
 
 def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
@@ -127,7 +100,7 @@ def identification_report(
         prediction_table(report, validation)
         for prediction in validation:
             report.figure(
-                prediction_figure(prediction),
+                prediction_chart(prediction),
                 f"{prediction.source}: raw measured efforts and what the model predicts from motion"
                 " alone. Shaded: the motion that the numbers above are taken over.",
             )
@@ -135,7 +108,10 @@ def identification_report(
         report.heading("Runs that were fitted")
         prediction_table(report, training)
     for prediction in training:
-        report.figure(prediction_figure(prediction), f"{prediction.source}, fitted")
+        report.figure(prediction_chart(prediction), f"{prediction.source}, fitted")
+    for prediction in validation or training:
+        for chart, caption in residual_charts(prediction):
+            report.figure(chart, caption)
     if benefits:
         _benefit_table(report, identification, benefits)
     if delay is not None:
@@ -178,7 +154,7 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
             [
                 axis,
                 *(
-                    f"{values[f'{axis}.{s}']:.4g} ± {sd[f'{axis}.{s}']:.1g}"
+                    with_deviation(values[f"{axis}.{s}"], sd[f"{axis}.{s}"])
                     if f"{axis}.{s}" in sd
                     else (f"{values[f'{axis}.{s}']:.4g}" if f"{axis}.{s}" in values else None)
                     for s in symbols
@@ -194,10 +170,12 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     report.paragraph(
         "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count) + "."
     )
+    for chart, caption in parameter_charts(identification):
+        report.figure(chart, caption)
     report.table(
-        ["parameter", "value", "standard deviation", "unit", "verdict"],
+        ["parameter", "value ± standard deviation", "unit", "verdict"],
         [
-            [name, float(x), float(s), unit, verdict.value]
+            [name, with_deviation(float(x), float(s)), unit, verdict.value]
             for name, x, s, unit, verdict in zip(
                 estimate.names,
                 estimate.values,
@@ -207,6 +185,28 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
                 strict=True,
             )
         ],
+        "All parameters",
+        folded=True,
+    )
+    report.figure(
+        correlation_map(estimate.names, estimate.covariance),
+        "Correlation of the estimates: strong colours far from the diagonal are parameters that"
+        " these data tell only together.",
+    )
+    report.heading("The robot in space")
+    report.figure(
+        robot_scene(identification),
+        "Zero posture. Grey rings: centres of mass by the URDF; diamonds: identified; ellipsoids:"
+        " uniform solids of the identified mass and inertia. Links whose values no solid has are"
+        " left out.",
+    )
+    report.provenance(
+        {
+            "robot": f"{estimate.robot}, URDF {estimate.urdf_hash}",
+            "data": estimate.source,
+            "settings": identification.processing,
+            "friction terms": ", ".join(t.value for t in identification.friction.all_terms),
+        }
     )
 
 

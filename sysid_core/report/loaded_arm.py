@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import summarise_payload
-from sysid_core.report.figures import time_series
+from sysid_core.report.charts import time_series
 from sysid_core.report.html import Report
 
 

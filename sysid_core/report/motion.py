@@ -3,74 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
+import pinocchio as pin
 
 from sysid_core.excitation import MotionCheck, MotionChecker, MotionLimits, Trajectory
-from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.charts import add_line, bars, label_time, panels, scene
+from sysid_core.report.figures import COLOURS
 from sysid_core.report.html import Report
 from sysid_core.robot import RobotModel
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
-_READABLE = 16  # labels side by side
 
 
-def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
+def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> go.Figure:
     """Position, velocity and acceleration of every joint over time, as shares of the limits."""
-    figure, axes = new_figure(3, 1, height=2.3)
     middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
     bounded = np.isfinite(half) & (half > 0)
     half, middle = np.where(bounded, half, np.pi), np.where(bounded, middle, 0.0)
     columns = [limits.joint_names.index(name) for name in trajectory.joint_names]
-    shares = (
-        ("position", (trajectory.q - middle[columns]) / half[columns]),
-        ("velocity", trajectory.v / limits.velocity[columns]),
-        ("acceleration", trajectory.a / limits.acceleration[columns]),
-    )
-    for axis, (label, share) in zip(axes, shares, strict=True):
+    shares = {
+        "position / limit": (trajectory.q - middle[columns]) / half[columns],
+        "velocity / limit": trajectory.v / limits.velocity[columns],
+        "acceleration / limit": trajectory.a / limits.acceleration[columns],
+    }
+    figure = panels(list(shares), height=240)
+    for i, share in enumerate(shares.values()):
         for j, name in enumerate(trajectory.joint_names):
             colour = COLOURS[j % len(COLOURS)]
-            axis.plot(trajectory.time, share[:, j], label=name, linewidth=0.9, color=colour)
-        axis.set_ylabel(f"{label} / limit", fontsize=8)
-        axis.set_ylim(-1.05, 1.05)
-        for segment in trajectory.segments:
-            if segment.label not in _STILL:
-                axis.axvspan(segment.start, segment.end, color="#0072B2", alpha=0.06, linewidth=0)
-    named = [segment for segment in trajectory.segments if segment.label != "transfer"]
-    if len(named) <= _READABLE:  # more are in the table of segments
-        for segment in named:
-            axes[0].text(
-                (segment.start + segment.end) / 2,
-                1.08,
-                segment.label,
-                fontsize=6,
-                ha="left",
-                va="bottom",
-                rotation=40,
+            add_line(figure, i, trajectory.time, share[:, j], name=name, colour=colour)
+    figure.update_yaxes(range=[-1.05, 1.05])
+    for segment in trajectory.segments:
+        if segment.label not in _STILL:
+            figure.add_vrect(
+                x0=segment.start, x1=segment.end, fillcolor="#0072B2", opacity=0.06, line_width=0
             )
-    axes[-1].set_xlabel("time [s]", fontsize=8)
-    axes[0].legend(fontsize=7, frameon=False, ncols=1, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    label_time(figure)
     return figure
 
 
-def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
+def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
     """Rigid-body torque of every joint as share of its limit, and the TCP's speed."""
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
     time = trajectory.time[::step]
-    figure, axes = new_figure(2, 1, height=2.0)
+    figure = panels(["torque / limit", "TCP speed [m/s]"], height=220)
     torque = model.inverse_dynamics(q, v, a) / checker.limits.effort
     for j, name in enumerate(model.joint_names):
-        axes[0].plot(time, torque[:, j], label=name, linewidth=0.9, color=COLOURS[j % len(COLOURS)])
-    axes[0].set_ylabel("torque / limit", fontsize=8)
-    axes[0].legend(fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    axes[1].plot(time, checker.tcp_speed(q, v), linewidth=0.9, color=COLOURS[0])
-    axes[1].axhline(checker.limits.tcp_speed, color=COLOURS[1], linewidth=1.0, linestyle="--")
-    axes[1].set_ylabel("TCP speed [m/s]", fontsize=8)
-    axes[1].set_xlabel("time [s]", fontsize=8)
+        add_line(figure, 0, time, torque[:, j], name=name, colour=COLOURS[j % len(COLOURS)])
+    add_line(figure, 1, time, checker.tcp_speed(q, v), name="TCP", colour=COLOURS[6])
+    figure.add_hline(
+        y=checker.limits.tcp_speed, row=2, col=1, line={"dash": "dash", "color": COLOURS[1]}
+    )
+    label_time(figure)
     return figure
+
+
+def path_figure(checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
+    """Path of the TCP in space."""
+    import plotly.graph_objects as go
+
+    model = checker.model
+    step = max(1, len(trajectory.time) // 1000)
+    columns = model.columns_from(trajectory.joint_names)
+    q, v = trajectory.q[::step, columns], trajectory.v[::step, columns]
+    data, frame = model.pin_model.createData(), model.frame_id(checker.limits.tcp_frame)
+    points = np.empty((len(q), 3))
+    for point, q_k in zip(points, model.configuration(q), strict=True):
+        pin.framesForwardKinematics(model.pin_model, data, q_k)
+        point[:] = data.oMf[frame].translation
+    return scene(
+        [
+            go.Scatter3d(
+                x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="lines", name="TCP",
+                line={
+                    "width": 4, "color": checker.tcp_speed(q, v), "colorscale": "Viridis",
+                    "colorbar": {"title": "m/s"},
+                },
+            )
+        ]
+    )  # fmt: skip
 
 
 def motion_report(
@@ -81,7 +98,7 @@ def motion_report(
     title: str,
     facts: Mapping[str, object],
     remarks: Sequence[str] = (),
-    figures: Sequence[tuple[Figure, str]] = (),
+    figures: Sequence[tuple[Any, str]] = (),
 ) -> Report:
     """The page of a planned motion.
 
@@ -112,12 +129,16 @@ def motion_report(
         effort_figure(checker.model, checker, trajectory),
         "Rigid-body torque without load and friction, and speed of the TCP (dashed: its limit).",
     )
+    report.figure(
+        path_figure(checker, trajectory),
+        f"Path of {checker.limits.tcp_frame} in space; the colour is its speed.",
+    )
     for figure, caption in figures:
         report.figure(figure, caption)
     report.heading("Use of the limits")
-    report.table(
-        ("limit", "largest share used"),
-        [(kind, f"{100 * share:.1f} %") for kind, share in sorted(check.usage.items())],
+    report.figure(
+        bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
+        "Largest share of each limit that the motion uses.",
     )
     report.heading("Segments")
     report.table(

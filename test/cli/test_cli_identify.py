@@ -80,7 +80,7 @@ def test_files_and_numbers_are_written(files, tmp_path):
             assert found["joints"][joint][kind]["rms"] < 0.1
     assert Estimate.load(tmp_path / "estimate.yaml").method == "ols"
     page = (tmp_path / "report.html").read_text()
-    assert page.count("data:image/png") == 2 and "What each friction term buys" in page
+    assert page.count('class="chart"') >= 6 and "What each friction term buys" in page
 
 
 def test_json_on_standard_output_is_pure(files, tmp_path):

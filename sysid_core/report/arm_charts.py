@@ -1,0 +1,158 @@
+"""Charts of an identified arm: efforts, residuals, parameters, and the robot in space."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sysid_core.estimation.arm import Identification
+from sysid_core.report.charts import (
+    add_line,
+    dots_with_bars,
+    ellipsoid,
+    histogram,
+    label_time,
+    panels,
+    scene,
+    spectra,
+)
+from sysid_core.report.figures import COLOURS
+from sysid_core.robot import is_physically_consistent, pseudo_inertia_from_pi
+from sysid_core.validation import Prediction
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+def prediction_chart(prediction: Prediction) -> go.Figure:
+    """Measured, predicted and remaining effort of every joint over time; all axes zoom together."""
+    joints = prediction.joints()
+    titles = [
+        f"{name}: RMS {joints[name]['rms']:.3g} {prediction.unit}"
+        + (f", R² {joints[name]['r2']:.4f}" if prediction.motion.any() else ", at rest")
+        for name in prediction.joint_names
+    ]
+    figure = panels(titles)
+    for j in range(len(prediction.joint_names)):
+        measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
+        for name, values, colour in (
+            ("measured", measured, COLOURS[5]),
+            ("predicted", predicted, COLOURS[2]),
+            ("difference", measured - predicted, COLOURS[1]),
+        ):
+            add_line(figure, j, prediction.time, values, name=name, colour=colour, width=1.0)
+        if np.any(prediction.motion):
+            inside = prediction.time[prediction.motion]
+            figure.add_vrect(
+                x0=float(inside[0]), x1=float(inside[-1]), row=j + 1, col=1,
+                fillcolor="#888888", opacity=0.08, line_width=0,
+            )  # fmt: skip
+    figure.update_yaxes(title_text=prediction.unit)
+    label_time(figure)
+    return figure
+
+
+def residual_charts(prediction: Prediction) -> Iterator[tuple[go.Figure, str]]:
+    """Spectrum and distribution of what the model leaves over in motion, with captions."""
+    rows = np.isfinite(prediction.predicted).all(axis=1)
+    if prediction.motion.any():
+        rows &= prediction.motion
+    residual = (prediction.measured - prediction.predicted)[rows]
+    residual = residual[np.isfinite(residual).all(axis=1)]
+    if len(residual) < 64:
+        return
+    rate = (len(prediction.time) - 1) / float(prediction.time[-1] - prediction.time[0])
+    yield (
+        spectra(residual, rate, prediction.joint_names, prediction.unit),
+        f"{prediction.source}: where in frequency the residual lies. A line is a wave of gears or"
+        " motors, a slope at low frequency is model error, a flat end is sensor noise.",
+    )
+    yield (
+        histogram(residual, prediction.joint_names, prediction.unit),
+        f"{prediction.source}: distribution of the residual of every joint.",
+    )
+
+
+def parameter_charts(identification: Identification) -> Iterator[tuple[go.Figure, str]]:
+    """Estimates with ± 2 sd beside the URDF's values, one chart a unit, with captions."""
+    estimate, model = identification.estimate, identification.model
+    nominal = dict(zip(identification.names, model.pi.ravel().tolist(), strict=False))
+    full = estimate.names == identification.names
+    sd = estimate.standard_deviations
+    n_inertial = 10 * model.n_bodies
+    links = set(identification.names[:n_inertial])
+    kinds = [(n in links, u) for n, u in zip(estimate.names, estimate.units, strict=True)]
+    for kind in dict.fromkeys(kinds):
+        inertial, unit = kind
+        rows = [i for i, k in enumerate(kinds) if k == kind]
+        names = [estimate.names[i] for i in rows]
+        reference = [nominal.get(n, float("nan")) for n in names] if full and inertial else None
+        chart = dots_with_bars(
+            names,
+            estimate.values[rows],
+            sd[rows],
+            reference=reference,
+            groups=[estimate.verdicts[i].value for i in rows],
+            unit=unit,
+        )
+        beside = " Grey marks: the URDF." if reference else ""
+        of = "Links" if inertial else "Friction and drives"
+        yield chart, f"{of}, {unit}, ± 2 standard deviations; colour: verdict.{beside}"
+
+
+def robot_scene(identification: Identification) -> go.Figure:
+    """The arm at its zero posture: links, centres of mass (URDF and identified), inertia ellipsoids.
+
+    An ellipsoid is the uniform solid with the link's mass and inertia; links whose parameters no
+    solid has are left out.
+    """
+    import pinocchio as pin
+    import plotly.graph_objects as go
+
+    model = identification.model
+    data = model.pin_model.createData()
+    pin.forwardKinematics(model.pin_model, data, model.configuration(np.zeros((1, model.nv)))[0])
+    poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
+    lines: list[list[float | None]] = [[], [], []]
+    for j in range(1, model.pin_model.njoints):
+        parent = model.pin_model.parents[j]
+        for line, start, end in zip(
+            lines, data.oMi[parent].translation, data.oMi[j].translation, strict=True
+        ):
+            line += [float(start), float(end), None]
+    traces = [
+        go.Scatter3d(
+            x=lines[0], y=lines[1], z=lines[2], mode="lines",
+            line={"color": "#888888", "width": 7}, name="joint to joint",
+        )
+    ]  # fmt: skip
+    consistent = np.atleast_1d(is_physically_consistent(identification.pi))
+    for label, pi, symbol, colour in (
+        ("centre of mass, URDF", model.pi, "circle-open", "#888888"),
+        ("centre of mass, identified", identification.pi, "diamond", COLOURS[1]),
+    ):
+        known = [k for k in range(model.n_bodies) if pi[k, 0] > 1e-6]
+        points = np.array([poses[k].act(pi[k, 1:4] / pi[k, 0]) for k in known]).reshape(-1, 3)
+        if label.endswith("identified"):
+            inside = [i for i, k in enumerate(known) if consistent[k]]
+            points, known = points[inside], [known[i] for i in inside]
+        traces.append(
+            go.Scatter3d(
+                x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="markers", name=label,
+                marker={"symbol": symbol, "size": 5, "color": colour},
+                text=[f"{model.body_names[k]}: {pi[k, 0]:.3g} kg" for k in known],
+            )
+        )  # fmt: skip
+    for k in np.flatnonzero(consistent & (identification.pi[:, 0] > 1e-6)):
+        pi = identification.pi[k]
+        c = pi[1:4] / pi[0]
+        spread = pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c)
+        R = poses[k].rotation
+        solid = ellipsoid(
+            poses[k].act(c), 5.0 * R @ spread @ R.T, name=model.body_names[k],
+            colour=COLOURS[k % len(COLOURS)], opacity=0.25,
+        )  # fmt: skip
+        traces.append(solid)
+    return scene(traces)

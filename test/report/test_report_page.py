@@ -1,0 +1,84 @@
+"""The page: self-contained, small, escaped, drawn without an error."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import numpy as np
+import pytest
+
+from sysid_core.report import Report, time_series, with_deviation
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A page with everything on it."""
+    time = np.linspace(0.0, 60.0, 60001)
+    lines = {"a <joint>": {"measured": np.sin(time), "predicted": np.cos(time)}}
+    report = Report("Robot <1>", "subtitle & more")
+    report.headline("warn", "1.116 ± 0.007 kg", asked="its mass", next_steps=["Move faster."])
+    report.table(("quantity", "value"), [("mass </table>", 1.116)], "All", folded=True)
+    report.figure(time_series(time, lines, ylabel="N m", columns=1), "Efforts </script>")
+    report.provenance({"robot": "URDF 1234"})
+    return report.save(tmp_path_factory.mktemp("page") / "report.html")
+
+
+def test_nothing_is_loaded_from_outside_and_the_page_stays_small(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    body = re.sub(r"<script[^>]*>.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", body)
+    assert len(text) < 5e6
+
+
+def test_markup_in_names_stays_text(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert "Robot &lt;1&gt;" in text and "mass &lt;/table&gt;" in text
+    assert "Efforts </script>" not in text
+
+
+def test_the_answer_stands_first_and_is_machine_readable(page) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text.index("1.116 ± 0.007 kg") < text.index("<main>")
+    summary = re.search(r'name="robot-sysid" content="([^"]*)"', text)
+    assert summary is not None
+    assert json.loads(unescape(summary[1]))["level"] == "warn"
+
+
+def test_a_browser_draws_every_chart(page) -> None:
+    if BROWSER is None:
+        pytest.skip("no chromium here: apt install chromium")
+    done = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=30000",
+         "--dump-dom", page.as_uri()],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert 'data-charts="1 of 1"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("value", "sd", "text"),
+    [
+        (1.11592, 0.0069, "1.1159 ± 0.0069"),
+        (12.95, 0.41, "12.95 ± 0.41"),
+        (153.2, 21.0, "153 ± 21"),
+        (-0.004321, 0.00012, "-0.00432 ± 0.00012"),
+        (0.0, 0.5, "0.00 ± 0.50"),
+    ],
+)
+def test_value_and_deviation_have_matched_digits(value, sd, text) -> None:
+    assert with_deviation(value, sd) == text
+
+
+def test_no_peak_is_lost_when_lines_are_thinned() -> None:
+    from sysid_core.report import thinned
+
+    line = np.zeros(100_000)
+    line[54_321] = 7.0
+    kept = thinned(line)
+    assert 54_321 in kept and len(kept) < 8000
