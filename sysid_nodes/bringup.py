@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import yaml
+from pydantic import Field
 from rich.console import Console
 
 from sysid_core.errors import SysIdError
+from sysid_core.files import FileKind, FileSchema, Name, read_schema, unknown_key
 from sysid_nodes import (
     computed_torque_controller,
     data_logger,
@@ -22,6 +23,7 @@ from sysid_nodes.lifecycle import check
 from sysid_nodes.processes import running
 from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
+_FILE = FileKind("bringup file", "Start from one of config/bringup_*.yaml.")
 CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
     "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
@@ -39,42 +41,44 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
     `payload_bridge` and `computed_torque_controller` are started only where they have one.
 
     Args:
-        path: Of the YAML file.
-        namespace: Of all nodes.
+        path: The YAML file.
+        namespace: Prefix of all nodes' names.
 
     Raises:
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
     """
-    try:
-        raw: Any = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as err:
-        raise SysIdError(
-            f"The bringup file '{path}' can't be read: {err}.",
-            remedy="Start from one of config/bringup_*.yaml.",
-        ) from err
-    if not isinstance(raw, dict):
-        raise SysIdError(f"'{path}' is not a mapping.", remedy="Start from config/bringup_*.yaml.")
-    unknown = set(raw) - {"topics", *SCHEMAS}
-    topics = raw.get("topics") or {}
-    unknown |= set(topics) - set(graph.TOPICS)
+    file = read_schema(path, _File, _FILE)
+    unknown = [
+        unknown_key(topic, graph.TOPICS) for topic in file.topics if topic not in graph.TOPICS
+    ]
     if unknown:
-        raise SysIdError(
-            f"'{path}' has unknown entries: {sorted(unknown)}.",
-            remedy=f"Sections: topics ({', '.join(graph.TOPICS)}), {', '.join(SCHEMAS)}.",
-        )
-    values = {
-        node: {name: check(schema, name, value) for name, value in (raw.get(node) or {}).items()}
-        for node, schema in SCHEMAS.items()
-    }
+        raise _FILE.refusal(path, f"`topics` {unknown[0]}")
+    given = file.model_fields_set
+    values: dict[str, dict[str, Any]] = {}
+    for node, schema in SCHEMAS.items():
+        try:
+            section = getattr(file, node) or {}
+            values[node] = {name: check(schema, name, value) for name, value in section.items()}
+        except SysIdError as err:
+            raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
     return graph.bringup(
         namespace=namespace,
         executor=values["trajectory_executor"],
         logger=values["data_logger"],
         estimator=values["estimator"],
-        payload_bridge=values["payload_bridge"] if "payload_bridge" in raw else None,
-        controller=values[CONTROLLER] if CONTROLLER in raw else None,
-        **topics,
+        payload_bridge=values["payload_bridge"] if "payload_bridge" in given else None,
+        controller=values[CONTROLLER] if CONTROLLER in given else None,
+        **file.topics,
     )
+
+
+class _File(FileSchema):
+    topics: dict[str, Name] = Field(default_factory=dict)
+    trajectory_executor: dict[str, Any] | None = None
+    data_logger: dict[str, Any] | None = None
+    estimator: dict[str, Any] | None = None
+    payload_bridge: dict[str, Any] | None = None
+    computed_torque_controller: dict[str, Any] | None = None
 
 
 def run(config: Path | None, out: Path, *, namespace: str = "") -> int:

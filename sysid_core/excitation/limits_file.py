@@ -13,71 +13,62 @@ ground_height: 0.0
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.geometry import HeldBox
 from sysid_core.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
 from sysid_core.excitation.vendor_limits import vendor_limits, vendor_values
+from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, read_schema, yaml_text
 from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"
+_FILE = FileKind(
+    "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
+)
 
 
-def _finite(value: float) -> float:
-    if not np.isfinite(value):
-        raise ValueError("must be finite")
-    return value
+Vector = tuple[Number, Number, Number]
 
 
-Finite = Annotated[float, AfterValidator(_finite)]
-Positive = Annotated[float, Field(gt=0), AfterValidator(_finite)]
-Vector = tuple[Finite, Finite, Finite]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class JointEntry(_Strict):
+class JointEntry(FileSchema):
     """Limits of one joint [rad or m, and seconds]; null where there is none."""
 
-    lower: Finite | None = None
-    upper: Finite | None = None
+    lower: Number | None = None
+    upper: Number | None = None
     velocity: Positive
     acceleration: Positive
     jerk: Positive | None = None
     effort: Positive | None = None  # [N m or N], what the motion may use of the drive
 
 
-class TcpEntry(_Strict):
+class TcpEntry(FileSchema):
     """The tool frame and its speed [m/s]."""
 
     frame: str = Field(min_length=1)
     speed: Positive = DEFAULT_TCP_SPEED
 
 
-class WorkspaceEntry(_Strict):
+class WorkspaceEntry(FileSchema):
     """A box in the base frame that holds every moving shape [m]."""
 
     lower: Vector
     upper: Vector
 
 
-class PlaneEntry(_Strict):
+class PlaneEntry(FileSchema):
     """See `Plane`."""
 
     name: str = "plane"
     normal: Vector
-    offset: Finite
+    offset: Number
 
 
-class ObstacleEntry(_Strict):
+class ObstacleEntry(FileSchema):
     """See `Obstacle`."""
 
     name: str
@@ -90,14 +81,14 @@ class ObstacleEntry(_Strict):
     scale: Positive = 1.0
 
 
-class HeldEntry(_Strict):
+class HeldEntry(FileSchema):
     """See `HeldBox`."""
 
     size: tuple[Positive, Positive, Positive]
     centre: Vector = (0.0, 0.0, 0.0)
 
 
-class LimitsFile(_Strict):
+class LimitsFile(FileSchema):
     """The file's content; unknown keys are refused, so that a misspelt limit is never void."""
 
     schema_: Literal["robot_sysid/limits/1"] = Field(alias="schema")
@@ -105,11 +96,11 @@ class LimitsFile(_Strict):
     urdf_hash: str = ""
     joints: dict[str, JointEntry] = Field(min_length=1)
     tcp: TcpEntry
-    ground_height: Finite | None = None
+    ground_height: Number | None = None
     workspace: WorkspaceEntry | None = None
     planes: tuple[PlaneEntry, ...] = ()
     obstacles: tuple[ObstacleEntry, ...] = ()
-    self_collision: bool = True
+    self_collision: Flag = True
     held: HeldEntry | None = None
     package_dirs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
@@ -175,26 +166,9 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
         model: The robot; its order of joints counts, and those that it holds locked are left out.
 
     Raises:
-        ExcitationError: It is missing, malformed (every wrong entry is named) or another robot's.
+        ExcitationError: It is missing, malformed or another robot's.
     """
-    try:
-        data = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-        raise ExcitationError(
-            f"Can't read the limits '{path}': {err}.",
-            remedy="Make them: `sysid limits init ROBOT`.",
-        ) from err
-    try:
-        content = LimitsFile.model_validate(data)
-    except ValidationError as err:
-        wrong = "; ".join(
-            f"{'.'.join(map(str, e['loc'])) or 'file'}: {e['msg']}" for e in err.errors()[:8]
-        )
-        raise ExcitationError(
-            f"The limits '{path}' are malformed: {wrong}.",
-            remedy=f"Correct them; the schema is {SCHEMA}, `sysid limits init ROBOT` writes one.",
-        ) from err
-    return content.motion_limits(model)
+    return read_schema(path, LimitsFile, _FILE).motion_limits(model)
 
 
 def limits_text(
@@ -239,7 +213,7 @@ def limits_text(
     }
     LimitsFile.model_validate(content)
     head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
-    return head + yaml.safe_dump(content, sort_keys=False, default_flow_style=None, width=100)
+    return head + yaml_text(content, compact=True)
 
 
 def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:

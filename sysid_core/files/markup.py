@@ -76,9 +76,12 @@ def write_yaml(path: str | Path, content: object, *, head: str = "") -> None:
     Path(path).write_text(head + yaml_text(content), encoding="utf-8")
 
 
-def yaml_text(content: object) -> str:
-    """Plain data as YAML, keys in the order given."""
-    return str(yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100))
+def yaml_text(content: object, *, compact: bool = False) -> str:
+    """Plain data as YAML, keys in the order given; compact: lists of numbers on one line."""
+    style = None if compact else False
+    return str(
+        yaml.dump(content, Dumper=_SafeDumper, sort_keys=False, width=100, default_flow_style=style)
+    )
 
 
 def read_json(path: str | Path, kind: FileKind) -> Any:

@@ -44,15 +44,18 @@ class FileSchema(BaseModel):
     def _known_keys(cls, raw: Any) -> Any:
         if not isinstance(raw, Mapping):
             return raw
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        schema = get_args(cls.model_fields["schema_"].annotation) if "schema" in known else ()
+        fields = {field.alias or name: field for name, field in cls.model_fields.items()}
+        known = list(fields)
+        schema = get_args(fields["schema"].annotation) if "schema" in fields else ()
         if schema and raw.get("schema") not in schema:
             hint = f"is not of schema {schema[0]}, but of {raw.get('schema')!r}"
             raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         for key in raw:
             if key not in known:
                 raise PydanticCustomError("unknown", "{hint}", {"hint": unknown_key(key, known)})
-        return raw
+        # `key:` with nothing behind it is the same as no `key`.
+        optional = {k for k, f in fields.items() if not f.is_required() and f.default is not None}
+        return {k: v for k, v in raw.items() if v is not None or k not in optional}
 
 
 Schema = TypeVar("Schema", bound=FileSchema)

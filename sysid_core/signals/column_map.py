@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, field_validator, model_validator
@@ -121,10 +121,10 @@ class ColumnMap:
             position_scale=file.position.scale(""),
             velocity_scale=file.velocity.scale("/s"),
             acceleration_scale=file.acceleration.scale("/s^2"),
-            rate_hz=file.rate_hz or 0.0,
+            rate_hz=file.rate_hz,
             delimiter=file.delimiter,
             header=file.header,
-            n_columns=file.n_columns or 0,
+            n_columns=file.n_columns,
             files=file.files,
             drives=file.drives.train(file.joints),
             reduction=reduction,
@@ -213,9 +213,9 @@ class _File(FileSchema):
     description: str = ""
     delimiter: str = Field(",", min_length=1)
     header: Flag = False
-    n_columns: Count | None = None
+    n_columns: Count = 0
     files: tuple[Name, ...] = ()
-    rate_hz: NotNegative | None = None
+    rate_hz: NotNegative = 0.0
     time: _Time | None = None
     joints: tuple[Name, ...] = Field(min_length=1)
     position: _Signal = _Signal(columns=())
@@ -224,11 +224,6 @@ class _File(FileSchema):
     effort: _Effort | None = None
     drives: _Drives = _Drives()
     transmission: _Transmission | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _empty_sections(cls, raw: Any) -> Any:
-        return {k: v for k, v in raw.items() if v is not None} if isinstance(raw, dict) else raw
 
     @model_validator(mode="after")
     def _sound(self) -> _File:

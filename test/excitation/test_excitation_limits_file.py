@@ -58,7 +58,7 @@ def test_limits_survive_the_file(panda, tmp_path):
         (("acceleration:", "acceleratoin:"), "acceleratoin"),
         (("panda_joint1:", "joint_one:"), "joint_one"),
         (("schema: robot_sysid/limits/1", "schema: other"), "schema"),
-        (("speed: 0.25", "speed: [1"), "Can't read"),
+        (("speed: 0.25", "speed: [1"), "no valid YAML"),
     ],
 )
 def test_a_wrong_entry_is_named(panda, tmp_path, change, said):

@@ -57,11 +57,31 @@ def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: ob
         check(trajectory_executor.TrajectoryExecutorConfig, name, value)
 
 
-def test_a_bringup_file_with_an_unknown_section_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("logger: {}", "write `data_logger`"),
+        ("topics: {joint_state: /joint_states}", "write `joint_states`"),
+        ("topics: {joint_states: 5}", "`topics.joint_states` is 5"),
+        ("trajectory_executor: [1]", "`trajectory_executor` is .1., expected a mapping"),
+        (
+            "trajectory_executor: {tcp_sped: 1}",
+            "`trajectory_executor`: Unknown parameter 'tcp_sped'",
+        ),
+        ("trajectory_executor: {stale_s: .nan}", "nan"),
+        ("data_logger: {}\ntrajectory_executor: {}\ndata_logger: {}", "a second time in line 3"),
+        ("- 1", "expected a mapping"),
+    ],
+)
+def test_a_damaged_bringup_file_is_refused_by_file_and_key(
+    tmp_path: Path, text: str, words: str
+) -> None:
     file = tmp_path / "bringup.yaml"
-    file.write_text("topics: {joint_state: /joint_states}\nlogger: {}\n", encoding="utf-8")
-    with pytest.raises(SysIdError, match=r"joint_state.*logger"):
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(SysIdError, match=words) as err:
         read_config(file)
+    assert "bringup.yaml" in err.value.message
+    assert err.value.remedy
 
 
 LAUNCH = """
