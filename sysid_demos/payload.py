@@ -99,9 +99,9 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         client.wait_until_steady("estimator/payload_estimate", "samples_used", 1.5, 20.0)
         client.stop_recording()
         # Subscriptions that come late still get the latched result.
-        client.follow(InertialEstimate, "estimator/parameters")
+        client.follow(InertialEstimate, "estimator/payload_parameters")
         client.follow(InertiaStamped, "estimator/payload")
-        parameters = client.wait_for("estimator/parameters")
+        parameters = client.wait_for("estimator/payload_parameters")
         payload = client.wait_for("estimator/payload")
     console.print(
         f"Read back from the topic: {payload.inertia.m:.4f} kg in frame"
@@ -120,13 +120,13 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
         latest = client.latest.get("estimator/payload_estimate")
         if latest is None:
             return f"{feedback.state} {feedback.segment}"
-        return f"{feedback.segment}: {latest.mass:.3f} ± {2 * latest.mass_sd:.3f} kg"
+        return f"{feedback.segment}: {latest.inertia.m:.3f} ± {2 * latest.inertia_sd.m:.3f} kg"
 
     result = execute(client, console, file, timeout_s, describe)
     latest = client.wait_for("estimator/payload_estimate")
     console.print(
         f"Motion done in {result.duration:.0f} s, tracking error at most"
-        f" {1e3 * result.max_tracking_error:.1f} mrad. The estimator: {latest.state}. {latest.advice}"
+        f" {1e3 * result.max_tracking_error:.1f} mrad. {latest.advice}"
     )
 
 

@@ -1,6 +1,6 @@
 """Payloads in the terms of vendors' controllers, and the exchange with them."""
 
-from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange
+from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange, Proposal
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
 from sysid_core.controller_payload.vendors import (
     VENDORS,
@@ -16,6 +16,7 @@ __all__ = [
     "ExchangeState",
     "PayloadExchange",
     "PayloadLimits",
+    "Proposal",
     "Vendor",
     "VendorRequest",
     "fixed_pose",

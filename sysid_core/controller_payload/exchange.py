@@ -5,6 +5,8 @@ The order of things, without any robot: the node only carries out what this says
 
 from __future__ import annotations
 
+import secrets
+from dataclasses import dataclass
 from enum import Enum
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
@@ -19,6 +21,21 @@ class ExchangeState(str, Enum):
     SENDING = "sending"
     SET = "set"
     FAILED = "failed: the controller's payload is uncertain"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A payload that waits for a person's yes.
+
+    Attributes:
+        id: That the yes must name, so that nobody confirms what another has proposed.
+        payload: What would be sent.
+        proposed_at: When, on the caller's clock [s].
+    """
+
+    id: str
+    payload: ControllerPayload
+    proposed_at: float
 
 
 class PayloadExchange:
@@ -41,40 +58,46 @@ class PayloadExchange:
         self.state = ExchangeState.IDLE
         self.current = previous
         self.previous: ControllerPayload | None = None
-        self._proposal: tuple[ControllerPayload, float] | None = None
+        self.proposal: Proposal | None = None
         self._sent: ControllerPayload | None = None
         self._uncertain = False
 
-    def propose(self, payload: ControllerPayload, now_s: float) -> None:
-        """Freeze a payload for confirmation.
+    def propose(self, payload: ControllerPayload, now_s: float) -> Proposal:
+        """Freeze a payload for confirmation; another proposal is forgotten.
 
         Raises:
             ModelError: It isn't plausible, or another one is on its way.
         """
         self._refuse_while_sending()
-        self._proposal = None
+        self.proposal = None
         self.limits.require(payload)
-        self._proposal = (payload, now_s)
+        self.proposal = Proposal(secrets.token_hex(4), payload, now_s)
         self.state = ExchangeState.PROPOSED
+        return self.proposal
 
-    def confirm(self, now_s: float) -> ControllerPayload:
+    def confirm(self, now_s: float, proposal_id: str) -> ControllerPayload:
         """The frozen payload, to be sent now.
 
         Raises:
-            ModelError: Nothing is proposed, or too long ago.
+            ModelError: Nothing is proposed, something else is, or it is too long ago.
         """
         self._refuse_while_sending()
-        if self._proposal is None:
+        if self.proposal is None:
             raise ModelError(
                 "No payload has been proposed.",
                 remedy="Call `propose`, read what it answers, then `confirm`.",
             )
-        payload, then = self._proposal
-        self._proposal = None
-        if now_s - then > self.patience_s:
+        if proposal_id != self.proposal.id:
+            raise ModelError(
+                f"The proposal that waits is '{self.proposal.id}', not '{proposal_id}'.",
+                remedy="Confirm with the id that `propose` answered, or propose again.",
+            )
+        payload, age_s = self.proposal.payload, now_s - self.proposal.proposed_at
+        self.proposal = None
+        if age_s > self.patience_s:
             self.state = ExchangeState.IDLE
             raise ModelError(
-                f"The proposal is {now_s - then:.0f} s old, older than {self.patience_s:.0f} s.",
+                f"The proposal is {age_s:.0f} s old, older than {self.patience_s:.0f} s.",
                 remedy="Propose again: something else may be held by now.",
             )
         self._sent, self.state = payload, ExchangeState.SENDING
@@ -110,7 +133,7 @@ class PayloadExchange:
                 "What the controller had before isn't known.",
                 remedy="Set the payload at the robot's own panel, or give `initial_payload`.",
             )
-        self._proposal = None
+        self.proposal = None
         self._sent, self.state = self.previous, ExchangeState.SENDING
         return self.previous
 

@@ -61,9 +61,11 @@ class IdentificationComponent:
         result.estimate = conversions.message_from_estimate(
             self.latest,
             stamp_ns=self.node.now_ns(),
+            valid_from_ns=job.recording_began_ns,
             frame=model.root_link,
             reference_point="origin of each link's frame",
             model="robot",
+            robot=model,
         )
         self._parameters.publish(result.estimate)
         result.success, result.report = True, str(folder / "report.html")

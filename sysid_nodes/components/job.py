@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import yaml
 from robot_sysid.action import Identify
 
 from sysid_core.robot import RobotModel
@@ -21,6 +22,7 @@ class IdentificationJob:
     """
 
     def __init__(self, request: Identify.Goal, model: RobotModel, folder: Path) -> None:
+        self._recording = Path(request.recording)
         folder.mkdir(parents=True, exist_ok=True)
         urdf = folder / "robot.urdf"
         urdf.write_text(model.urdf_xml, encoding="utf-8")
@@ -38,6 +40,16 @@ class IdentificationJob:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
         )
+
+    @property
+    def recording_began_ns(self) -> int:
+        """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
+        try:
+            text = (self._recording / "metadata.yaml").read_text(encoding="utf-8")
+            start = yaml.safe_load(text)["rosbag2_bagfile_information"]["starting_time"]
+            return int(start["nanoseconds_since_epoch"])
+        except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+            return 0
 
     @property
     def done(self) -> bool:

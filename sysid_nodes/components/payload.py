@@ -52,7 +52,7 @@ class PayloadComponent:
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
         self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
-        self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
+        self._parameters = node.create_publisher(InertialEstimate, "~/payload_parameters", LATCHED)
 
     def got_robot(self, model: RobotModel) -> None:
         """Get ready for a payload of this robot, forget another's samples."""
@@ -121,22 +121,22 @@ class PayloadComponent:
             self.node.diagnose(OK, session.online.state.value, samples=n)
 
     def _send(self, estimate: Estimate, session: PayloadSession) -> None:
-        online, now, frame = session.online, self.node.now_ns(), session.sensor_frame
+        now, frame = self.node.now_ns(), session.sensor_frame
         self._payload.publish(
             conversions.inertia_message_from_estimate(estimate, stamp_ns=now, frame=frame)
         )
         self._running.publish(
-            conversions.payload_message_from_estimate(
-                estimate, stamp_ns=now, frame=frame, state=online.state.value, advice=online.advice
-            )
+            conversions.payload_message_from_estimate(estimate, session, stamp_ns=now)
         )
         self._parameters.publish(
             conversions.message_from_estimate(
                 estimate,
                 stamp_ns=now,
+                valid_from_ns=session.first_stamp_ns,
                 frame=frame,
                 reference_point="origin of frame_id",
                 model="payload",
+                robot=session.model,
             )
         )
 

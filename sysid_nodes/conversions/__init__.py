@@ -7,6 +7,7 @@ from sysid_nodes.conversions.estimates import (
 )
 from sysid_nodes.conversions.joints import columns_of, filtered_arrays, joint_arrays_from_message
 from sysid_nodes.conversions.payloads import (
+    inertia_message,
     inertia_message_from_estimate,
     payload_message_from_estimate,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "columns_of",
     "estimate_from_message",
     "filtered_arrays",
+    "inertia_message",
     "inertia_message_from_estimate",
     "joint_arrays_from_message",
     "message_from_estimate",

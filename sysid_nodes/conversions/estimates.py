@@ -50,14 +50,31 @@ def message_from_identifiability(
 
 
 def message_from_estimate(
-    estimate: Estimate, *, stamp_ns: int, frame: str, reference_point: str, model: str
+    estimate: Estimate,
+    *,
+    stamp_ns: int,
+    valid_from_ns: int = 0,
+    frame: str,
+    reference_point: str,
+    model: str,
+    robot: RobotModel | None = None,
 ) -> InertialEstimate:
-    """The rich message of an `Estimate`."""
+    """The rich message of an `Estimate`.
+
+    Args:
+        estimate: What was identified.
+        stamp_ns: When it was computed [ns].
+        valid_from_ns: Stamp of the first sample that it rests on [ns].
+        frame: Of the values.
+        reference_point: About which inertias are taken, in words.
+        model: What was modelled: "robot" or "payload".
+        robot: Whose it is, or which carries it; None: as the estimate says.
+    """
     known = estimate.physically_consistent
     out = InertialEstimate(
-        valid_from=stamp_from_ns(stamp_ns),
-        robot=estimate.robot,
-        urdf_hash=estimate.urdf_hash,
+        valid_from=stamp_from_ns(valid_from_ns),
+        robot=estimate.robot if robot is None else robot.name,
+        urdf_hash=estimate.urdf_hash if robot is None else robot.urdf_hash,
         model=model,
         method=estimate.method,
         reference_point=reference_point,

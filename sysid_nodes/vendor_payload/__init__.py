@@ -1,6 +1,15 @@
 """How a payload reaches a vendor's controller."""
 
-from sysid_nodes.vendor_payload.config import PayloadBridgeConfig
-from sysid_nodes.vendor_payload.service import NotTakenError, VendorService
+from sysid_nodes.vendor_payload.config import PayloadBridgeConfig, payload_at_flange
+from sysid_nodes.vendor_payload.messages import bridge_state_message, payload_inertia
+from sysid_nodes.vendor_payload.not_taken import NotTakenError
+from sysid_nodes.vendor_payload.service import VendorService
 
-__all__ = ["NotTakenError", "PayloadBridgeConfig", "VendorService"]
+__all__ = [
+    "NotTakenError",
+    "PayloadBridgeConfig",
+    "VendorService",
+    "bridge_state_message",
+    "payload_at_flange",
+    "payload_inertia",
+]

@@ -1,11 +1,23 @@
-"""Parameters of the payload bridge."""
+"""Parameters of the payload bridge, and what follows from them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_core.controller_payload import VENDORS
-from sysid_nodes.lifecycle import parameter
+from geometry_msgs.msg import InertiaStamped
+
+from sysid_core.controller_payload import (
+    VENDORS,
+    ControllerPayload,
+    PayloadExchange,
+    PayloadLimits,
+    fixed_pose,
+)
+from sysid_core.robot import RobotModel, transform_pi
+from sysid_nodes.conversions import ns_from_stamp
+from sysid_nodes.interfaces import payload_from_message
+from sysid_nodes.lifecycle import ParameterError, parameter
+from sysid_nodes.vendor_payload.not_taken import NotTakenError
 
 
 @dataclass(frozen=True)
@@ -43,3 +55,47 @@ class PayloadBridgeConfig:
     readback_topic: str = parameter("", "Where the driver reports its payload; empty: nowhere.")
     readback_type: str = parameter("geometry_msgs/msg/InertiaStamped", "Type of that topic.")
     readback_field: str = parameter("", "Path of the Inertia in it, such as inertia_load.")
+
+    def exchange(self) -> PayloadExchange:
+        """The books of proposals and of what the controller has.
+
+        Raises:
+            ParameterError: A body hasn't ten parameters.
+        """
+        for name in ("tool", "initial_payload"):
+            if len(getattr(self, name)) not in (0, 10):
+                raise ParameterError(
+                    f"Parameter '{name}' has {len(getattr(self, name))} numbers, expected ten.",
+                    remedy="m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
+                )
+        before = ControllerPayload.from_pi(self.initial_payload) if self.initial_payload else None
+        limits = PayloadLimits(self.max_mass, self.max_com, self.max_radius)
+        return PayloadExchange(limits, self.patience_s, before)
+
+
+def payload_at_flange(
+    message: InertiaStamped | None,
+    config: PayloadBridgeConfig,
+    model: RobotModel | None,
+    now_s: float,
+) -> ControllerPayload:
+    """The estimated payload and the tool, in the flange's frame.
+
+    Raises:
+        SysIdError: There is none, it is too old, the frames can't be joined, or the numbers aren't
+            finite.
+    """
+    if message is None:
+        raise NotTakenError("No payload has been estimated yet.", untouched=True)
+    age_s = now_s - ns_from_stamp(message.header.stamp) * 1e-9
+    if age_s > config.patience_s:
+        raise NotTakenError(
+            f"The estimate is {age_s:.0f} s old: something else may be held by now.",
+            untouched=True,
+        )
+    pi = payload_from_message(message).pi
+    if message.header.frame_id != config.flange_frame:
+        if model is None:
+            raise NotTakenError("The robot's description has not come yet.", untouched=True)
+        pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
+    return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

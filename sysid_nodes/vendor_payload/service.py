@@ -14,29 +14,18 @@ from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 
 from sysid_core.controller_payload import (
+    VENDORS,
     ControllerPayload,
-    Vendor,
     VendorRequest,
     response_accepted,
     vendor_request,
 )
 from sysid_core.errors import SysIdError
 from sysid_nodes.interfaces import as_mapping, filled, interface, payload_from_message
+from sysid_nodes.vendor_payload.config import PayloadBridgeConfig
+from sysid_nodes.vendor_payload.not_taken import NotTakenError
 
 _POLL_S = 0.02
-
-
-class NotTakenError(SysIdError):
-    """The controller doesn't have the payload.
-
-    Args:
-        message: Why.
-        untouched: It is certain that it kept what it had.
-    """
-
-    def __init__(self, message: str, *, untouched: bool = False) -> None:
-        super().__init__(message)
-        self.untouched = untouched
 
 
 class VendorService:
@@ -44,44 +33,32 @@ class VendorService:
 
     Args:
         node: That owns the client.
-        vendor: Whose conventions hold.
-        service_type: Type of the service, "" for the vendor's usual.
-        service_name: Its name, "" for where the vendor's driver has it.
-        flange_frame: For stamped messages.
-        transition_s: How slowly the controller changes over, where it can [s].
-        timeout_s: For the driver's answer, and for the read-back [s].
+        config: Names the vendor, the service and where the driver reports its payload.
         group: Callbacks of this group may wait for each other.
+
+    Raises:
+        InterfaceError: The driver's interfaces aren't installed.
     """
 
     def __init__(
-        self,
-        node: LifecycleNode,
-        vendor: Vendor,
-        service_type: str,
-        service_name: str,
-        *,
-        flange_frame: str,
-        transition_s: float,
-        timeout_s: float,
-        group: ReentrantCallbackGroup,
+        self, node: LifecycleNode, config: PayloadBridgeConfig, group: ReentrantCallbackGroup
     ) -> None:
-        self.node, self.vendor = node, vendor
-        self.flange_frame, self.transition_s = flange_frame, transition_s
-        self.timeout_s, self.group = timeout_s, group
-        self.type = interface(service_type or vendor.service_type)
+        self.node, self.vendor = node, VENDORS[config.vendor]
+        self.flange_frame, self.transition_s = config.flange_frame, config.transition_s
+        self.timeout_s, self.group = config.timeout_s, group
+        self.type = interface(config.service_type or self.vendor.service_type)
         self.client = node.create_client(
-            self.type, service_name or vendor.service_name, callback_group=group
+            self.type, config.service_name or self.vendor.service_name, callback_group=group
         )
         self._clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._path: str | None = None
         self._waiting: tuple[Future, ControllerPayload, bool] | None = None
-
-    def read_back_from(self, topic: str, message_type: str, path: str) -> None:
-        """Subscribe to where the driver reports its payload."""
-        self._path = path
-        self.node.create_subscription(
-            interface(message_type), topic, self._on_report, 10, callback_group=self.group
-        )
+        if config.readback_topic:
+            self._path = config.readback_field
+            kind = interface(config.readback_type)
+            node.create_subscription(
+                kind, config.readback_topic, self._on_report, 10, callback_group=group
+            )
 
     def request(self, payload: ControllerPayload) -> VendorRequest:
         """The request in this driver's layout."""

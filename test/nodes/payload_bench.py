@@ -19,6 +19,7 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile
+from robot_sysid.srv import ConfirmPayload, ProposePayload
 from std_srvs.srv import Trigger
 
 from sysid_core.controller_payload import ControllerPayload
@@ -30,6 +31,7 @@ class Bench:
     def __init__(self, environment: dict[str, str], folder: Path, domain: int) -> None:
         self.environment = environment | {"ROS_DOMAIN_ID": str(domain)}
         self.folder = folder
+        self.proposal = ""
         self.processes: list[subprocess.Popen[bytes]] = []
         self.context = Context()
         rclpy.init(context=self.context, domain_id=domain)
@@ -78,8 +80,14 @@ class Bench:
         return future.result()
 
     def ask(self, name: str) -> tuple[bool, str]:
-        """Call one of its triggers."""
-        answer = self.call(Trigger, name, Trigger.Request())
+        """Call one of its services; what is confirmed is the last proposal."""
+        if name == "propose":
+            answer = self.call(ProposePayload, name, ProposePayload.Request())
+            self.proposal = answer.proposal
+        elif name == "confirm":
+            answer = self.call(ConfirmPayload, name, ConfirmPayload.Request(proposal=self.proposal))
+        else:
+            answer = self.call(Trigger, name, Trigger.Request())
         return answer.success, answer.message
 
     def live(self) -> None:

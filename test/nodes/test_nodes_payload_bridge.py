@@ -112,6 +112,10 @@ def test_confirmed_payload_reaches_the_driver_and_is_undone(bench: Bench, vendor
     assert bench.ask("confirm")[0] is False
     assert bench.requests() == [], "a dry run sends nothing"
     bench.live()
+    mine, _ = bench.propose(), setattr(bench, "proposal", "someone-elses")
+    done, text = bench.ask("confirm")
+    assert not done and "someone-elses" in text and bench.requests() == []
+    assert "Proposed as" in mine
     bench.propose()
     done, text = bench.ask("confirm")
     assert done, text

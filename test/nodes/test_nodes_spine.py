@@ -66,15 +66,23 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     saved = client.call(
         SaveResult, "estimator/save", SaveResult.Request(directory=str(tmp_path / "saved"))
     )
-    client.follow(InertialEstimate, "estimator/parameters")  # latched: a late subscriber gets it
+    client.follow(
+        InertialEstimate, "estimator/payload_parameters"
+    )  # latched: a late subscriber gets it
     client.follow(InertiaStamped, "estimator/payload")
-    live = estimate_from_message(client.wait_for("estimator/parameters"))
+    live = estimate_from_message(client.wait_for("estimator/payload_parameters"))
     assert client.wait_for("estimator/payload").inertia.m == pytest.approx(live.values[0])
     assert np.array_equal(Estimate.load(saved.path).values, live.values)
     assert abs(live.values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
     assert live.physically_consistent
+    running = client.latest["estimator/payload_estimate"]
+    assert running.urdf_hash == RobotModel.from_urdf("xarm7").urdf_hash and running.robot
+    assert running.inertia.m == pytest.approx(live.values[0])
+    assert 0 < running.inertia_sd.m < 0.1 * running.inertia.m
 
     recording = read_bag(bag)
+    began_s = (ns_from_stamp(running.valid_from) - recording.joints.stamps_ns[0]) * 1e-9
+    assert 0.0 < began_s < recording.joints.time[-1], "the first sample used, not the last"
     assert recording.joints.effort_kind is EffortKind.ACTUATOR_TORQUE
     assert "grasped" in [mark.label for mark in recording.marks]
     model = RobotModel.from_urdf(recording.urdf_xml)

@@ -186,19 +186,21 @@ def exchange(previous: ControllerPayload | None = None) -> PayloadExchange:
 def test_nothing_is_sent_without_a_fresh_proposal() -> None:
     e = exchange()
     with pytest.raises(ModelError, match="No payload has been proposed"):
-        e.confirm(0.0)
-    e.propose(PAYLOAD, 0.0)
+        e.confirm(0.0, "1234")
+    proposal = e.propose(PAYLOAD, 0.0)
     with pytest.raises(ModelError, match="older than"):
-        e.confirm(61.0)
+        e.confirm(61.0, proposal.id)
     with pytest.raises(ModelError, match="No payload has been proposed"):
-        e.confirm(61.5)
+        e.confirm(61.5, proposal.id)
 
 
 def test_confirmed_payload_can_be_rolled_back() -> None:
     gripper = ControllerPayload(0.9, np.array([0.0, 0.0, 0.05]), np.eye(3) * 1e-3)
     e = exchange(gripper)
-    e.propose(PAYLOAD, 0.0)
-    assert e.confirm(1.0) is PAYLOAD
+    proposal = e.propose(PAYLOAD, 0.0)
+    with pytest.raises(ModelError, match=proposal.id):
+        e.confirm(1.0, "someone-elses")
+    assert e.confirm(1.0, proposal.id) is PAYLOAD
     with pytest.raises(ModelError, match="being sent"):
         e.propose(PAYLOAD, 1.0)
     e.succeeded()
@@ -211,8 +213,8 @@ def test_confirmed_payload_can_be_rolled_back() -> None:
 def test_failed_exchange_remembers_what_was_there() -> None:
     gripper = ControllerPayload(0.9, np.array([0.0, 0.0, 0.05]), np.eye(3) * 1e-3)
     e = exchange(gripper)
-    e.propose(PAYLOAD, 0.0)
-    e.confirm(0.1)
+    proposal = e.propose(PAYLOAD, 0.0)
+    e.confirm(0.1, proposal.id)
     e.failed()
     assert e.state is ExchangeState.FAILED
     assert e.current is None
@@ -224,8 +226,8 @@ def test_failed_exchange_remembers_what_was_there() -> None:
 
 def test_refused_payload_leaves_the_controller_as_it_was() -> None:
     e = exchange()
-    e.propose(PAYLOAD, 0.0)
-    e.confirm(0.1)
+    proposal = e.propose(PAYLOAD, 0.0)
+    e.confirm(0.1, proposal.id)
     e.failed(untouched=True)
     assert e.state is ExchangeState.IDLE
     with pytest.raises(ModelError, match="isn't known"):
@@ -234,8 +236,8 @@ def test_refused_payload_leaves_the_controller_as_it_was() -> None:
 
 def test_implausible_proposal_withdraws_the_one_before() -> None:
     e = exchange()
-    e.propose(PAYLOAD, 0.0)
+    proposal = e.propose(PAYLOAD, 0.0)
     with pytest.raises(ModelError, match="not plausible"):
         e.propose(ControllerPayload(50.0, PAYLOAD.com, INERTIA), 1.0)
     with pytest.raises(ModelError, match="No payload"):
-        e.confirm(1.0)
+        e.confirm(1.0, proposal.id)

@@ -1,0 +1,18 @@
+"""What a person is told when a controller doesn't take a payload."""
+
+from __future__ import annotations
+
+from sysid_core.errors import SysIdError
+
+
+class NotTakenError(SysIdError):
+    """The controller doesn't have the payload.
+
+    Args:
+        message: Why.
+        untouched: It is certain that it kept what it had.
+    """
+
+    def __init__(self, message: str, *, untouched: bool = False) -> None:
+        super().__init__(message)
+        self.untouched = untouched
