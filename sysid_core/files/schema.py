@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from sysid_core.errors import SysIdError
@@ -29,14 +30,15 @@ _EXPECTED = ", expected "
 
 
 class FileSchema(BaseModel):
-    """A mapping in a file. Keys that it doesn't know are refused, with the nearest that it does."""
+    """A mapping in a file. Keys that it doesn't know are refused, with the nearest that it does.
 
+    With `MORE_KEYS` the file may hold more than is read, but nothing that looks like what is read.
+    A key with nothing behind it is the same as no key.
+    """
+
+    MORE_KEYS: ClassVar[bool] = False
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        defer_build=True,
-        validate_by_name=True,
-        protected_namespaces=(),
+        extra="ignore", frozen=True, defer_build=True, protected_namespaces=()
     )
 
     @model_validator(mode="before")
@@ -44,18 +46,27 @@ class FileSchema(BaseModel):
     def _known_keys(cls, raw: Any) -> Any:
         if not isinstance(raw, Mapping):
             return raw
-        fields = {field.alias or name: field for name, field in cls.model_fields.items()}
-        known = list(fields)
+        fields = {
+            key: field for name, field in cls.model_fields.items() for key in _keys(name, field)
+        }
         schema = get_args(fields["schema"].annotation) if "schema" in fields else ()
         if schema and raw.get("schema") not in schema:
             hint = f"is not of schema {schema[0]}, but of {raw.get('schema')!r}"
             raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         for key in raw:
-            if key not in known:
-                raise PydanticCustomError("unknown", "{hint}", {"hint": unknown_key(key, known)})
-        # `key:` with nothing behind it is the same as no `key`.
+            alike = difflib.get_close_matches(str(key), fields, 1, 0.85)
+            if key not in fields and (alike or not cls.MORE_KEYS):
+                hint = unknown_key(key, list(fields))
+                raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         optional = {k for k, f in fields.items() if not f.is_required() and f.default is not None}
         return {k: v for k, v in raw.items() if v is not None or k not in optional}
+
+
+def _keys(name: str, field: FieldInfo) -> list[str]:
+    """Keys that fill a field of a schema."""
+    if isinstance(field.validation_alias, AliasChoices):
+        return [str(choice) for choice in field.validation_alias.choices]
+    return [field.alias or name]
 
 
 Schema = TypeVar("Schema", bound=FileSchema)

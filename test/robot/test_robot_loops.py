@@ -280,8 +280,8 @@ def entry(**changes):
     [
         ({"actuated": ["drivee"]}, "drivee"),
         ({"joints": {"crankk": {"friction": 1.0}}}, "crankk"),
-        ({"joints": {"drive": {"friction": -1.0}}}, "negative F_c"),
-        ({"loops": [{"name": "x", "a": {"link": "coupler"}}]}, "no `b`"),
+        ({"joints": {"drive": {"friction": -1.0}}}, r"`joints.drive.friction` is -1"),
+        ({"loops": [{"name": "x", "a": {"link": "coupler"}}]}, r"`loops\[0\].b` is missing"),
         (
             {
                 "loops": [
@@ -296,20 +296,23 @@ def entry(**changes):
         ({"home": {"drive": "up"}}, "'up'"),
         ({"home": [0.0]}, "`home`"),
         ({"passive": ["drive", "middle", "far"]}, "as actuated and as passive"),
-        ({"passive": "middle"}, "no list"),
+        ({"passive": "middle"}, "expected a list"),
         ({"measured": ["drive"]}, "passive joints"),
-        ({"joints": {"drive": 3}}, "entry of joint 'drive'"),
+        ({"joints": {"drive": 3}}, r"`joints.drive` is 3"),
         ({"joints": {"drive": {"friction": "much"}}}, "'much'"),
         ({"joints": {"drive": {"friction": float("nan")}}}, "nan"),
-        ({"joints": {"drive": {"fricton": 1.0}}}, "Write `friction`"),
-        ({"joints": {"drive": {"torque_limit": 0}}}, "torque limit of 0"),
+        ({"joints": {"drive": {"fricton": 1.0}}}, r"write `friction`"),
+        ({"joints": {"drive": {"torque_limit": 0}}}, r"torque_limit` is 0"),
         ({"loops": [PIN, PIN]}, "same name"),
-        ({"loops": [PIN | {"a": {"link": "coupler", "xyz": [0.4, "x", 0]}}]}, "`xyz` of 'pin'"),
-        ({"loops": [PIN | {"a": {"link": "coupler", "rpy": [0, 0]}}]}, "`rpy` of 'pin'"),
+        (
+            {"loops": [PIN | {"a": {"link": "coupler", "xyz": [0.4, "x", 0]}}]},
+            r"`loops\[0\].a.xyz\[1\]`",
+        ),
+        ({"loops": [PIN | {"a": {"link": "coupler", "rpy": [0, 0]}}]}, r"`loops\[0\].a.rpy`"),
         ({"loops": [PIN | {"type": "rod", "length": "long"}]}, "'long'"),
-        ({"loops": {"pin": PIN}}, "no list"),
-        ({"excitation": [{"joints": {"drive": 1}, "half": 0.0}]}, "no range"),
-        ({"excitation": [{"joints": "drive", "half": 0.2}]}, "`joints` is 'drive'"),
+        ({"loops": {"pin": PIN}}, "expected a list"),
+        ({"excitation": [{"joints": {"drive": 1}, "half": 0.0}]}, r"`excitation\[0\].half`"),
+        ({"excitation": [{"joints": "drive", "half": 0.2}]}, "joints` is 'drive'"),
         ({"excitation": [{"joints": {"middle": 1}, "half": 0.2}]}, "middle"),
     ],
 )
