@@ -13,7 +13,7 @@ from rich.table import Table
 
 from sysid_core.signals import JointStream, StreamMonitor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
-from sysid_core.signals.filters import JointFilter, NoiseLevels, estimate_noise, smooth_joints
+from sysid_core.signals.filters import JointFilter, NoiseLevels, smooth_joints
 from sysid_core.signals.wrench import WrenchFilter
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
@@ -61,8 +61,7 @@ def main() -> None:
         ("JointFilter, q + v + effort, self-tuned", per_sample(lambda: filter_all(None, True))),
         ("WrenchFilter, self-tuned", per_sample(filter_wrench)),
         ("StreamMonitor", per_sample(count)),
-        ("smooth_joints, noise given", per_sample(lambda: smooth_joints(stream, noise=given))),
-        ("estimate_noise", per_sample(lambda: estimate_noise(stream.stamps_ns, stream.q))),
+        ("smooth_joints", per_sample(lambda: smooth_joints(stream))),
     ]
     with tempfile.TemporaryDirectory() as folder:
         rows += bag_rows(Path(folder), stream, effort)

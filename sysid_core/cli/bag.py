@@ -122,26 +122,29 @@ def check(
 
 
 def _joint_facts(stream: JointStream) -> dict[str, Any]:
-    from sysid_core.signals.filters import estimate_noise
-
-    levels = estimate_noise(stream.stamps_ns, stream.q) if len(stream) > 100 else None
-    return {
-        **_timing(stream),
-        "noise": None if levels is None else levels.measurement_sd.tolist(),
-        "noise_unit": "rad or m",
-    }
+    return {**_timing(stream), "noise": _noise(stream.time, stream.q), "noise_unit": "rad or m"}
 
 
 def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
-    from sysid_core.signals.filters import estimate_noise
-
-    levels = estimate_noise(stream.stamps_ns, stream.wrench, order=1) if len(stream) > 100 else None
     return {
         **_timing(stream),
         "frame": stream.frame,
-        "noise": None if levels is None else levels.measurement_sd.tolist(),
+        "noise": _noise(stream.time, stream.wrench),
         "noise_unit": "N or N m",
     }
+
+
+def _noise(time: Any, values: Any) -> list[float] | None:
+    """Standard deviation of a sample, by the longest span without gaps."""
+    import numpy as np
+
+    from sysid_core.signals.filters import fit_splines
+
+    breaks = np.flatnonzero(np.diff(time) > 0.1) + 1
+    rows = max(np.split(np.arange(len(time)), breaks), key=len)
+    if len(rows) < 100:
+        return None
+    return list(fit_splines(time[rows], values[rows]).noise_sd.tolist())
 
 
 def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:

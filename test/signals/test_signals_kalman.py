@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
 from filterpy.common import van_loan_discretization
-from filterpy.kalman import KalmanFilter, rts_smoother
+from filterpy.kalman import KalmanFilter
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
@@ -17,10 +15,7 @@ from sysid_core.signals.filters import (
     KinematicBank,
     NoiseEstimator,
     NoiseLevels,
-    estimate_noise,
-    estimate_rate_sd,
     filter_joints,
-    smooth_joints,
 )
 
 NAMES = ("a", "b", "c")
@@ -63,7 +58,7 @@ def drawn() -> tuple[JointStream, np.ndarray]:
 
 
 def oracle(stream: JointStream, joint: int) -> tuple[KalmanFilter, list, list, list, list]:
-    """filterpy's filter on one joint's positions, from the state the smoother starts with."""
+    """filterpy's filter on one joint's positions, from a given start."""
     kf = KalmanFilter(dim_x=3, dim_z=1)
     sd = NOISE.measurement_sd[joint]
     kf.x = np.array([[stream.q[0, joint]], [0.0], [0.0]])
@@ -100,74 +95,19 @@ def test_bank_gives_the_states_and_covariances_of_filterpy(
         assert_allclose(bank.P[joint] / scale, kf.P / scale, atol=1e-8)
 
 
-def test_smoother_gives_the_states_and_covariances_of_filterpy(
-    drawn: tuple[JointStream, np.ndarray],
-) -> None:
-    stream = drawn[0].select(slice(0, 300))
-    smooth = smooth_joints(stream, noise=NOISE)
-    for joint in range(3):
-        _, xs, Ps, Fs, Qs = oracle(stream, joint)
-        # filterpy's smoother takes Fs[k] for the step from k to k + 1.
-        x, P = rts_smoother(np.array(xs), np.array(Ps), Fs[1:], Qs[1:])[:2]
-        sd = np.sqrt(np.diagonal(P, axis1=1, axis2=2))
-        for k, (mean, spread) in enumerate(
-            ((smooth.q, smooth.q_sd), (smooth.v, smooth.v_sd), (smooth.a, smooth.a_sd))
-        ):
-            assert_allclose((mean[:, joint] - x[:, k, 0]) / sd[:, k], 0.0, atol=1e-5)
-            assert_allclose(spread[:, joint], sd[:, k], rtol=1e-5)
-
-
-def test_standard_deviations_of_filter_and_smoother_cover_the_truth(
-    drawn: tuple[JointStream, np.ndarray],
-) -> None:
+def test_standard_deviations_cover_the_truth(drawn: tuple[JointStream, np.ndarray]) -> None:
     stream, x = drawn
     filtered, _ = filter_joints(stream, noise=NOISE)
-    smooth = smooth_joints(stream, noise=NOISE, use_velocity=True)
-    for result in (filtered, smooth):
-        for k, (mean, sd) in enumerate(
-            ((result.q, result.q_sd), (result.v, result.v_sd), (result.a, result.a_sd))
-        ):
-            assert 0.92 < within(mean - x[:, :, k], sd) < 0.98  # 0.954 nominal, correlated in time
+    for k, key in enumerate("qva"):
+        error, sd = getattr(filtered, key) - x[:, :, k], getattr(filtered, f"{key}_sd")
+        assert 0.92 < within(error, sd) < 0.98  # 0.954 nominal, correlated in time
 
 
 def test_estimated_noise_covers_the_truth_too(drawn: tuple[JointStream, np.ndarray]) -> None:
     stream, x = drawn
     filtered, _ = filter_joints(stream)
-    smooth = smooth_joints(stream, use_velocity=True)
-    for result in (filtered, smooth):
-        assert within((result.a - x[:, :, 2])[300:], result.a_sd[300:]) > 0.88
-        assert within((result.v - x[:, :, 1])[300:], result.v_sd[300:]) > 0.88
-
-
-def test_smoothing_is_closer_to_the_truth_than_filtering(
-    drawn: tuple[JointStream, np.ndarray],
-) -> None:
-    stream, x = drawn
-    stream = dataclasses.replace(stream, v=None)
-    filtered, _ = filter_joints(stream, noise=NOISE)
-    smooth = smooth_joints(stream, noise=NOISE)
-    rms = [np.sqrt(np.mean((r.a - x[:, :, 2]) ** 2)) for r in (filtered, smooth)]
-    assert rms[1] < 0.6 * rms[0]
-
-
-def test_noise_levels_are_found_from_the_data(rng: np.random.Generator) -> None:
-    stream, _ = draw(rng, count=3000)
-    levels = estimate_noise(stream.stamps_ns, stream.q)
-    assert_allclose(levels.measurement_sd, NOISE.measurement_sd, rtol=0.08)
-    assert_allclose(levels.density, NOISE.density, rtol=0.5)
-    rate_sd = estimate_rate_sd(stream.stamps_ns, stream.q, stream.v, levels)
-    assert ((0.9 * NOISE.rate_sd < rate_sd) & (rate_sd < 1.3 * NOISE.rate_sd)).all()
-
-
-@pytest.mark.parametrize("rate_hz", [100.0, 1000.0])
-def test_exact_positions_give_accelerations_to_a_percent(rate_hz: float) -> None:
-    t = np.arange(int(5 * rate_hz)) / rate_hz
-    w = 2.0 * np.pi * np.array([0.2, 0.5, 1.0])
-    q = np.sin(w * t[:, None])
-    smooth = smooth_joints(JointStream(NAMES, (t * 1e9).astype(np.int64), q))
-    inner = slice(len(t) // 10, -len(t) // 10)
-    error = (smooth.a + w**2 * q)[inner] / w**2
-    assert np.abs(error).max() < 0.01
+    assert within((filtered.a - x[:, :, 2])[300:], filtered.a_sd[300:]) > 0.88
+    assert within((filtered.v - x[:, :, 1])[300:], filtered.v_sd[300:]) > 0.88
 
 
 def test_a_robot_at_rest_stays_finite_for_long() -> None:
@@ -275,23 +215,6 @@ def test_efforts_are_filtered_alike(rng: np.random.Generator) -> None:
     assert within(error, filtered.effort_sd[500:]) > 0.8
 
 
-def test_standard_deviations_follow_selected_rows_and_columns(
-    drawn: tuple[JointStream, np.ndarray],
-) -> None:
-    smooth = smooth_joints(drawn[0], noise=NOISE)
-    part = smooth.select(slice(10, 20)).ordered(("c", "a"))
-    assert_array_equal(part.a_sd, smooth.a_sd[10:20][:, [2, 0]])
-
-
-def test_the_smoother_carries_nothing_over_a_gap(drawn: tuple[JointStream, np.ndarray]) -> None:
-    stream, _ = drawn
-    shifted = stream.stamps_ns.copy()
-    shifted[700:] += 10**9
-    whole = smooth_joints(JointStream(NAMES, shifted, stream.q), noise=NOISE)
-    alone = smooth_joints(JointStream(NAMES, shifted[:700], stream.q[:700]), noise=NOISE)
-    assert_array_equal(whole.a[:700], alone.a)
-
-
 @pytest.mark.parametrize(
     ("call", "what"),
     [
@@ -300,12 +223,6 @@ def test_the_smoother_carries_nothing_over_a_gap(drawn: tuple[JointStream, np.nd
         (lambda: JointFilter(1, max_gap_s=0.0), "positive time"),
         (lambda: NoiseLevels(np.array(0.0), np.array(1.0)), "positive"),
         (lambda: NoiseLevels(np.ones(2), np.ones(2)).for_signals(3), "fit 3 signals"),
-        (lambda: smooth_joints(JointStream(("a",), [0, 1, 1], np.zeros((3, 1)))), "in_order"),
-        (lambda: smooth_joints(JointStream(("a",), [0, 1], [[0.0], [np.nan]])), "'a' at sample 1"),
-        (
-            lambda: smooth_joints(JointStream(("a",), [0, 1], [[0.0], [0.0]]), use_velocity=True),
-            "no velocities",
-        ),
         (lambda: filter_joints(JointStream(("a",), [0], [[np.nan]])), "None of 1"),
         (lambda: NoiseEstimator(1).levels(), "at least 12 samples"),
     ],

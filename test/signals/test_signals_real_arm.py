@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sysid_core.signals import ColumnMap, JointStream, in_order, read_table, signal_delay
-from sysid_core.signals.filters import estimate_noise, filter_joints, smooth_joints
+from sysid_core.signals.filters import filter_joints, smooth_joints
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -23,7 +23,7 @@ def arm(shared_data: Path) -> JointStream:
 
 
 def test_velocity_from_positions_alone_is_what_the_controller_measures(arm: JointStream) -> None:
-    smooth = smooth_joints(arm)
+    smooth, _ = smooth_joints(arm)
     error = np.sqrt(np.mean((smooth.v - arm.v) ** 2, axis=0))
     assert (error < 0.01 * np.sqrt(np.mean(arm.v**2, axis=0))).all()
     # The controller filters its velocity: it comes late, by less than the sampling period.
@@ -37,7 +37,7 @@ def test_velocity_from_positions_alone_is_what_the_controller_measures(arm: Join
 def test_live_velocity_differs_from_the_smoothed_one_as_its_standard_deviation_says(
     arm: JointStream,
 ) -> None:
-    smooth = smooth_joints(arm)
+    smooth, _ = smooth_joints(arm)
     live, counts = filter_joints(JointStream(arm.names, arm.stamps_ns, arm.q))
     assert counts.accepted == len(arm)
     later = slice(200, None)
@@ -46,5 +46,5 @@ def test_live_velocity_differs_from_the_smoothed_one_as_its_standard_deviation_s
 
 
 def test_encoder_noise_of_a_real_arm_is_some_hundredths_of_a_milliradian(arm: JointStream) -> None:
-    noise = estimate_noise(arm.stamps_ns, arm.q).measurement_sd
-    assert ((noise > 1e-5) & (noise < 1.5e-4)).all()
+    _, found = smooth_joints(arm)
+    assert ((found.noise_sd > 1e-5) & (found.noise_sd < 1.5e-4)).all()

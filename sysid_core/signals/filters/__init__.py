@@ -3,13 +3,9 @@
 from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.filters.joint_filter import JointFilter, filter_joints
 from sysid_core.signals.filters.kalman import KinematicBank
-from sysid_core.signals.filters.noise import (
-    NoiseEstimator,
-    NoiseLevels,
-    estimate_noise,
-    estimate_rate_sd,
-)
-from sysid_core.signals.filters.smoother import smooth_joints
+from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.penalised_spline import SplineFit, fit_splines
+from sysid_core.signals.filters.smoother import Smoothing, smooth_joints
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
@@ -26,12 +22,13 @@ __all__ = [
     "KinematicBank",
     "NoiseEstimator",
     "NoiseLevels",
+    "Smoothing",
+    "SplineFit",
     "TunedBank",
     "ZeroPhaseFilter",
     "central_difference",
-    "estimate_noise",
-    "estimate_rate_sd",
     "filter_joints",
+    "fit_splines",
     "resample",
     "smooth_joints",
     "smooth_motion",

@@ -15,7 +15,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.filters.kalman import KinematicBank
@@ -204,74 +204,3 @@ class NoiseEstimator:
         """
         x, P = self._states[:, index, signal], self._bank.P[index] * variance
         return x, P, float(self._ratio[index] * variance)
-
-
-def estimate_noise(
-    stamps_ns: ArrayLike, values: ArrayLike, *, order: int = 2, max_gap_s: float = 0.1
-) -> NoiseLevels:
-    """The most likely noise levels of recorded signals.
-
-    Args:
-        stamps_ns: Shape (K,), strictly increasing.
-        values: Shape (K, n).
-        order: Of the model, as in `KinematicBank`.
-        max_gap_s: Longer gaps start the filters again.
-
-    Returns:
-        Levels of shape (n,).
-    """
-    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
-    z = np.asarray(values, dtype=float)
-    estimator = NoiseEstimator(z.shape[1], order)
-    estimator.start(z[0])
-    for k, step in enumerate(dt):
-        if step > max_gap_s:
-            estimator.start(z[k + 1])
-        else:
-            estimator.update(float(step), z[k + 1])
-    return estimator.levels()
-
-
-def estimate_rate_sd(
-    stamps_ns: ArrayLike,
-    values: ArrayLike,
-    rates: ArrayLike,
-    noise: NoiseLevels,
-    *,
-    max_gap_s: float = 0.1,
-) -> Array:
-    """Standard deviation of measured rates.
-
-    The larger of their own noise and of how they differ from what the values predict, so that
-    rates which a driver has filtered and delayed aren't trusted for their smoothness.
-
-    Args:
-        stamps_ns: Shape (K,), strictly increasing.
-        values: Shape (K, n).
-        rates: Measured first derivatives, shape (K, n).
-        noise: Of the values, shape (n,).
-        max_gap_s: Longer gaps start the filters again.
-
-    Returns:
-        Shape (n,) [unit/s].
-    """
-    dt = np.diff(np.asarray(stamps_ns, dtype=np.int64)) * 1e-9
-    z, z_rate = np.asarray(values, dtype=float), np.asarray(rates, dtype=float)
-    bank = KinematicBank(noise.density)
-    unknown = np.column_stack([noise.measurement_sd, *np.tile([[10.0], [100.0]], len(z[0]))])
-    excess = np.zeros(z.shape[1])
-    since_start = used = 0
-    bank.start(np.eye(1, 3) * z[0][:, None], unknown)
-    for k, step in enumerate(dt, start=1):
-        if step > max_gap_s:
-            bank.start(np.eye(1, 3) * z[k][:, None], unknown)
-            since_start = 0
-            continue
-        bank.predict(float(step))
-        bank.observe(0, z[k], np.square(noise.measurement_sd))
-        since_start += 1
-        if since_start > _BURN_IN:
-            excess += np.square(z_rate[k] - bank.x[:, 1]) - bank.P[:, 1, 1]
-            used += 1
-    own = estimate_noise(stamps_ns, z_rate, max_gap_s=max_gap_s).measurement_sd
-    return np.maximum(np.sqrt(np.maximum(excess / max(used, 1), 0.0)), own)

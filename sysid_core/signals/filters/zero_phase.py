@@ -14,6 +14,7 @@ from scipy.signal import butter, sosfiltfilt
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array
+from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.recording import JointStream
 
 
@@ -56,7 +57,7 @@ class ZeroPhaseFilter:
         pad = int(np.ceil(3.0 * rate_hz / self.cutoff_hz))
         if len(signal) < 10:
             raise SignalError(
-                f"A stretch of {len(signal)} samples is too short to be filtered.",
+                f"A span of {len(signal)} samples is too short to be filtered.",
                 remedy="Record longer, or allow larger gaps.",
             )
         return sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
@@ -77,7 +78,7 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
 
 
 def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...]:
-    """Stretches without a gap longer than `max_gap` [s]; nothing is interpolated over a gap."""
+    """Spans without a gap longer than `max_gap` [s]; nothing is interpolated over a gap."""
     steps = np.diff(stream.stamps_ns)
     if np.any(steps <= 0):
         k = int(np.argmax(steps <= 0)) + 1
@@ -93,7 +94,7 @@ def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
-    """A stretch at equal steps: linear between neighbours, low-pass first where samples drop out.
+    """A span at equal steps: linear between neighbours, low-pass first where samples drop out.
 
     Args:
         stream: Without gaps.
@@ -112,37 +113,44 @@ def resample(stream: JointStream, rate_hz: float) -> JointStream:
     return _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / rate_hz))
 
 
-def smooth_motion(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
-    """Equally spaced positions, velocities and accelerations, all filtered alike.
+def smooth_motion(
+    stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter | None
+) -> JointStream:
+    """Equally spaced positions, velocities and accelerations, all smoothed alike.
 
-    A measured velocity is filtered; only where there is none, positions are differentiated.
+    With a filter, a measured velocity is filtered; only where there is none, positions are
+    differentiated. Without one, all three come from the positions by `smooth_joints`.
     Efforts are resampled and left unfiltered.
 
     Args:
-        stream: A stretch without gaps.
+        stream: A span without gaps.
         rate_hz: Rate of the result.
-        low_pass: For the motion.
+        low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
     """
-    time = stream.time
-    native = _rate(stream)
-    q, v, a = stream.q, stream.v, stream.a
-    # Derivatives are taken at the native rate, before samples are dropped.
-    fine = _interpolate(stream, np.arange(0.0, time[-1] + 1e-9, 1.0 / max(native, rate_hz)))
-    fine_rate = max(native, rate_hz)
-    q = low_pass.apply(fine.q, fine_rate)
-    v = central_difference(q, fine_rate) if fine.v is None else low_pass.apply(fine.v, fine_rate)
-    a = central_difference(v, fine_rate) if fine.a is None else low_pass.apply(fine.a, fine_rate)
     at_rate = resample(stream, rate_hz)
-    smooth = dataclasses.replace(fine, q=q, v=v, a=a, effort=None)
-    smooth = _interpolate(smooth, at_rate.time)
+    if low_pass is None:
+        fine, _ = smooth_joints(stream, max_gap_s=np.inf)
+    else:
+        fine = _filtered(stream, max(_rate(stream), rate_hz), low_pass)
+    motion = JointStream(fine.names, fine.stamps_ns, fine.q, fine.v, fine.a)
+    smooth = _interpolate(motion, at_rate.time)
     return dataclasses.replace(at_rate, q=smooth.q, v=smooth.v, a=smooth.a)
+
+
+def _filtered(stream: JointStream, rate_hz: float, low_pass: ZeroPhaseFilter) -> JointStream:
+    """Filtered motion; derivatives are taken at this rate, before samples are dropped."""
+    fine = _interpolate(stream, np.arange(0.0, stream.time[-1] + 1e-9, 1.0 / rate_hz))
+    q = low_pass.apply(fine.q, rate_hz)
+    v = central_difference(q, rate_hz) if fine.v is None else low_pass.apply(fine.v, rate_hz)
+    a = central_difference(v, rate_hz) if fine.a is None else low_pass.apply(fine.a, rate_hz)
+    return dataclasses.replace(fine, q=q, v=v, a=a)
 
 
 def _rate(stream: JointStream) -> float:
     """Mean rate of the samples [Hz]."""
     if len(stream) < 2:
         raise SignalError(
-            f"A stretch of {len(stream)} samples is too short to be filtered.",
+            f"A span of {len(stream)} samples is too short to be filtered.",
             remedy="Record longer, or allow larger gaps.",
         )
     return float((len(stream) - 1) / stream.time[-1])

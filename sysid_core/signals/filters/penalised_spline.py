@@ -1,0 +1,224 @@
+r"""Penalised quintic splines whose stiffness and order generalised cross-validation chooses.
+
+A spline \(s(t) = \sum_i c_i B_i(t)\) minimises
+\(\sum_k (z_k - s(t_k))^2 + \lambda\, |D^m c|^2\) (P. Eilers, B. Marx, *Flexible smoothing with
+B-splines and penalties* (1996), eq. (3)). Its response is that of a Butterworth filter of order m
+run forwards and backwards, \(1 / (1 + (f/f_c)^{2m})\), but it needs neither equal steps nor values
+beyond the ends. m = 3 is the Rauch-Tung-Striebel smoother of a motion driven by white jerk.
+
+\(\lambda\) (as a cut-off \(f_c\)) and m minimise
+\(K\,|z - Hz|^2 / \operatorname{tr}(I - H)^2\) (P. Craven, G. Wahba, *Smoothing noisy data with
+spline functions* (1979), eq. (1.9)) with the trace from random probes (D. Girard, *A fast
+"Monte-Carlo cross-validation" procedure* (1989)). Likelihood of the white-jerk model takes a
+density 10 to 10⁵ times too high for the smooth motions of robots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.interpolate import BSpline
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from sysid_core.signals.recording import Array
+
+_DEGREE = 5
+_ORDERS = (3, 5, 8)
+_KNOTS_PER_PERIOD = 6.0  # of the cut-off: the spline itself then damps nothing that passes
+_SLOWEST_HZ, _FASTEST_HZ, _RATIO = 0.3, 60.0, 1.3  # cut-offs tried
+_RATE_SHARE = 0.3  # of the sampling rate: the highest cut-off
+_PROBES = 4
+_RIDGE = 1e-13
+_POINTS = 3000  # at which fits are compared
+_SIGNIFICANT = 2.5  # standard deviations of the energy between two cut-offs
+_EFFECTIVE = 0.36  # share of a band's freedom in the energy of accelerations: (∫f⁴)² / ∫f⁸
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """All signals and the probes with one cut-off and order."""
+
+    cutoff_hz: float
+    order: int
+    spline: Any  # BSpline with values (…, n + probes)
+    residual: Array  # mean square, (n + probes,)
+    freedom: float  # trace of H
+
+
+@dataclass(frozen=True, eq=False)
+class SplineFit:
+    """Smoothed signals.
+
+    Attributes:
+        values: Value, first and second derivative at the stamps, shape (K, n, 3).
+        sd: Their standard deviations, shape (K, n, 3): noise, and motion faster than the cut-off.
+        noise_sd: Standard deviation of a sample, shape (n,).
+        cutoff_hz: Chosen, shape (n,).
+        order: Chosen, shape (n,).
+    """
+
+    values: Array
+    sd: Array
+    noise_sd: Array
+    cutoff_hz: Array
+    order: Array
+
+
+def fit_splines(
+    time: Array,
+    z: Array,
+    *,
+    orders: Sequence[int] = _ORDERS,
+    cutoffs_hz: Sequence[float] | None = None,
+) -> SplineFit:
+    """Smooth signals, each with the cut-off and order that cross-validation finds for it.
+
+    Args:
+        time: Strictly increasing, shape (K,) [s].
+        z: Shape (K, n).
+        orders: Of the penalty, to choose among.
+        cutoffs_hz: To choose among; None: from 0.3 Hz to 60 Hz, or what the samples carry.
+
+    Returns:
+        Values and derivatives at `time`.
+    """
+    K, n = z.shape
+    probes = np.random.default_rng(0).normal(size=(K, _PROBES))
+    centre = z.mean(axis=0)
+    both = np.hstack([z - centre, probes])
+    fits = [fit for hz in (cutoffs_hz or _cutoffs(time)) for fit in _fit(time, both, hz, orders)]
+    score = np.array([f.residual[:n] / (1.0 - f.freedom / K) ** 2 for f in fits])
+    best = np.argmin(score, axis=0)
+    least_smooth = max(fits, key=lambda f: (f.cutoff_hz, f.order))
+    # E|(I - H) z|² is the noise's, which the probes show; the motion is in reach of this fit.
+    variance = least_smooth.residual[:n] / least_smooth.residual[n:].mean()
+    values, sd = np.empty((K, n, 3)), np.empty((K, n, 3))
+    for index in np.unique(best).tolist():
+        mine = np.flatnonzero(best == index)
+        keep = [*mine.tolist(), *range(n, n + _PROBES)]
+        for d in range(3):
+            at = _columns(fits[index].spline, keep)(time, d)
+            values[:, mine, d] = at[:, : len(mine)]
+            noise = _noise_gain(at[:, len(mine) :])[:, None] * variance[mine]
+            lost = _smoothed_away(fits, fits[index], keep, variance[mine], time, d)
+            sd[:, mine, d] = np.sqrt(noise + lost)
+    values[:, :, 0] += centre
+    return SplineFit(
+        values,
+        sd,
+        np.sqrt(variance),
+        np.array([fits[k].cutoff_hz for k in best]),
+        np.array([fits[k].order for k in best]),
+    )
+
+
+def _cutoffs(time: Array) -> list[float]:
+    """Cut-offs to try, the highest first [Hz]."""
+    span = float(time[-1] - time[0])
+    fastest = min(_RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
+    slowest = min(max(_SLOWEST_HZ, 1.0 / span), fastest)
+    steps = np.arange(int(np.log(fastest / slowest) / np.log(_RATIO)) + 1)
+    return list((fastest / _RATIO**steps).tolist())
+
+
+def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list[_Fit]:
+    """Splines of one cut-off: knots as close as it needs, one penalty for each order."""
+    start, end = float(time[0]), float(time[-1])
+    intervals = max(round(_KNOTS_PER_PERIOD * cutoff_hz * (end - start)), max(orders))
+    step = (end - start) / intervals
+    knots = start + step * np.arange(-_DEGREE, intervals + _DEGREE + 1)
+    knots[_DEGREE], knots[-_DEGREE - 1] = start, end  # exactly
+    basis = BSpline.design_matrix(time, knots, _DEGREE)
+    gram, right = basis.T @ basis, basis.T @ z
+    fits = []
+    for order in orders:
+        # |2 sin(π f_c h)|^2m is the penalty's response at the cut-off.
+        weight = len(time) / intervals / (2.0 * np.sin(np.pi * cutoff_hz * step)) ** (2 * order)
+        band = weight * _penalty(order, intervals + _DEGREE)
+        for k in range(_DEGREE + 1):
+            band[-1 - k, k:] += gram.diagonal(k)
+        band[-1] += _RIDGE * band[-1].max()  # knots in a gap rest on the penalty alone
+        coefficients = cho_solve_banded((cholesky_banded(band), False), right)
+        residual = z - basis @ coefficients
+        probes = slice(-_PROBES, None)
+        left = np.sum(residual[:, probes] * z[:, probes]) / np.sum(np.square(z[:, probes]))
+        fits.append(
+            _Fit(
+                float(cutoff_hz),
+                order,
+                BSpline.construct_fast(knots, coefficients, _DEGREE),
+                np.einsum("kj,kj->j", residual, residual) / len(time),
+                float(1.0 - left) * len(time),
+            )
+        )
+    return fits
+
+
+def _penalty(order: int, n: int) -> Array:
+    """Upper band of DᵀD, D the differences of an order, with room for a quintic spline's Gram."""
+    difference = _difference(order)
+    width = max(order, _DEGREE)
+    band = np.zeros((width + 1, n))
+    for i in range(order + 1):
+        for j in range(i, order + 1):
+            band[width - (j - i), j : n - order + j] += difference[i] * difference[j]
+    return band
+
+
+@cache
+def _difference(order: int) -> tuple[float, ...]:
+    out = np.array([1.0])
+    for _ in range(order):
+        out = np.convolve(out, [1.0, -1.0])
+    return tuple(out.tolist())
+
+
+def _noise_gain(probes: Array) -> Array:
+    """Variance that white noise of unit variance leaves, shape (K,): larger at the ends."""
+    power = np.mean(np.square(probes), axis=1)
+    K = len(power)
+    inner = slice(K // 10, K - K // 10)
+    out = np.full(K, power[inner].mean())
+    edge = max(K // 50, 1)
+    for rows in (slice(0, edge), slice(K - edge, K)):
+        out[rows] = max(power[rows].mean(), out[0])
+    return out
+
+
+def _smoothed_away(
+    fits: list[_Fit], used: _Fit, keep: list[int], variance: Array, time: Array, derivative: int
+) -> Array:
+    """Mean square of the motion that a fit has smoothed away, shape (len(variance),).
+
+    Fits with higher cut-offs show it where they differ by more than noise explains.
+
+    Args:
+        fits: All candidates.
+        used: The one in question.
+        keep: Columns: signals, then the probes.
+        variance: Of the signals' noise.
+        time: Stamps, shape (K,).
+        derivative: Of the signals.
+    """
+    inner = time[len(time) // 20 : len(time) - len(time) // 20]  # ends are noisier
+    at = inner[:: max(len(inner) // _POINTS, 1)]
+    most = np.zeros(len(variance))
+    here = _columns(used.spline, keep)(at, derivative)
+    for other in fits:
+        if other.cutoff_hz <= used.cutoff_hz:
+            continue
+        apart = np.square(_columns(other.spline, keep)(at, derivative) - here).mean(axis=0)
+        noise = variance * apart[len(variance) :].mean()
+        freedom = _EFFECTIVE * min(other.freedom - used.freedom, len(at))
+        doubt = _SIGNIFICANT * np.sqrt(2.0 / max(freedom, 1.0))
+        lost = apart[: len(variance)] - noise
+        most = np.maximum(most, np.where(lost > doubt * noise, lost, 0.0))
+    return most
+
+
+def _columns(spline: Any, keep: list[int]) -> Any:
+    return BSpline.construct_fast(spline.t, np.ascontiguousarray(spline.c[:, keep]), _DEGREE)
