@@ -303,6 +303,19 @@ def test_several_recordings_are_fitted_together():
     assert np.mean(all_runs.standard_deviations) < 0.8 * np.mean(one.standard_deviations)
 
 
+@pytest.mark.parametrize("differentiate", ["filter", "spline"])
+def test_either_way_to_differentiate_positions_predicts_a_held_out_motion(differentiate):
+    rng = np.random.default_rng(11)
+    truth, friction = arm(), friction_model()
+    run = recording(truth, friction, USUAL_VALUES, rng, noise=0.05)
+    run = replace(run, joints=replace(run.joints, v=None))  # positions alone
+    processing = replace(WIDE, differentiate=differentiate)
+    found = identify(truth, [run], friction, ESTIMATORS["lmi"](), processing)
+    assert held_out_error(found, truth, USUAL_VALUES) < 0.02
+    with pytest.raises(EstimationError, match="one of filter, spline"):
+        Processing(differentiate="wish")
+
+
 def test_delay_of_the_torques_is_found():
     rng = np.random.default_rng(7)
     truth, friction = arm(), friction_model()

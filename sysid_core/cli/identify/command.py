@@ -93,6 +93,10 @@ def identify(
     motion_cutoff_hz: Annotated[
         float, typer.Option(min=0.1, help="Low-pass of the motion.")
     ] = 12.0,
+    differentiate: Annotated[
+        str,
+        typer.Option(help="Velocities and accelerations by 'filter', or by 'spline' (docs)."),
+    ] = "filter",
     torque_cutoff_hz: Annotated[
         float, typer.Option(min=0.1, help="Low-pass of regressor and torque.")
     ] = 8.0,
@@ -162,6 +166,7 @@ def identify(
         processing = Processing(
             rate_hz=rate_hz,
             motion_cutoff_hz=motion_cutoff_hz,
+            differentiate=differentiate,
             torque_cutoff_hz=torque_cutoff_hz,
         )
         status.update(f"identifying {model.name} ({method})")

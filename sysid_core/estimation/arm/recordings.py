@@ -13,6 +13,8 @@ from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
+_DIFFERENTIATE = ("filter", "spline")
+
 
 @dataclass(frozen=True)
 class Processing:
@@ -24,6 +26,9 @@ class Processing:
     Attributes:
         rate_hz: At which the regressor is built (or the recording's own rate, if lower).
         motion_cutoff_hz: Of the filter for positions, velocities and accelerations.
+        differentiate: How positions become velocities and accelerations: `filter`, or `spline`,
+            smoothing splines whose cut-off the data choose (`motion_cutoff_hz` isn't used then,
+            nor are measured velocities).
         torque_cutoff_hz: Of the filter for regressor and torque.
         max_gap: Longer gaps split the recording [s].
         end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
@@ -36,6 +41,7 @@ class Processing:
 
     rate_hz: Number = 100.0
     motion_cutoff_hz: Number = 12.0
+    differentiate: str = "filter"
     torque_cutoff_hz: Number = 8.0
     max_gap: Number = 0.1
     end_trim: Number = 0.3
@@ -49,6 +55,11 @@ class Processing:
                     f"'{key}' must be positive, not {getattr(self, key)}.",
                     remedy="Leave it out for the usual value.",
                 )
+        if self.differentiate not in _DIFFERENTIATE:
+            raise EstimationError(
+                f"'{self.differentiate}' is no way to differentiate positions.",
+                remedy=f"Choose one of {', '.join(_DIFFERENTIATE)}.",
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +155,8 @@ def prepare_motion(
     """
     stream = recording.joints.ordered(model.joint_names)
     require_finite(stream, recording.source)
-    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz)
+    filtered = processing.differentiate == "filter"
+    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz) if filtered else None
     out = []
     for part in split_at_gaps(stream, processing.max_gap):
         if len(part) < 20:

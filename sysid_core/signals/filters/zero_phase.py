@@ -128,6 +128,7 @@ def smooth_motion(
         low_pass: For the motion; None: smoothing splines, whose cut-off the data choose.
     """
     at_rate = resample(stream, rate_hz)
+    fine: JointStream
     if low_pass is None:
         fine, _ = smooth_joints(stream, max_gap_s=np.inf)
     else:
