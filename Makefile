@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands; each does all its own set-up.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint bench clean
+.PHONY: help setup demo test test-fast lint bench docs clean
 # Small matrices: one thread per process is fastest.
 ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; source scripts/env.sh
 
@@ -25,6 +25,9 @@ lint: setup  ## ruff and mypy
 
 bench: setup  ## all benchmarks, each a table
 	@$(ENV) && for file in benchmarks/*.py; do echo "== $$file"; python $$file || exit 1; done
+
+docs: setup  ## the documentation site, into site/
+	@$(ENV) && NO_MKDOCS_2_WARNING=1 mkdocs build --quiet
 
 clean:  ## removes what setup made
 	rm -rf .venv .ros results

@@ -1,0 +1,128 @@
+"""Reference pages of the documentation site, generated from the code at every build.
+
+Commands come from the command line's own tree, node parameters from the configuration classes,
+interfaces from the .msg, .srv and .action files, Python from the doors of the rooms.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the generated pages (a hook of mkdocs)."""
+    from mkdocs.structure.files import File
+
+    for name, make in PAGES.items():
+        files.append(File.generated(config, f"reference/{name}.md", content=make()))
+    return files
+
+
+def commands() -> str:
+    """Every command of `sysid` with its options."""
+    import typer
+
+    from sysid_core.cli.app import app
+
+    importlib.import_module("sysid_core.cli")
+    lines = ["# Commands", "", "`sysid COMMAND --help` shows the same in the terminal.", ""]
+    for name, command in _leaves(typer.main.get_command(app), "sysid"):
+        lines += [f"## `{name}`", "", inspect.cleandoc(command.help or ""), ""]
+        lines += ["| option | what it does | default |", "|---|---|---|"]
+        for option in command.params:
+            names = ", ".join(f"`{o}`" for o in option.opts if o != "--help")
+            if names:
+                default = "" if option.default in (None, "", (), []) else f"`{option.default}`"
+                text = _cell(getattr(option, "help", "") or "")
+                lines.append(f"| {names} | {text} | {_cell(default)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if hasattr(command, "commands"):
+        for key, child in sorted(command.commands.items()):
+            yield from _leaves(child, f"{name} {key}")
+    else:
+        yield name, command
+
+
+def parameters() -> str:
+    """Parameters of every node, read from its configuration class without importing ROS."""
+    lines = ["# Parameters of the nodes", ""]
+    for file in sorted((ROOT / "sysid_nodes").rglob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            rows = _parameter_rows(node) if isinstance(node, ast.ClassDef) else []
+            if rows:
+                doc = ast.get_docstring(node) or node.name  # type: ignore[arg-type]
+                lines += [f"## {doc.splitlines()[0].rstrip('.')}", ""]
+                lines += ["| parameter | default | what it is |", "|---|---|---|", *rows, ""]
+    return "\n".join(lines)
+
+
+def _parameter_rows(node: ast.ClassDef) -> list[str]:
+    rows = []
+    for field in node.body:
+        call = getattr(field, "value", None)
+        if not (isinstance(field, ast.AnnAssign) and isinstance(call, ast.Call)):
+            continue
+        if getattr(call.func, "id", "") != "parameter" or len(call.args) < 2:
+            continue
+        default, text = (ast.unparse(argument) for argument in call.args[:2])
+        extra = "; ".join(f"{k.arg} {ast.unparse(k.value)}" for k in call.keywords)
+        with contextlib.suppress(ValueError):  # a name is shown as it is written
+            text = str(ast.literal_eval(call.args[1]))
+        rows.append(
+            f"| `{ast.unparse(field.target)}` | `{_cell(default)}` |"
+            f" {_cell(text)}{f' ({_cell(extra)})' if extra else ''} |"
+        )
+    return rows
+
+
+def interfaces() -> str:
+    """Definitions of messages, services and actions."""
+    lines = ["# Messages, services, actions", ""]
+    for kind in ("msg", "srv", "action"):
+        for file in sorted((ROOT / kind).glob(f"*.{kind}")):
+            lines += [f"## robot_sysid/{kind}/{file.stem}", "", "```", file.read_text().rstrip()]
+            lines += ["```", ""]
+    return "\n".join(lines)
+
+
+def python() -> str:
+    """What each room exports, with the first line of its description."""
+    lines = ["# Python", "", "What each room of `sysid_core` exports; import from the room.", ""]
+    for door in sorted((ROOT / "sysid_core").rglob("__init__.py")):
+        name = ".".join(door.parent.relative_to(ROOT).parts)
+        if name == "sysid_core" or name.startswith("sysid_core.cli"):
+            continue
+        room = importlib.import_module(name)
+        lines += [f"## `{name}`", "", (room.__doc__ or "").strip(), "", "| name | |", "|---|---|"]
+        for export in room.__all__:
+            thing = getattr(room, export)
+            text = ""
+            if callable(thing):
+                text = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
+            lines.append(f"| `{export}` | {_cell(text)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+
+
+PAGES = {
+    "commands": commands,
+    "parameters": parameters,
+    "interfaces": interfaces,
+    "python": python,
+}

@@ -1,0 +1,80 @@
+"""The documentation: it builds strictly, its references are complete, its tutorials run."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    spec = importlib.util.spec_from_file_location("docs_hooks", ROOT / "scripts" / "docs_hooks.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path / "site")],
+        cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert (tmp_path / "site" / "reference" / "commands" / "index.html").is_file()
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    text = re.sub(r"!!python\S+", "", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
+    listed = set(re.findall(r"[\w/]+\.md", str(yaml.safe_load(text)["nav"])))
+    pages = {p.relative_to(ROOT / "docs").as_posix() for p in (ROOT / "docs").rglob("*.md")}
+    assert not pages - listed
+
+
+def test_the_references_name_every_node_and_command(hooks) -> None:
+    assert {"sysid identify", "sysid plan payload"} <= set(
+        re.findall("## `(.*)`", hooks.commands())
+    )
+    for node in ("trajectory_executor", "data_logger", "estimator", "payload_bridge"):
+        assert node in hooks.parameters()
+    assert "ExecutorState" in hooks.interfaces()
+    assert "structural_identifiability" in hooks.python()
+
+
+def blocks(kind: str) -> list[tuple[str, str]]:
+    return [
+        (file.stem, "\n".join(re.findall(rf"```{kind}\n(.*?)```", file.read_text(), re.DOTALL)))
+        for file in TUTORIALS
+        if f"```{kind}\n" in file.read_text(encoding="utf-8")
+    ]
+
+
+def in_a_folder_with_examples(folder: Path, command: list[str]) -> subprocess.CompletedProcess[str]:
+    (folder / "examples").symlink_to(ROOT / "examples")
+    return subprocess.run(
+        command, cwd=folder, env=dict(os.environ), capture_output=True, text=True, timeout=280,
+        check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "script"), blocks("bash"))
+def test_the_commands_of_a_tutorial_run(name: str, script: str, tmp_path: Path) -> None:
+    done = in_a_folder_with_examples(tmp_path, ["bash", "-e", "-c", script])
+    assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
+
+
+@pytest.mark.parametrize(("name", "script"), blocks("python"))
+def test_the_python_of_a_tutorial_runs(name: str, script: str, tmp_path: Path) -> None:
+    done = in_a_folder_with_examples(tmp_path, [sys.executable, "-c", script])
+    assert done.returncode == 0, done.stderr[-1500:]
