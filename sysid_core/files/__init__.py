@@ -6,6 +6,7 @@ from sysid_core.files.markup import parse_yaml, read_json, read_yaml, write_yaml
 from sysid_core.files.opening import open_regular, read_bytes, read_text
 from sysid_core.files.schema import (
     ONLY_KNOWN_KEYS,
+    Angles3,
     AnyNumber,
     Count,
     FileSchema,
@@ -23,6 +24,7 @@ from sysid_core.files.schema import (
 
 __all__ = [
     "ONLY_KNOWN_KEYS",
+    "Angles3",
     "AnyNumber",
     "Count",
     "FileKind",

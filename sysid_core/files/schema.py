@@ -7,7 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, TypeVar, get_args
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
@@ -22,6 +30,17 @@ AnyNumber = Annotated[float, Field(strict=True)]  # NaN and infinite allowed
 Count = Annotated[int, Field(strict=True, ge=0)]
 Flag = Annotated[bool, Field(strict=True)]
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=1000)]
+
+
+def _radians(angle: float) -> float:
+    if abs(angle) > 6.3:
+        raise ValueError(f"{angle:g} is more than a turn; angles are in radians")
+    return angle
+
+
+Angles3 = Annotated[
+    list[Annotated[Number, AfterValidator(_radians)]], Field(min_length=3, max_length=3)
+]
 Vector3 = Annotated[list[Number], Field(min_length=3, max_length=3)]
 
 ONLY_KNOWN_KEYS = ConfigDict(extra="forbid")  # `__pydantic_config__` of a dataclass in a file

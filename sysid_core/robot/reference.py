@@ -4,41 +4,69 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pinocchio as pin
-import yaml
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from sysid_core.errors import ModelError
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    Vector3,
+    read_schema,
+)
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
-from sysid_core.robot.rotors import Rotor, rotors_from_mappings
+from sysid_core.robot.rotors import Rotor
 
 _FOLDER = Path(__file__).parent / "reference_robots"
-_ROW_KEYS = frozenset(
-    [
-        "name",
-        "type",
-        "parent",
-        "theta",
-        "theta_deg",
-        "alpha",
-        "alpha_deg",
-        "a",
-        "d",
-        "mass",
-        "com",
-        "inertia",
-        "lower",
-        "upper",
-        "velocity",
-        "effort",
-    ]
-)
+_FILE = FileKind("robot table", "See `load_dh_robot` for its keys.", ModelError)
+
+
+class _Moments(FileSchema):
+    xx: Number = 0.0
+    yy: Number = 0.0
+    zz: Number = 0.0
+    xy: Number = 0.0
+    xz: Number = 0.0
+    yz: Number = 0.0
+
+
+class _Row(FileSchema):
+    name: Name | None = None
+    type: Literal["R", "P"]
+    parent: Name | None = None
+    theta: Number = 0.0
+    theta_deg: Number = 0.0
+    alpha: Number = 0.0
+    alpha_deg: Number = 0.0
+    a: Number = 0.0
+    d: Number = 0.0
+    mass: NotNegative | None = None
+    com: Vector3 = Field(default_factory=lambda: [0.0] * 3)
+    inertia: Vector3 | _Moments = _Moments()
+    lower: Number | None = None
+    upper: Number | None = None
+    velocity: Positive | None = None
+    effort: Positive = 1e3
+
+    def angle(self, key: str) -> float:
+        return math.radians(getattr(self, f"{key}_deg")) or float(getattr(self, key))
+
+
+class _Table(FileSchema):
+    name: Name
+    gravity: Vector3 = Field(default_factory=lambda: list(STANDARD_GRAVITY))
+    joints: list[_Row] = Field(min_length=1)
+    rotors: tuple[Rotor, ...] = ()
 
 
 def reference_robots() -> dict[str, Path]:
@@ -76,7 +104,7 @@ def reference_rotors(name: str) -> tuple[Rotor, ...]:
     path = _reference_path(name)
     if path.suffix == ".urdf":
         return ()
-    return rotors_from_mappings(_read(path).get("rotors", ()), str(path))
+    return read_schema(path, _Table, _FILE).rotors
 
 
 def load_dh_robot(
@@ -100,11 +128,11 @@ def load_dh_robot(
     Raises:
         ModelError: The file can't be read as such a table.
     """
-    table = _read(Path(path))
-    if gravity is None:
-        gravity = table.get("gravity", STANDARD_GRAVITY)
+    table = read_schema(path, _Table, _FILE)
     return RobotModel.from_urdf(
-        _urdf_from_table(table), floating_base=floating_base, gravity=gravity
+        _urdf_from_table(table, path),
+        floating_base=floating_base,
+        gravity=table.gravity if gravity is None else gravity,
     )
 
 
@@ -117,22 +145,6 @@ def _reference_path(name: str) -> Path:
             name=name,
         )
     return robots[name]
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        table = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as err:
-        raise ModelError(f"The robot table '{path}' can't be read: {err}.") from err
-    if not isinstance(table, Mapping) or not table.get("joints") or "name" not in table:
-        raise ModelError(
-            f"'{path}' is not a robot table.", remedy="It needs the keys `name` and `joints`."
-        )
-    return table
-
-
-def _angle(row: Mapping[str, Any], key: str) -> float:
-    return math.radians(row[f"{key}_deg"]) if f"{key}_deg" in row else float(row.get(key, 0.0))
 
 
 def _rotation(axis: Array, angle: float) -> Array:
@@ -149,30 +161,25 @@ def _numbers(values: ArrayLike) -> str:
     return " ".join(repr(float(x)) for x in np.asarray(values, dtype=float))
 
 
-def _urdf_from_table(table: Mapping[str, Any]) -> str:
-    robot = ET.Element("robot", name=str(table["name"]))
+def _urdf_from_table(table: _Table, path: str | Path) -> str:
+    robot = ET.Element("robot", name=table.name)
     ET.SubElement(robot, "link", name="base_link")
     links = {"base": "base_link"}
     parent = "base"
     x, z = np.array([1.0, 0.0, 0.0]), np.array([0.0, 0.0, 1.0])
-    for number, row in enumerate(table["joints"], start=1):
-        unknown = set(row) - _ROW_KEYS
-        kind = str(row.get("type", "")).upper()
-        name = str(row.get("name", f"joint{number}"))
-        parent = str(row.get("parent", parent))
-        if unknown or kind not in ("R", "P") or parent not in links:
-            raise ModelError(
-                f"Joint '{name}' of '{table['name']}' has type '{kind}', parent '{parent}'"
-                f" and unknown keys {sorted(unknown)}.",
-                remedy=f"Types: R, P. Parents: {', '.join(links)}. Keys: {', '.join(sorted(_ROW_KEYS))}.",
-            )
+    for number, row in enumerate(table.joints, start=1):
+        kind = row.type
+        name = row.name or f"joint{number}"
+        parent = row.parent or parent
+        if name in links or parent not in links:
+            why = "twice" if name in links else f"with the unknown parent '{parent}'"
+            raise _FILE.refusal(path, f"joint '{name}' is there {why}")
         link = f"link{name[5:]}" if name.startswith("joint") else f"{name}_link"
         # T = Rot_x(alpha) Trans_x(a) Rot_z(theta) Trans_z(d): all but the joint's own motion.
-        R_x = _rotation(x, _angle(row, "alpha"))
+        R_x = _rotation(x, row.angle("alpha"))
         placement = pin.SE3(
-            R_x @ _rotation(z, _angle(row, "theta")),
-            np.array([float(row.get("a", 0.0)), 0.0, 0.0])
-            + R_x @ np.array([0.0, 0.0, float(row.get("d", 0.0))]),
+            R_x @ _rotation(z, row.angle("theta")),
+            np.array([row.a, 0.0, 0.0]) + R_x @ np.array([0.0, 0.0, row.d]),
         )
         joint = ET.SubElement(
             robot, "joint", name=name, type="revolute" if kind == "R" else "prismatic"
@@ -190,10 +197,10 @@ def _urdf_from_table(table: Mapping[str, Any]) -> str:
         ET.SubElement(
             joint,
             "limit",
-            lower=str(row.get("lower", -reach)),
-            upper=str(row.get("upper", reach)),
-            velocity=str(row.get("velocity", math.pi if kind == "R" else 1.0)),
-            effort=str(row.get("effort", 1e3)),
+            lower=str(-reach if row.lower is None else row.lower),
+            upper=str(reach if row.upper is None else row.upper),
+            velocity=str(row.velocity or reach),
+            effort=str(row.effort),
         )
         _add_link(robot, link, row)
         links[name] = link
@@ -201,21 +208,17 @@ def _urdf_from_table(table: Mapping[str, Any]) -> str:
     return ET.tostring(robot, encoding="unicode")
 
 
-def _add_link(robot: ET.Element, name: str, row: Mapping[str, Any]) -> None:
+def _add_link(robot: ET.Element, name: str, row: _Row) -> None:
     link = ET.SubElement(robot, "link", name=name)
-    if "mass" not in row:
+    if row.mass is None:
         return
-    inertia = row.get("inertia", [0.0, 0.0, 0.0])
-    if not isinstance(inertia, Mapping):
-        inertia = dict(zip(("xx", "yy", "zz"), inertia, strict=True))
+    moments = row.inertia
+    if isinstance(moments, list):
+        moments = _Moments(**dict(zip(("xx", "yy", "zz"), moments, strict=True)))
     inertial = ET.SubElement(link, "inertial")
-    ET.SubElement(inertial, "mass", value=repr(float(row["mass"])))
-    ET.SubElement(inertial, "origin", xyz=_numbers(row.get("com", [0.0, 0.0, 0.0])), rpy="0 0 0")
-    entries = {
-        f"i{key}": repr(float(inertia.get(key, 0.0)))
-        for key in ("xx", "xy", "xz", "yy", "yz", "zz")
-    }
-    ET.SubElement(inertial, "inertia", entries)
+    ET.SubElement(inertial, "mass", value=repr(row.mass))
+    ET.SubElement(inertial, "origin", xyz=_numbers(row.com), rpy="0 0 0")
+    ET.SubElement(inertial, "inertia", {f"i{key}": repr(value) for key, value in moments})
 
 
 def load_robot(

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pinocchio as pin
-import yaml
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.files import (
+    ONLY_KNOWN_KEYS,
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    Positive,
+    read_schema,
+)
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.model import RobotModel
+
+_FILE = FileKind(
+    "rotor file", "Write: rotors: [{joint: joint1, ratio: 100}, …]; see `Rotor`.", ModelError
+)
 
 
 @dataclass(frozen=True)
@@ -33,15 +44,17 @@ class Rotor:
         ratio: Turns of the rotor per turn (or metre) of the joint; may be negative.
         axis: Unit vector in the joint's frame at zero position (where the URDF has its `<axis>`),
             shape (3,); None: the joint's own axis.
-        position: Of the rotor in the same frame [m], shape (3,).
-        inertia: About its axis [kg m^2]; None when it isn't known.
+        position: Its centre in the same frame [m], shape (3,).
+        inertia: Moment of inertia about its axis [kg m^2]; None when it isn't known.
     """
 
-    joint: str
-    ratio: float
-    axis: tuple[float, float, float] | None = None
-    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    inertia: float | None = None
+    __pydantic_config__ = ONLY_KNOWN_KEYS
+
+    joint: Name
+    ratio: Number
+    axis: tuple[Number, Number, Number] | None = None
+    position: tuple[Number, Number, Number] = (0.0, 0.0, 0.0)
+    inertia: Positive | None = None
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.ratio) or self.ratio == 0.0:
@@ -65,28 +78,8 @@ class Rotor:
         return f"{self.joint}.Im"
 
 
-def rotors_from_mappings(
-    entries: Iterable[Mapping[str, Any]], source: str = ""
-) -> tuple[Rotor, ...]:
-    """Rotors from mappings with the keys of `Rotor`.
-
-    Raises:
-        ModelError: A key is missing or unknown.
-    """
-    known = {"joint", "ratio", "axis", "position", "inertia"}
-    rotors = []
-    for entry in entries:
-        if not {"joint", "ratio"} <= set(entry) <= known:
-            raise ModelError(
-                f"A rotor{f' in {source}' if source else ''} has the keys {sorted(entry)}.",
-                remedy=f"Needed: joint, ratio. Allowed: {', '.join(sorted(known))}.",
-            )
-        values: dict[str, Any] = {**entry, "ratio": float(entry["ratio"])}
-        for key in ("axis", "position"):
-            if values.get(key) is not None:
-                values[key] = tuple(float(c) for c in values[key])
-        rotors.append(Rotor(**values))
-    return tuple(rotors)
+class _RotorsFile(FileSchema):
+    rotors: tuple[Rotor, ...]
 
 
 def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
@@ -95,20 +88,11 @@ def load_rotors(path: str | Path) -> tuple[Rotor, ...]:
     Raises:
         ModelError: The file can't be read as such.
     """
-    try:
-        content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as err:
-        raise ModelError(f"The rotor file '{path}' can't be read: {err}.") from err
-    if not isinstance(content, Mapping) or not isinstance(content.get("rotors"), list):
-        raise ModelError(
-            f"The rotor file '{path}' has no list `rotors`.",
-            remedy="Write: rotors: [{joint: joint1, ratio: 100}, …].",
-        )
-    return rotors_from_mappings(content["rotors"], str(path))
+    return read_schema(path, _RotorsFile, _FILE).rotors
 
 
 def rotors_from_urdf(urdf_xml: str) -> tuple[Rotor, ...]:
-    """Rotors that the `<transmission>` elements of a URDF tell of.
+    """Rotors that the `<transmission>` elements of a URDF describe.
 
     The ratio is the `<mechanicalReduction>` of the actuator or transmission; the axis is taken
     to be the joint's. Transmissions without a reduction, or with several joints, give none.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -14,6 +16,7 @@ from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import Recording, WrenchStream
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
 
 FRAME = "link_eef"
@@ -50,6 +53,19 @@ def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Reco
     assert session.calibration is not None
     np.testing.assert_allclose(session.calibration.bias, BIAS, atol=0.03)
     assert estimate.physically_consistent
+
+
+def test_a_wrench_or_calibration_of_another_frame_is_refused(
+    model: RobotModel, run: Recording
+) -> None:
+    assert run.wrench is not None
+    elsewhere = dataclasses.replace(run, wrench=dataclasses.replace(run.wrench, frame="link1"))
+    with pytest.raises(SysIdError, match="in frame 'link1'"):
+        replay_payload(elsewhere, new_session(model))
+    other = SensorCalibration("link1", np.zeros(6), np.zeros(4), np.eye(10))
+    online = OnlinePayload(load_shape("box 0.2 0.2 0.16"))
+    with pytest.raises(SysIdError, match="calibration is in frame 'link1'"):
+        PayloadSession(model, FRAME, online, calibration=other)
 
 
 def state_of(filtered: FilteredJointStream, k: int) -> tuple[np.ndarray, ...]:

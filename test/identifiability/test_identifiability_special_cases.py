@@ -169,9 +169,13 @@ def test_rotors_are_read_from_yaml_and_from_transmissions(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("motors: []", "no list `rotors`"),
-        ("rotors: [{joint: joint1}]", "Needed: joint, ratio"),
+        ("motors: []", r"write `rotors`"),
+        ("rotors: [{joint: joint1}]", r"`rotors\[0\].ratio` is missing"),
         ("rotors: [{joint: joint1, ratio: 0}]", "gear ratio 0"),
+        ("rotors: [{joint: joint1, ratio: .nan}]", "finite"),
+        ("rotors: [{joint: joint1, ratio: 1, axs: [0, 0, 1]}]", "axs"),
+        ("rotors: [{joint: joint1, ratio: 1, axis: [0, 1]}]", "axis"),
+        ("rotors: [joint1]", "expected a mapping"),
     ],
 )
 def test_bad_rotor_file_is_refused(tmp_path, text, message):

@@ -84,8 +84,8 @@ def test_masses_of_a_table_arrive_in_the_model(tmp_path):
     ("text", "message"),
     [
         ("joints: [{type: R}]", "name"),
-        ("{name: x, joints: [{type: S}]}", "type 'S'"),
-        ("{name: x, joints: [{type: R, r: 1}]}", r"unknown keys \['r'\]"),
+        ("{name: x, joints: [{type: S}]}", r"`joints\[0\].type` is 'S'"),
+        ("{name: x, joints: [{type: R, r: 1}]}", "key 'r' that means nothing"),
         ("{name: x, joints: [{type: R, parent: y}]}", "parent 'y'"),
     ],
 )

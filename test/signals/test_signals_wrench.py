@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
@@ -117,6 +118,36 @@ def test_other_files_are_refused_as_calibrations(tmp_path: Path) -> None:
     path.write_text("schema: robot_sysid/estimate/1\n", encoding="utf-8")
     with pytest.raises(SignalError, match="schema"):
         SensorCalibration.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"bias": [1.0] * 5}, "`bias` has 5 entries"),
+        ({"bias": [float("nan")] * 6}, "finite"),
+        ({"covariance": [[0.0] * 10] * 9}, "10 x 10"),
+        ({"tool_pi": [-1.0] + [0.0] * 9}, "tool's parameters"),
+        ({"delay": 0.1}, "`delay`"),
+        ({"x": 1}, "means nothing"),
+    ],
+)
+def test_a_damaged_calibration_is_refused_by_file_and_key(
+    tmp_path: Path, change: dict, words: str
+) -> None:
+    R_WS = six_tilts()
+    file = tmp_path / "calibration.yaml"
+    tare_static(still(R_WS, OBJECT), in_sensor(R_WS), frame="ft").save(file)
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **change}))
+    with pytest.raises(SignalError, match=words) as err:
+        SensorCalibration.load(file)
+    assert "calibration.yaml" in err.value.message
+    assert err.value.remedy
+
+
+def test_a_dead_sensor_is_named() -> None:
+    R_WS = six_tilts()
+    with pytest.raises(SignalError, match="the sensor is dead"):
+        tare_static(np.zeros((6, 6)), in_sensor(R_WS), R_WS=R_WS)
 
 
 def test_compensated_wrench_is_refused() -> None:

@@ -8,6 +8,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS, PayloadSession
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
+from sysid_core.signals.wrench import require_sensor_frame
 
 
 def replay_payload(
@@ -31,6 +32,8 @@ def replay_payload(
             f"'{recording.source}' has no wrench.",
             remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
         )
+    frame = recording.wrench.frame
+    require_sensor_frame(frame, session.sensor_frame, f"The wrench of '{recording.source}'")
     joints = recording.joints.ordered(session.model.joint_names)
     filtered, _ = filter_joints(joints)
     states = [

@@ -20,7 +20,12 @@ from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import motion_covariance
 from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
-from sysid_core.signals.wrench import SensorCalibration, compensate, tare_static
+from sysid_core.signals.wrench import (
+    SensorCalibration,
+    compensate,
+    require_sensor_frame,
+    tare_static,
+)
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
@@ -77,6 +82,8 @@ class PayloadSession:
         max_gap_s: float = 0.1,
     ) -> None:
         model.frame_id(sensor_frame)
+        if calibration is not None:
+            require_sensor_frame(calibration.frame, sensor_frame, "The sensor calibration")
         self.model = model
         self.sensor_frame = sensor_frame
         self.online = online

@@ -9,7 +9,7 @@ import pinocchio as pin
 from pydantic import AliasChoices, Field, model_validator
 
 from sysid_core.errors import ModelError
-from sysid_core.files import FileSchema, Name, NotNegative, Number, Positive, Vector3
+from sysid_core.files import Angles3, FileSchema, Name, NotNegative, Number, Positive, Vector3
 from sysid_core.robot.loops.chain import Loop, LoopEnd, MotionBox
 from sysid_core.robot.model import STANDARD_GRAVITY
 
@@ -36,7 +36,7 @@ class EndEntry(FileSchema):
     MORE_KEYS: ClassVar[bool] = True
     link: Name = Field(validation_alias=AliasChoices("frame", "link"))
     xyz: Vector3 = Field(default_factory=lambda: [0.0] * 3)
-    rpy: Vector3 = Field(default_factory=lambda: [0.0] * 3)
+    rpy: Angles3 = Field(default_factory=lambda: [0.0] * 3)
 
     def end(self) -> LoopEnd:
         """As a value."""

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import pinocchio as pin
-import yaml
+from pydantic import Field, model_validator
 
 from sysid_core.errors import ModelError
+from sysid_core.files import (
+    Angles3,
+    FileKind,
+    FileSchema,
+    Flag,
+    Name,
+    Positive,
+    Vector3,
+    read_schema,
+)
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
@@ -19,6 +29,10 @@ _FORMS = (
     f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )
+_FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
+_MOST_CELLS = 100_000
+_Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
+_LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
 
 
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
@@ -59,21 +73,18 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
         else:
             build = Shape.cylinder if words[0] == "cylinder" else Shape.sphere
             shape = build(*numbers, cells=cells)
-        return shape.posed(pin.SE3(np.eye(3), np.array(centre)).homogeneous) if centre else shape
+        X_SO = pin.SE3(np.eye(3), np.array(centre or [0.0] * 3))
+        return _require_plausible(shape.posed(X_SO.homogeneous), str(text))
     path, hull, scale = Path(text), False, 1.0
     if not path.is_file():
         path, hull, scale = _mesh_words(str(text))
     if not path.is_file():
         raise ModelError(f"No shape '{text}'.", remedy=f"Give {_FORMS}.")
     if path.suffix.lower() in MESHES:
-        return Shape.from_mesh(path, scale=scale, hull=hull, cells=cells)
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return _from_mapping(raw, path, cells)
-    except (yaml.YAMLError, KeyError, TypeError, ValueError) as err:
-        raise ModelError(
-            f"The shape file '{path}' can't be understood: {err}.", remedy=f"Give {_FORMS}."
-        ) from err
+        shape = Shape.from_mesh(path, scale=scale, hull=hull, cells=cells)
+    else:
+        shape = _from_file(read_schema(path, _ShapeFile, _FILE), path, cells)
+    return _require_plausible(shape, str(text))
 
 
 def _mesh_words(text: str) -> tuple[Path, bool, float]:
@@ -91,24 +102,57 @@ def _mesh_words(text: str) -> tuple[Path, bool, float]:
     return Path(name.removeprefix("hull ").strip()), hull, scale
 
 
-def _from_mapping(raw: Any, path: Path, cells: int) -> Shape:
-    if "mesh" in raw:
-        shape = Shape.from_mesh(
-            path.parent / raw["mesh"],
-            scale=float(raw.get("scale", 1.0)),
-            hull=bool(raw.get("hull", False)),
-            cells=cells,
-        )
+class _Box(FileSchema):
+    size: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    centre: Vector3
+    cells: Annotated[list[_Cells], Field(min_length=3, max_length=3)] | None = None
+
+
+class _Pose(FileSchema):
+    xyz: Vector3 = Field(default_factory=lambda: [0.0] * 3)
+    rpy: Angles3 = Field(default_factory=lambda: [0.0] * 3)
+
+
+class _ShapeFile(FileSchema):
+    name: Name | None = None
+    boxes: list[_Box] = Field(default_factory=list)
+    mesh: Name | None = None
+    scale: Positive = 1.0
+    hull: Flag = False
+    pose_in_sensor: _Pose = _Pose()
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> _ShapeFile:
+        if bool(self.boxes) == bool(self.mesh):
+            raise ValueError("give `boxes` or `mesh`, one of the two")
+        if sum(float(np.prod(box.cells)) for box in self.boxes if box.cells) > _MOST_CELLS:
+            raise ValueError(f"more than {_MOST_CELLS} `cells` in all")
+        return self
+
+
+def _from_file(file: _ShapeFile, path: Path, cells: int) -> Shape:
+    if file.mesh:
+        mesh = path.parent / file.mesh
+        shape = Shape.from_mesh(mesh, scale=file.scale, hull=file.hull, cells=cells)
     else:
-        boxes = []
-        total = sum(float(np.prod(box["size"])) for box in raw["boxes"])
-        for box in raw["boxes"]:
-            size = np.asarray(box["size"], dtype=float)
-            edge = (total / cells) ** (1 / 3)
-            counts = box.get("cells", np.maximum(1, np.round(size / edge)).astype(int).tolist())
-            boxes.append((size, box["centre"], counts))
-        shape = Shape.from_boxes(boxes, name=str(raw.get("name", path.stem)))
-    pose = raw.get("pose_in_sensor", {})
-    rotation = pin.rpy.rpyToMatrix(np.asarray(pose.get("rpy", [0.0, 0.0, 0.0]), dtype=float))
-    X_SO = pin.SE3(rotation, np.asarray(pose.get("xyz", [0.0, 0.0, 0.0]), dtype=float))
+        edge = (sum(float(np.prod(box.size)) for box in file.boxes) / cells) ** (1 / 3)
+        boxes = [
+            (box.size, box.centre, box.cells or np.maximum(1, np.round(np.array(box.size) / edge)))
+            for box in file.boxes
+        ]
+        shape = Shape.from_boxes(boxes, name=file.name or path.stem)
+    pose = file.pose_in_sensor
+    X_SO = pin.SE3(pin.rpy.rpyToMatrix(*pose.rpy), np.array(pose.xyz))
     return shape.posed(X_SO.homogeneous)
+
+
+def _require_plausible(shape: Shape, text: str) -> Shape:
+    """Refuse what no arm holds: metres are easily millimetres."""
+    longest, reach = float(np.max(shape.size)), float(np.max(np.abs([shape.lower, shape.upper])))
+    if longest > _LONGEST or reach > _LONGEST or longest < _SHORTEST:
+        raise ModelError(
+            f"The shape '{text}' is {longest:.3g} m long and reaches {reach:.3g} m from the"
+            " sensor.",
+            remedy="Lengths are in metres: are these millimetres? A mesh takes 'scale 0.001'.",
+        )
+    return shape

@@ -1,6 +1,10 @@
 """Force-torque signals: bias, tare, mounting, delay, filter."""
 
-from sysid_core.signals.wrench.checks import require_sound_wrench, wrench_faults
+from sysid_core.signals.wrench.checks import (
+    require_sensor_frame,
+    require_sound_wrench,
+    wrench_faults,
+)
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.mounting import check_mounting, require_weight
@@ -22,6 +26,7 @@ __all__ = [
     "delay_of_recording",
     "estimate_delay",
     "filter_wrench",
+    "require_sensor_frame",
     "require_sound_wrench",
     "require_weight",
     "static_postures",

@@ -195,3 +195,22 @@ def _clipped_rows(values: Array, full_scale: float | None) -> Array:
             if overshoot > 6.0 * quantum:
                 rows.append(np.arange(start, end))
     return np.concatenate(rows) if rows else np.empty(0, dtype=int)
+
+
+def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
+    """Refuse a wrench that says it belongs to another frame than the sensor's.
+
+    Args:
+        frame_id: Of the wrench's header, or of a calibration; "" where it says nothing.
+        sensor_frame: The frame that it is taken for.
+        source: What it belongs to, for the message.
+
+    Raises:
+        SignalError: They differ.
+    """
+    if frame_id and frame_id != sensor_frame:
+        raise SignalError(
+            f"{source} is in frame '{frame_id}', not in the sensor's frame '{sensor_frame}'.",
+            remedy=f"Give --sensor-frame {frame_id}. If the URDF calls the same frame"
+            f" '{sensor_frame}', correct the driver's frame_id (its parameter, or in the bag).",
+        )

@@ -157,10 +157,17 @@ def require_weight(
         SignalError: (Almost) none is left: the wrench looks already compensated.
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)
+    if not np.any(np.ptp(force, axis=0)):
+        raise SignalError(
+            f"The forces are {np.mean(force, axis=0)} N throughout: the sensor is dead, its topic"
+            " frozen, or the wrench already compensated for its payload and rounded.",
+            remedy="Look at the raw topic (`ros2 topic echo`) while you push on the sensor; restart"
+            " its driver.",
+        )
     fits = [_procrustes(force, gravity_S, sign)[1:] for sign in (1.0, -1.0)]
     if R_WS is not None:
         _, rms_g, g_W, weight = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
-        fits.append((weight / float(np.linalg.norm(g_W)), rms_g))
+        fits.append((weight / max(float(np.linalg.norm(g_W)), 1e-12), rms_g))
     mass, rms = min(fits, key=lambda fit: fit[1])
     spread = float(np.sqrt(np.sum((gravity_S - gravity_S.mean(axis=0)) ** 2)))
     sd = rms * np.sqrt(3.0) / spread

@@ -15,12 +15,22 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
-import yaml
 from numpy.typing import ArrayLike
+from pydantic import AfterValidator, Field
 
 from sysid_core.errors import SignalError
+from sysid_core.files import (
+    AnyNumber,
+    Count,
+    FileKind,
+    FileSchema,
+    Number,
+    read_schema,
+    write_yaml,
+)
 from sysid_core.robot import (
     FrameMotion,
     is_physically_consistent,
@@ -31,6 +41,9 @@ from sysid_core.robot import (
 from sysid_core.signals.recording import Array, frozen_array
 
 SCHEMA = "robot_sysid/sensor_calibration/1"
+_FILE = FileKind(
+    "sensor calibration", "Give the file that a tare saved, or tare again.", SignalError
+)
 WRENCH_AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
@@ -148,7 +161,7 @@ class SensorCalibration:
         raw["n_postures"] = int(self.n_postures)
         raw["source"] = self.source
         raw["notes"] = list(self.notes)
-        Path(path).write_text(yaml.safe_dump(raw, sort_keys=False, width=100), encoding="utf-8")
+        write_yaml(path, raw)
 
     @classmethod
     def load(cls, path: str | Path) -> SensorCalibration:
@@ -157,24 +170,40 @@ class SensorCalibration:
         Raises:
             SignalError: It is another kind of file, or a field is missing.
         """
+        file = read_schema(path, _File, _FILE)
+        values = {name: getattr(file, name) for name in _File.model_fields if name != "schema_"}
         try:
-            raw = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as err:
-            raise SignalError(f"Can't read the sensor calibration '{path}': {err}.") from err
-        if not isinstance(raw, dict) or raw.pop("schema", None) != SCHEMA:
-            raise SignalError(
-                f"'{path}' is not a sensor calibration of schema {SCHEMA}.",
-                remedy="Give the file that a tare saved, or tare again.",
-            )
-        try:
-            raw["delay"] = tuple(raw["delay"])
-            raw["notes"] = tuple(raw["notes"])
-            return cls(**raw)
-        except (KeyError, TypeError, ValueError) as err:
-            raise SignalError(
-                f"The sensor calibration '{path}' is incomplete or has unknown fields: {err}.",
-                remedy="Tare again.",
-            ) from err
+            found = cls(**values)
+            return found.with_tool(found.tool_pi) if np.any(found.tool_pi) else found
+        except SignalError as err:
+            raise _FILE.refusal(path, err.message, err.remedy) from err
+
+
+def _variances(rows: list[list[float]]) -> list[list[float]]:
+    if len(rows) != 10 or any(len(row) != 10 for row in rows):
+        raise ValueError("must be 10 x 10")
+    if np.any(np.diag(rows) < 0.0):
+        raise ValueError("has a negative variance")
+    return rows
+
+
+_Six = Annotated[list[Number], Field(min_length=6, max_length=6)]
+
+
+class _File(FileSchema):
+    schema_: Literal["robot_sysid/sensor_calibration/1"] = Field(alias="schema")
+    frame: str
+    bias: _Six
+    tare_load: Annotated[list[Number], Field(min_length=4, max_length=4)]
+    covariance: Annotated[list[list[Number]], AfterValidator(_variances)]
+    tool_pi: Annotated[list[Number], Field(min_length=10, max_length=10)]
+    noise: _Six
+    residual_rms: _Six
+    misalignment: AnyNumber
+    delay: tuple[Number, AnyNumber]
+    n_postures: Count
+    source: str
+    notes: tuple[str, ...]
 
 
 def static_regressor(gravity_S: ArrayLike) -> Array:

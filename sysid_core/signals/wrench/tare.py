@@ -15,6 +15,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.wrench.checks import require_sensor_frame
 from sysid_core.signals.wrench.mounting import require_mounting, require_weight
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
@@ -76,6 +77,7 @@ def static_postures(
             f"'{recording.source}' has no wrench and joint states to tare with.",
             remedy="Record the raw wrench topic and the joint states together.",
         )
+    require_sensor_frame(stream.frame, frame, f"The wrench of '{recording.source}'")
     order = np.argsort(recording.joints.stamps_ns, kind="stable")
     joints = recording.joints.ordered(model.joint_names).select(order)
     time = joints.time
