@@ -147,7 +147,7 @@ def payload_estimators(shape: Shape, calibration: SensorCalibration | None) -> d
 
     return {
         "map": PayloadMAP(
-            shape, sensor=None if calibration is None else SensorModel.tared(calibration)
+            shape, sensor=None if calibration is None else SensorModel().tared(calibration)
         ),
         "pmd": e.PointMassDiscretization(shape),
         "pmd-squared": e.PointMassDiscretization(shape, squared=True),

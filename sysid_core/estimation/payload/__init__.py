@@ -2,8 +2,13 @@
 
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.consistent import PhysicalLeastSquares
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation, dynamism
-from sysid_core.estimation.payload.density_prior import CONTRASTS, DensityPrior, UnknownContrast
+from sysid_core.estimation.payload.data import (
+    PayloadData,
+    PayloadInformation,
+    dynamism,
+    positive_mass,
+)
+from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.entropic import EntropicRegression
 from sysid_core.estimation.payload.homogeneous import HomogeneousBody, weigh
 from sysid_core.estimation.payload.ordinary import OrdinaryLeastSquares
@@ -15,10 +20,17 @@ from sysid_core.estimation.payload.result import (
     summarise_payload,
     verdicts_from_prior,
 )
+from sysid_core.estimation.payload.shape_prior import (
+    CONTRASTS,
+    EXTENT,
+    PayloadPosterior,
+    ShapePrior,
+)
 from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
 
 __all__ = [
     "CONTRASTS",
+    "EXTENT",
     "MIN_MASS",
     "PAYLOAD_NAMES",
     "DensityPrior",
@@ -27,14 +39,16 @@ __all__ = [
     "OrdinaryLeastSquares",
     "PayloadData",
     "PayloadInformation",
+    "PayloadPosterior",
     "PayloadSummary",
     "PhysicalLeastSquares",
     "PointMassDiscretization",
     "RecursiveTotalLeastSquares",
-    "UnknownContrast",
+    "ShapePrior",
     "ball_prior",
     "dynamism",
     "payload_estimate",
+    "positive_mass",
     "summarise_payload",
     "verdicts_from_prior",
     "weigh",

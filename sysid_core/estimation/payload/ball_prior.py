@@ -11,7 +11,14 @@ MIN_MASS = 1e-2  # [kg], keeps the prior's scale away from zero
 _MASS_SPREAD = 10.0  # so wide that the mass is left to the data
 
 
-def ball_prior(pi: ArrayLike, reach: float, size: float) -> tuple[Array, Array]:
+def ball_prior(
+    pi: ArrayLike,
+    reach: float,
+    size: float,
+    *,
+    mass_spread: float = _MASS_SPREAD,
+    inertia_spread: float = 1.0,
+) -> tuple[Array, Array]:
     r"""Mean and covariance of `pi` for something as large as a ball, somewhere within reach.
 
     Mass, centre of mass and inertia about it are independent: any mass, a centre at 0 ± reach, and
@@ -22,6 +29,8 @@ def ball_prior(pi: ArrayLike, reach: float, size: float) -> tuple[Array, Array]:
         pi: Parameters found so far, shape (10,).
         reach: Standard deviation of the centre of mass per axis [m].
         size: Radius of the ball [m].
+        mass_spread: Standard deviation of the mass as a part of it.
+        inertia_spread: Standard deviation of the inertia as a part of the even ball's.
 
     Returns:
         Mean (10,) and covariance (10, 10).
@@ -43,5 +52,5 @@ def ball_prior(pi: ArrayLike, reach: float, size: float) -> tuple[Array, Array]:
         [(at(com + step * e) - at(com - step * e)) / (2.0 * step) for e in np.eye(3)]
     )
     J[4:, 4:] = np.eye(6)
-    sd = np.array([_MASS_SPREAD * mass, *[reach] * 3, *[inertia] * 6])
+    sd = np.array([mass_spread * mass, *[reach] * 3, *[inertia_spread * inertia] * 6])
     return at(com) - J[:, 1:4] @ com, (J * sd**2) @ J.T

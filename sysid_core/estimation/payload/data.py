@@ -30,6 +30,8 @@ class PayloadData:
         alpha: Angular acceleration, shape (K, 3) [rad/s^2].
         gravity: Shape (K, 3) [m/s^2].
         source: Where it came from.
+        R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
+            estimated along. None where it isn't known.
     """
 
     time: Array
@@ -39,11 +41,13 @@ class PayloadData:
     alpha: Array
     gravity: Array
     source: str = ""
+    R_WS: Array | None = None
 
     def __post_init__(self) -> None:
         K = len(self.time)
-        shapes = {"time": (K,), "wrench": (K, 6)}
+        shapes: dict[str, tuple[int, ...]] = {"time": (K,), "wrench": (K, 6)}
         shapes |= dict.fromkeys(("a", "omega", "alpha", "gravity"), (K, 3))
+        shapes |= {} if self.R_WS is None else {"R_WS": (K, 3, 3)}
         for key, shape in shapes.items():
             array = np.array(getattr(self, key), dtype=float)
             if array.shape != shape:
@@ -79,6 +83,7 @@ class PayloadData:
             self.alpha[rows],
             self.gravity[rows],
             self.source,
+            None if self.R_WS is None else self.R_WS[rows],
         )
 
 
@@ -231,6 +236,23 @@ class PayloadInformation:
         sd_force, sd_torque = self.noise_sd()
         F, T = self.force[:, :10], self.torque[:, :10]
         return sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T
+
+
+def positive_mass(moment: float, power: float) -> float:
+    """Mass `moment / power` of a least-squares problem in the mass alone [kg].
+
+    Raises:
+        EstimationError: It isn't positive.
+    """
+    mass = moment / power if power > 0 else 0.0
+    if not mass > 0:
+        raise EstimationError(
+            f"The forces ask for a mass of {mass:.4g} kg.",
+            remedy="Is the wrench that of the sensor on the object, and gravity's direction"
+            " right? Turned signs or a sensor mounted upside down look like this.",
+            mass=mass,
+        )
+    return mass
 
 
 def _updated(R: Array, rows: Array) -> Array:

@@ -16,15 +16,11 @@ from functools import cached_property
 import numpy as np
 
 from sysid_core.errors import EstimationError, SolverError
+from sysid_core.estimation.payload.data import positive_mass
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 
 GRAINS = 56.0
-# Chosen on random objects, half of them symmetric (studies.payload_objects.random_objects): the
-# first, octaves, for small errors, the second for standard deviations that match them. Evidence
-# alone makes too sure of symmetric things, which look homogeneous.
-CONTRASTS = (0.25, 0.5, 1.0, 2.0)
-COVARIANCE_CONTRAST = 1.0
 _MAX_EXPONENT = 30.0
 
 
@@ -82,20 +78,13 @@ class DensityPrior:
             Masses of `cells`, shape (n,), all positive [kg].
 
         Raises:
+            EstimationError: The data ask for a negative mass.
             SolverError: Newton's method didn't converge.
         """
         Phi = self.cells.parameters_per_mass
         fraction = self.cells.volumes / self.cells.volume
         direction = R @ Phi @ fraction
-        power = float(direction @ direction)
-        mass = float(direction @ r) / power if power > 0 else 0.0
-        if not mass > 0:
-            raise EstimationError(
-                f"The data ask for a mass of {mass:.4g} kg.",
-                remedy="Is the wrench that of the sensor on the object, and gravity's direction"
-                " right? Turned signs or a sensor mounted upside down look like this.",
-                mass=mass,
-            )
+        mass = positive_mass(float(direction @ r), float(direction @ direction))
         z = np.zeros(len(r))
         for _ in range(20):
             kappa = GRAINS / (self.contrast**2 * mass)
@@ -105,58 +94,6 @@ class DensityPrior:
             if change < 1e-12:
                 break
         return m
-
-
-@dataclass(frozen=True)
-class UnknownContrast:
-    """Density priors of several contrasts, weighed by how well each explains the data.
-
-    Attributes:
-        shape: In the sensor frame.
-        contrasts: Equally likely beforehand.
-    """
-
-    shape: Shape
-    contrasts: tuple[float, ...] = CONTRASTS
-
-    @cached_property
-    def priors(self) -> tuple[DensityPrior, ...]:
-        """One for each contrast."""
-        return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
-
-    def typical(self) -> DensityPrior:
-        """The prior of the middle contrast."""
-        return self.priors[len(self.priors) // 2]
-
-    def posterior(self, R: Array, r: Array) -> tuple[Array, Array, Array]:
-        """Mean of `pi` with data `|R pi - r|`, averaged over the contrasts, and its covariance.
-
-        Args:
-            R: Whitened factor of the data, shape (p, 10).
-            r: Shape (p,).
-
-        Returns:
-            pi (10,), its covariance (10, 10), and the covariance of the prior (10, 10).
-        """
-        means, logs = [], []
-        for prior in self.priors:
-            pi = prior.cells.parameters_per_mass @ prior.most_likely_masses(R, r)
-            body = self.shape.homogeneous(float(pi[0]))
-            # The mass is left open: a standard deviation of twice its value.
-            spread = prior.covariance(float(pi[0])) + 4.0 * np.outer(body, body)
-            S = R @ spread @ R.T + np.eye(len(r))
-            misfit = r - R @ body
-            logs.append(-0.5 * (misfit @ np.linalg.solve(S, misfit) + np.linalg.slogdet(S)[1]))
-            means.append(pi)
-        weights = np.exp(np.array(logs) - max(logs))
-        weights /= weights.sum()
-        mean = np.einsum("c,ci->i", weights, means)
-        spread = shape_covariance(self.priors[0].cells, float(mean[0]), COVARIANCE_CONTRAST)
-        S = R @ spread @ R.T + np.eye(len(r))
-        covariance = spread - spread @ R.T @ np.linalg.solve(S, R @ spread)
-        for weight, pi in zip(weights, means, strict=True):
-            covariance += weight * np.outer(pi - mean, pi - mean)
-        return mean, 0.5 * (covariance + covariance.T), spread
 
 
 def _entropic_masses(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import PayloadData, PayloadInformation, positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.result import (
     linear_error_covariance,
@@ -62,13 +61,4 @@ def weigh(shape: Shape, information: PayloadInformation) -> float:
     """
     unit = shape.homogeneous(1.0)
     predicted, measured = information.force[:, :10] @ unit, information.force[:, 10]
-    power = float(predicted @ predicted)
-    mass = float(predicted @ measured) / power if power > 0 else 0.0
-    if not mass > 0:
-        raise EstimationError(
-            f"The forces ask for a mass of {mass:.4g} kg.",
-            remedy="Is the wrench that of the sensor on the object, and gravity's direction"
-            " right? Turned signs or a sensor mounted upside down look like this.",
-            mass=mass,
-        )
-    return mass
+    return positive_mass(float(predicted @ measured), float(predicted @ predicted))

@@ -74,7 +74,7 @@ def verdicts_from_prior(covariance: Array, prior_covariance: Array) -> tuple[Ver
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
     """
     after, before = np.diag(covariance).copy(), np.diag(prior_covariance).copy()
-    floor = 1e-12 * before
+    floor = np.maximum(1e-12 * before, np.finfo(float).tiny)
     after[4:] = np.diag(_given_first_moments(covariance))
     before[4:] = np.diag(_given_first_moments(prior_covariance))
     # Where the shape alone settles a moment, the data have nothing to add.

@@ -51,8 +51,8 @@ class OnlinePayload:
         shape: Of the object, in the sensor frame.
         estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
             `RunningMAP`, the default estimator in running form.
-        sensor: What the sensor's errors may be, for the default estimator; None: an ordinary
-            sensor's, and after a tare what that leaves.
+        sensor: What the sensor's errors may be before a tare, for the default estimator; None: an
+            ordinary sensor's.
         mass_tolerance: Mass counts as known below this relative standard deviation.
         com_tolerance: COM counts as known below this part of the shape's largest length.
         inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
@@ -71,7 +71,7 @@ class OnlinePayload:
         self.shape = shape
         self.estimator = estimator
         self._running = RunningMAP(shape, sensor=sensor)
-        self._sensor_given = sensor is not None
+        self._sensor = sensor or SensorModel()
         self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
         self.reset()
 
@@ -80,10 +80,11 @@ class OnlinePayload:
 
         Args:
             calibration: Of the sensor, if it has been tared: what may be left of its errors is
-                believed from now on, unless `sensor` was given.
+                believed from now on.
         """
-        told = None if calibration is None else SensorModel.tared(calibration)
-        self._running.reset(None if self._sensor_given else told)
+        self._running.reset(
+            self._sensor if calibration is None else self._sensor.tared(calibration)
+        )
         scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
         self._own_information = PayloadInformation(scale)
         self._last_stamp: float | None = None
@@ -108,6 +109,7 @@ class OnlinePayload:
         a_proper: ArrayLike,
         gravity: ArrayLike,
         motion_covariance: ArrayLike | None = None,
+        R_WS: ArrayLike | None = None,
     ) -> None:
         """Take one sample, all vectors in the axes of the sensor.
 
@@ -120,6 +122,7 @@ class OnlinePayload:
             gravity: Shape (3,) [m/s^2].
             motion_covariance: Of (a_proper, omega, alpha), shape (9, 9), where the filter tells it
                 (`filtered_motion_covariance`); typical values when None.
+            R_WS: Orientation of the sensor, shape (3, 3), where it is known.
 
         Raises:
             EstimationError: A value isn't finite, or time doesn't increase.
@@ -138,7 +141,7 @@ class OnlinePayload:
             )
         b, omega_s, alpha_s, a, g = vectors
         if self.estimator is None:
-            self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance)
+            self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS)
         else:
             self._own_information.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s

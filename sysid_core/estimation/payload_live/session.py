@@ -236,6 +236,7 @@ class PayloadSession:
             motion.a[0],
             motion.gravity[0],
             None if np.isnan(sd).any() else self._motion_covariance(q, v, a, sd),
+            motion.R_WF[0],
         )
 
     def _motion_covariance(self, q: Array, v: Array, a: Array, sd: Array) -> Array:
@@ -297,4 +298,5 @@ class PayloadSession:
             omega=np.vstack([m.omega for m in motions]),
             alpha=np.vstack([m.alpha for m in motions]),
             gravity=np.vstack([m.gravity for m in motions]),
+            R_WS=np.vstack([m.R_WF for m in motions]),
         )

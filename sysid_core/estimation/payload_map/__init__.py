@@ -1,12 +1,8 @@
 """The default payload estimator: maximum a posteriori, in batch and running."""
 
-from sysid_core.estimation.payload_map.estimator import (
-    CALIBRATED_SENSOR,
-    PayloadMAP,
-    SensorModel,
-    white_noise_sd,
-)
+from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.joint_spline import JointSplines
+from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_belief import MotionBelief, SplineMotion, WhiteMotion
 from sysid_core.estimation.payload_map.motion_error import (
     filtered_motion_covariance,
@@ -15,10 +11,16 @@ from sysid_core.estimation.payload_map.motion_error import (
     wrench_sensitivity,
 )
 from sysid_core.estimation.payload_map.running import RunningMAP
+from sysid_core.estimation.payload_map.sensor_model import (
+    CALIBRATED_SENSOR,
+    SENSOR_QUALITIES,
+    SensorModel,
+)
 from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 
 __all__ = [
     "CALIBRATED_SENSOR",
+    "SENSOR_QUALITIES",
     "JointSplines",
     "MotionBelief",
     "PayloadMAP",

@@ -2,16 +2,17 @@ r"""The default payload estimator: motion, sensor errors and payload estimated t
 
 Maximum a posteriori of
 
-    b_k = (1 + E)(A(x_k) pi) + beta - tau d(A pi)/dt + noise,      pi = Phi m,  m > 0
+    b_k = (1 + E)(A(x_k) pi) + beta(t) - tau d(A pi)/dt + noise
 
 where the motion x is known as well as encoders and smoothness let it be (`motion_belief`), the
-sensor's bias beta, delay tau and gain and crosstalk matrix E have Gaussian priors, and the cell
-masses m a relative-entropy prior (`density_prior`). Gauss-Newton; everything but the ten
+sensor's errors (bias, drift, delay, gains, mounting, gravity's direction: `sensor_model`) have Gaussian
+priors, and the payload one of what bodies may be (`ShapePrior`). Gauss-Newton; everything but the ten
 parameters is eliminated exactly in each pass, whatever the number of samples.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,66 +20,43 @@ import numpy as np
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
+    EXTENT,
     PayloadData,
     PayloadInformation,
-    UnknownContrast,
+    ShapePrior,
     payload_estimate,
     verdicts_from_prior,
-    weigh,
 )
-from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief
+from sysid_core.estimation.payload_map.misfit import (
+    Misfit,
+    nuisance_misfit,
+    reported_misfit,
+    slow_misfit,
+    spikes,
+    white_misfit,
+    white_noise_sd,
+)
+from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
+from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals.wrench import SensorCalibration
 
-MISFIT_LIMIT = 1.5
-BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
-
-
-@dataclass(frozen=True)
-class SensorModel:
-    """How far a force-torque sensor may be off, as standard deviations.
-
-    Attributes:
-        noise: Of force and torque per sample [N, N m]; estimated from the data when None.
-        bias: Of force and torque [N, N m].
-        delay: Between wrench and motion [s].
-        gain: Of each entry of the 6x6 gain and crosstalk matrix [-].
-        crosstalk_length: What makes forces and torques comparable in that matrix [m]: the ratio of
-            torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
-    """
-
-    noise: tuple[float, float] | None = None
-    bias: tuple[float, float] = (0.3, 0.015)
-    delay: float = 0.01
-    gain: float = 0.01
-    crosstalk_length: float = 0.05
-
-    @classmethod
-    def tared(cls, calibration: SensorCalibration) -> SensorModel:
-        """What remains after a tare: its own uncertainty and some drift; gains stay as they are."""
-        sd = calibration.bias_sd
-        delay = calibration.delay[1]
-        return cls(
-            bias=(
-                max(float(sd[:3].max()), BIAS_DRIFT[0]),
-                max(float(sd[3:].max()), BIAS_DRIFT[1]),
-            ),
-            delay=delay if np.isfinite(delay) else cls.delay,
-        )
-
-
-CALIBRATED_SENSOR = SensorModel(bias=(0.0, 0.0), delay=0.0, gain=0.0)
+_ARITHMETIC = (
+    1e-5  # of the force: errors are eliminated by differences, finer noise is lost in them
+)
+_LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
+_SPIKED = 1e6  # by which a spike's noise is larger
 
 
 class PayloadMAP:
     """Maximum a posteriori of payload, motion and sensor errors.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be.
-        contrasts: Of the density, that are possible (`UnknownContrast`).
+        contrasts: Of the density, that are possible (`ShapePrior`).
+        extent: Size of the space in which something of unknown shape is held [m].
         passes: At most that many Gauss-Newton passes.
     """
 
@@ -86,15 +64,16 @@ class PayloadMAP:
 
     def __init__(
         self,
-        shape: Shape,
+        shape: Shape | None = None,
         *,
         sensor: SensorModel | None = None,
         contrasts: tuple[float, ...] = CONTRASTS,
+        extent: float = EXTENT,
         passes: int = 6,
     ) -> None:
         self.shape = shape
         self.sensor = sensor or SensorModel()
-        self.prior = UnknownContrast(shape, contrasts)
+        self.prior = ShapePrior(shape, contrasts=contrasts, extent=extent)
         self.passes = passes
 
     def fit(self, data: PayloadData, belief: MotionBelief | None = None) -> Estimate:
@@ -104,130 +83,127 @@ class PayloadMAP:
             data: Wrenches and motions.
             belief: Of the motion at the wrenches' stamps; the data's motion, taken as exact,
                 when None.
+
+        Raises:
+            EstimationError: The data ask for a negative mass.
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
-        noise_sd = self._noise_sd(data)
-        if not isinstance(belief, ExactMotion):
-            # Uncertain motion is eliminated by differences; far below it, noise is lost in them.
-            force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
-            size = float(np.max(self.shape.size))
-            noise_sd = np.maximum(noise_sd, 1e-5 * force * np.repeat([1.0, size], 3))
+        noise_sd = np.tile(self._noise_sd(data), (len(data), 1))
         compressed = PayloadInformation.from_data(data)
-        pi = self.shape.homogeneous(weigh(self.shape, compressed))
-        precision = self.nuisance_precision()
-        typical = self.prior.typical()
-        Phi = typical.cells.parameters_per_mass
-        for _ in range(self.passes):
-            x = belief.motion()
-            A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
-            U = self.nuisance_columns(A @ pi, _rate(data.time, A @ pi))
-            X = np.concatenate([U, A, (data.wrench - A @ pi)[:, :, None]], axis=2)
-            information = belief.information(wrench_sensitivity(x, pi), X, noise_sd)
-            R, r, back = eliminate_nuisances(information, precision)
-            new = Phi @ typical.most_likely_masses(R, r + R @ pi)
-            step = new - pi
-            u = back[:, -1] - back[:, :-1] @ step
-            belief.correct(np.concatenate([u, step]))
-            pi = new
-            if np.linalg.norm(R @ step) < 1e-3:
-                break
-        x = belief.corrected()
-        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
-        misfit = max(_misfit(data.wrench - A @ pi - U @ u, noise_sd), nuisance_misfit(u, precision))
-        pi, covariance, spread = self.prior.posterior(R, r + R @ (pi - step))
-        verdicts = verdicts_from_prior(covariance, spread)
-        covariance, notes = told_misfit(covariance, misfit)
+        fit = _GaussNewton(self, data, belief, noise_sd, self._start(compressed))
+        residual = fit.run(self.passes)
+        spiked = spikes(residual / noise_sd)
+        if spiked.any():
+            noise_sd[spiked] *= _SPIKED
+            residual = fit.run(self.passes)
+        found = self.prior.posterior(fit.R, fit.r)
+        relative = (residual / noise_sd)[~spiked]
+        misfit = Misfit(
+            white_misfit(relative),
+            slow_misfit(relative),
+            nuisance_misfit(fit.nuisances, fit.precision),
+            found.wrong_shape,
+        )
+        covariance, notes = reported_misfit(found.covariance, misfit, int(spiked.sum()), len(data))
+        verdicts = verdicts_from_prior(found.covariance, found.spread)
         return payload_estimate(
-            self.method, pi, covariance, verdicts, compressed, source=data.source, notes=notes
+            self.method, found.pi, covariance, verdicts, compressed, source=data.source, notes=notes
         )
 
     def _noise_sd(self, data: PayloadData) -> Array:
         """Shape (6,)."""
-        if self.sensor.noise is not None:
-            return np.repeat(np.maximum(self.sensor.noise, 1e-12), 3)
-        return white_noise_sd(data.wrench)
+        if self.sensor.noise is None:
+            sd = white_noise_sd(data.wrench)
+        else:
+            sd = np.repeat(np.maximum(self.sensor.noise, 1e-12), 3)
+        force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
+        length = 0.1 if self.shape is None else float(np.max(self.shape.size))
+        return np.maximum(sd, max(_ARITHMETIC * force, 1e-9) * np.repeat([1.0, length], 3))
 
-    def nuisance_precision(self) -> Array:
-        """Prior precisions of the sensor's errors, in the order of `nuisance_columns`."""
-        sensor = self.sensor
-        sd: list[float] = []
-        if max(sensor.bias) > 0:
-            sd += np.repeat(np.maximum(sensor.bias, 1e-9), 3).tolist()
-        if sensor.delay > 0:
-            sd.append(sensor.delay)
-        if sensor.gain > 0:
-            sd += [sensor.gain] * 36
-        return np.array(sd) ** -2.0 if sd else np.zeros(0)
+    def _start(self, compressed: PayloadInformation) -> Array:
+        """A first body, whatever the bias makes of its weight; shape (10,)."""
+        unit = self.homogeneous(1.0)
+        predicted, measured = compressed.force[:, :10] @ unit, compressed.force[:, 10]
+        power = float(predicted @ predicted)
+        mass = float(predicted @ measured) / power if power > 0 else 0.0
+        return self.homogeneous(max(mass, _LIGHT))
 
-    def nuisance_columns(self, wrench: Array, rate: Array) -> Array:
-        """How the sensor's errors show in the wrench.
-
-        Args:
-            wrench: Shape (K, 6).
-            rate: Its time derivative, shape (K, 6).
-
-        Returns:
-            Shape (K, 6, u): bias, delay, and the gain matrix row by row, those that are assumed.
-        """
-        sensor, K = self.sensor, len(wrench)
-        columns = [np.zeros((K, 6, 0))]
-        if max(sensor.bias) > 0:
-            columns.append(np.tile(np.eye(6), (K, 1, 1)))
-        if sensor.delay > 0:
-            columns.append(-rate[:, :, None])
-        if sensor.gain > 0:
-            unit = np.repeat([1.0, sensor.crosstalk_length], 3)
-            cross = np.zeros((K, 6, 36))
-            for i in range(6):
-                cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
-            columns.append(cross)
-        return np.concatenate(columns, axis=2)
+    def homogeneous(self, mass: float) -> Array:
+        """An even body of the shape, or a ball in the sensor's origin without one; shape (10,)."""
+        if self.shape is not None:
+            return self.shape.homogeneous(mass)
+        inertia = 0.4 * mass * 0.05**2
+        return np.array([mass, 0, 0, 0, inertia, 0, inertia, 0, 0, inertia])
 
 
-def white_noise_sd(wrench: Array) -> Array:
-    """Noise of force and torque from fourth differences, which no slow motion survives; (6,).
+@dataclass(eq=False)
+class _GaussNewton:
+    """Passes over the data; after `run`, `|R pi - r|` is what they say of the payload."""
 
-    The median makes it indifferent to steps, such as between postures.
-    """
-    if len(wrench) < 12:
-        return np.repeat([0.1, 0.005], 3)  # too few to tell: Nadeau et al. 2022, moderate noise
-    difference = np.diff(wrench, n=4, axis=0) / np.sqrt(70.0)
-    sd = np.array([1.4826 * np.median(np.abs(g)) for g in (difference[:, :3], difference[:, 3:])])
-    floor = 1e-10 * np.array([np.abs(wrench[:, :3]).max(), np.abs(wrench[:, :3]).max()])
-    return np.repeat(np.maximum(sd, np.maximum(floor, 1e-12)), 3)
+    estimator: PayloadMAP
+    data: PayloadData
+    belief: MotionBelief
+    noise_sd: Array  # (K, 6)
+    pi: Array
+
+    def __post_init__(self) -> None:
+        duration = float(self.data.time[-1] - self.data.time[0])
+        self.duration = duration
+        self.precision = self.estimator.sensor.prior_sd(duration) ** -2.0
+
+    def run(self, passes: int) -> Array:
+        """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
+        for _ in range(passes):
+            rows = self._rows(self.belief.motion(), self.pi)
+            information = self.belief.information(rows, self.noise_sd)
+            R, r, back = eliminate_nuisances(information, self.precision)
+            self.R, self.r = R, r + R @ self.pi
+            new = self.estimator.prior.first(R, self.r)
+            step = new - self.pi
+            self.nuisances = back[:, -1] - back[:, :-1] @ step
+            self.belief.correct(np.concatenate([self.nuisances, step]))
+            self.pi = new
+            if np.linalg.norm(R @ step) < 1e-3:
+                break
+        return self._residual()
+
+    def _rows(self, x: Array, pi: Array) -> Callable[[slice], tuple[Array, Array]]:
+        """Sensitivity (K, 6, 9) and linear model (K, 6, u + 11) of any of the samples."""
+        data, sensor = self.data, self.estimator.sensor
+        time = data.time - data.time[0]
+
+        def rows(part: slice) -> tuple[Array, Array]:
+            A = wrench_regressor(x[part, :3], x[part, 3:6], x[part, 6:])
+            T = wrench_sensitivity(x[part], pi)
+            wrench = A @ pi
+            U = sensor.columns(
+                wrench,
+                _rate(time[part], wrench),
+                mass_columns=T[:, :, :3],
+                R_WS=None if data.R_WS is None else data.R_WS[part],
+                gravity=data.gravity[part],
+                time=time[part],
+                duration=self.duration,
+            )
+            return T, np.concatenate([U, A, (data.wrench[part] - wrench)[:, :, None]], axis=2)
+
+        return rows
+
+    def _residual(self) -> Array:
+        """Of the wrench, the motion corrected by it, shape (K, 6)."""
+        rows = self._rows(self.belief.corrected(), self.pi)
+        u = len(self.nuisances)
+        return np.concatenate(
+            [
+                X[:, :, -1] - X[:, :, :u] @ self.nuisances
+                for X in (rows(part)[1] for part in chunks(len(self.data)))
+            ]
+        )
 
 
 def _rate(time: Array, wrench: Array) -> Array:
     """Time derivative, shape (K, 6)."""
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
-
-
-def _misfit(residual: Array, noise_sd: Array) -> float:
-    """Root mean square of what is left of the wrench, in noise; of forces or torques, the worse."""
-    relative = np.sqrt(np.mean((residual / noise_sd) ** 2, axis=0))
-    return float(max(np.sqrt(np.mean(relative[:3] ** 2)), np.sqrt(np.mean(relative[3:] ** 2))))
-
-
-def nuisance_misfit(u: Array, precision: Array) -> float:
-    """The most unlikely sensor error, in three of its standard deviations (more is no chance)."""
-    return float(np.max(np.abs(u) * np.sqrt(precision)) / 3.0) if len(u) else 0.0
-
-
-def told_misfit(covariance: Array, misfit: float) -> tuple[Array, tuple[str, ...]]:
-    """Wider error bars, and a remark, where the model doesn't explain the wrench.
-
-    Args:
-        covariance: Shape (10, 10).
-        misfit: Size of what the model doesn't explain; 1 where all is as assumed.
-    """
-    if misfit < MISFIT_LIMIT:
-        return covariance, ()
-    note = (
-        f"The wrench is explained {misfit:.1f} times worse than the sensor allows: check the shape"
-        " and where it is, gravity's direction, the sensor's mounting and frame, contact, or a load"
-        " that moves. The standard deviations were widened by that factor."
-    )
-    return covariance * misfit**2, (note,)
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:

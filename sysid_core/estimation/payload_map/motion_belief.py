@@ -15,6 +15,7 @@ and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -22,8 +23,16 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines
+from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines, banded_gram
 from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensitivity
+
+Rows = Callable[[slice], tuple[Array, Array]]
+_CHUNK = 2000  # samples at a time: what is needed of each is large
+
+
+def chunks(count: int) -> list[slice]:
+    """Slices that cover so many samples."""
+    return [slice(first, min(first + _CHUNK, count)) for first in range(0, count, _CHUNK)]
 
 
 class MotionBelief(Protocol):
@@ -32,13 +41,13 @@ class MotionBelief(Protocol):
     def motion(self) -> Array:
         """Motion (a, omega, alpha) at which to linearise, shape (K, 9)."""
 
-    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+    def information(self, rows: Rows, noise_sd: Array) -> Array:
         """`X^T Sigma^-1 X`; the last column of X is the residual.
 
         Args:
-            T: Sensitivity of the wrench to the motion, shape (K, 6, 9).
-            X: Rows of the linear model, shape (K, 6, p).
-            noise_sd: Of the six wrench axes, shape (6,).
+            rows: Of a slice of the samples: sensitivity T of the wrench to the motion, shape
+                (K, 6, 9), and rows X of the linear model, shape (K, 6, p).
+            noise_sd: Of every sample, shape (K, 6).
 
         Returns:
             Shape (p, p).
@@ -67,10 +76,14 @@ class ExactMotion:
         """As given."""
         return self._x
 
-    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+    def information(self, rows: Rows, noise_sd: Array) -> Array:
         """`X^T R^-1 X`."""
-        W = (X / noise_sd[:, None]).reshape(-1, X.shape[2])
-        return W.T @ W
+        total = None
+        for part in chunks(len(noise_sd)):
+            X = rows(part)[1]
+            W = (X / noise_sd[part, :, None]).reshape(-1, X.shape[2])
+            total = W.T @ W if total is None else total + W.T @ W
+        return np.asarray(total)
 
     def correct(self, y: Array) -> None:
         """Nothing to correct."""
@@ -100,11 +113,11 @@ class WhiteMotion:
         """The measured motion, corrected by the wrenches."""
         return self._x
 
-    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
-        """Block by block; the residual is that at the measured motion, to first order."""
-        X = X.copy()
+    def information(self, rows: Rows, noise_sd: Array) -> Array:
+        """Sample by sample; the residual is that at the measured motion, to first order."""
+        T, X = rows(slice(0, len(noise_sd)))
         X[:, :, -1] += np.einsum("kij,kj->ki", T, self._x - self._measured)
-        Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.diag(noise_sd**2)
+        Sigma = (T * self._variance) @ T.transpose(0, 2, 1) + np.eye(6) * noise_sd[:, :, None] ** 2
         weighted = np.linalg.solve(Sigma, X)
         self._last = (T, X, weighted)
         return np.einsum("kip,kiq->pq", X, weighted)
@@ -142,7 +155,7 @@ class SplineMotion:
         self._span = basis.span_of(self._time)
         self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
         self._n = model.nv
-        self._last: tuple[Array, Array, Array] | None = None
+        self._solved: Array | None = None
 
     def frame_motion(self) -> FrameMotion:
         """The joints' splines through the kinematics."""
@@ -152,32 +165,43 @@ class SplineMotion:
         """The joints' splines, not corrected by the wrenches."""
         return _stack(self.frame_motion())
 
-    def information(self, T: Array, X: Array, noise_sd: Array) -> Array:
+    def information(self, rows: Rows, noise_sd: Array) -> Array:
         """Splines, encoders and wrenches in one banded system, the splines eliminated."""
         n, width = self._n, (DEGREE + 1) * self._n
-        S = frame_motion_sensitivity(self._model, self._frame, *self._joints(self._c))
-        G = np.einsum("kif,kfjd->kijd", T, S) / noise_sd[:, None, None]  # (K, 6, n, 3)
-        J = np.einsum("kijd,kdb->kibj", G, self._values).reshape(len(T), 6, width)
-        W = X / noise_sd[:, None]
-        blocks, rhs = self._encoder_and_jerk(X.shape[2])
-        starts = np.searchsorted(self._span, np.arange(len(blocks) + 1))
-        for s in np.flatnonzero(np.diff(starts)):
-            rows = slice(starts[s], starts[s + 1])
-            Js, Ws = J[rows].reshape(-1, width), W[rows].reshape(-1, X.shape[2])
-            blocks[s] += Js.T @ Js
-            rhs[s * n : s * n + width] += Js.T @ Ws
-        factor = (cholesky_banded(_band(blocks, n), lower=True), True)
+        band, gradient = self._encoder_and_jerk()
+        rhs: Array = np.zeros((0, 0))
+        total: Array = np.zeros((0, 0))
+        for part in chunks(len(noise_sd)):
+            T, X = rows(part)
+            S = frame_motion_sensitivity(self._model, self._frame, *self._joints(self._c, part))
+            G = np.einsum("kif,kfjd->kijd", T, S) / noise_sd[part, :, None, None]
+            J = np.einsum("kijd,kdb->kibj", G, self._values[part]).reshape(-1, 6, width)
+            W = X / noise_sd[part, :, None]
+            if not len(rhs):
+                rhs, total = np.zeros((len(gradient), X.shape[2])), np.zeros((X.shape[2],) * 2)
+                rhs[:, -1] = gradient
+            spans = self._span[part]
+            first = int(spans[0])
+            blocks = np.zeros((int(spans[-1]) - first + 1, width, width))
+            edges = np.flatnonzero(np.diff(spans)) + 1
+            for near in np.split(np.arange(len(spans)), edges):
+                s = int(spans[near[0]])
+                Js, Ws = J[near].reshape(-1, width), W[near].reshape(-1, X.shape[2])
+                blocks[s - first] += Js.T @ Js
+                rhs[s * n : s * n + width] += Js.T @ Ws
+            _add_to_band(band[:, first * n :], blocks, n)
+            flat = W.reshape(-1, X.shape[2])
+            total += flat.T @ flat
+        factor = (cholesky_banded(band, lower=True, overwrite_ab=True), True)
         solved = cho_solve_banded(factor, rhs)
-        flat = W.reshape(-1, X.shape[2])
-        self._last = (solved, flat, rhs)
-        return flat.T @ flat - rhs.T @ solved
+        self._solved = solved
+        return np.asarray(total - rhs.T @ solved)
 
     def correct(self, y: Array) -> None:
         """Correct the splines' coefficients."""
-        if self._last is None:
+        if self._solved is None:
             raise EstimationError("`information` comes before `correct`.")
-        solved = self._last[0]
-        step = solved[:, -1] - solved[:, :-1] @ y
+        step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)
 
     def corrected(self) -> Array:
@@ -185,19 +209,16 @@ class SplineMotion:
         joints = self._joints(self._corrected)
         return _stack(self._model.frame_motion(self._frame, *joints))
 
-    def _joints(self, coefficients: Array) -> tuple[Array, Array, Array]:
-        index = self._span[:, None] + np.arange(DEGREE + 1)
-        local = coefficients[index]  # (K, 6, n)
-        q, v, a = np.einsum("kdb,kbj->dkj", self._values, local)
+    def _joints(self, coefficients: Array, part: slice = slice(None)) -> tuple[Array, Array, Array]:
+        index = self._span[part, None] + np.arange(DEGREE + 1)
+        q, v, a = np.einsum("kdb,kbj->dkj", self._values[part], coefficients[index])
         return q, v, a
 
-    def _encoder_and_jerk(self, columns: int) -> tuple[Array, Array]:
-        """Information of encoders and smoothness about the coefficients, and its gradient."""
+    def _encoder_and_jerk(self) -> tuple[Array, Array]:
+        """Information of encoders and smoothness about the coefficients: band, and gradient."""
         splines, basis, n = self._splines, self._splines.basis, self._n
-        width = (DEGREE + 1) * n
-        blocks = np.zeros((basis.spans, DEGREE + 1, n, DEGREE + 1, n))
-        rhs = np.zeros((basis.size, n))
-        joint = np.arange(n)
+        gradient = np.zeros((basis.size, n))
+        band = np.zeros(((DEGREE + 1) * n, basis.size, n))
         span_q, rows_q = basis.span_of(splines.time), basis.values(splines.time, 0)
         span_j, rows_j = basis.jerk_rows
         for span, rows, target, precision in (
@@ -206,13 +227,10 @@ class SplineMotion:
         ):
             index = span[:, None] + np.arange(DEGREE + 1)
             error = target - np.einsum("kb,kbj->kj", rows, self._c[index])
-            np.add.at(rhs, index, rows[:, :, None] * error[:, None, :] * precision)
-            gram = np.zeros((basis.spans, DEGREE + 1, DEGREE + 1))
-            np.add.at(gram, span, rows[:, :, None] * rows[:, None, :])
-            blocks[:, :, joint, :, joint] += gram * precision[:, None, None, None]
-        out = np.zeros((basis.size * n, columns))
-        out[:, -1] = rhs.ravel()
-        return blocks.reshape(basis.spans, width, width), out
+            np.add.at(gradient, index, rows[:, :, None] * error[:, None, :] * precision)
+            # Joints don't mix: only every n-th diagonal is filled.
+            band[::n] += banded_gram(span, rows, basis.size)[:, :, None] * precision
+        return band.reshape(len(band), -1), gradient.ravel()
 
 
 def _stack(motion: FrameMotion) -> Array:
@@ -220,12 +238,9 @@ def _stack(motion: FrameMotion) -> Array:
     return np.hstack([motion.a, motion.omega, motion.alpha])
 
 
-def _band(blocks: Array, n: int) -> Array:
-    """Lower banded form of overlapping blocks, each n rows further down."""
+def _add_to_band(band: Array, blocks: Array, n: int) -> None:
+    """Add overlapping blocks, each n rows further down, to a matrix in lower banded form."""
     spans, width, _ = blocks.shape
-    size = (spans - 1) * n + width
-    band = np.zeros((width, size))
     for j in range(width):
         for i in range(j, width):
             band[i - j, j : j + spans * n : n] += blocks[:, i, j]
-    return band

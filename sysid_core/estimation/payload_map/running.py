@@ -20,19 +20,16 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
+    EXTENT,
     PayloadData,
     PayloadInformation,
     payload_estimate,
     verdicts_from_prior,
 )
-from sysid_core.estimation.payload_map.estimator import (
-    PayloadMAP,
-    SensorModel,
-    eliminate_nuisances,
-    nuisance_misfit,
-    told_misfit,
-)
+from sysid_core.estimation.payload_map.estimator import PayloadMAP, eliminate_nuisances
+from sysid_core.estimation.payload_map.misfit import Misfit, nuisance_misfit, reported_misfit
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives, wrench_sensitivity
+from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array, skew, wrench_regressor
 from sysid_core.robot.shapes import Shape
 
@@ -41,6 +38,7 @@ MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
 MOTION_CORRELATION = 0.05  # [s]
 _UNKNOWN_NOISE = (0.1, 0.005)  # until enough samples tell: Nadeau et al. 2022, moderate
 _TINY = 1e-18  # keeps a covariance with zeros positive
+_DRIFT_S = 0.5  # [s] between steps of the bias
 _REFRESH = 10  # samples between updates of the payload that whitens
 
 
@@ -48,29 +46,31 @@ class RunningMAP:
     """Maximum a posteriori of payload and sensor errors, sample by sample.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be.
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
         motion_correlation: How long these errors persist [s].
         measured_motion: The motion is not filtered but as sensors read it, with errors that are
             independent from sample to sample.
-        contrasts: Of the density, that are possible (`UnknownContrast`).
+        contrasts: Of the density, that are possible (`ShapePrior`).
+        extent: Size of the space in which something of unknown shape is held [m].
     """
 
     method = "MAP (running)"
 
     def __init__(
         self,
-        shape: Shape,
+        shape: Shape | None = None,
         *,
         sensor: SensorModel | None = None,
         motion_sd: tuple[float, float, float] = MOTION_SD,
         motion_correlation: float = MOTION_CORRELATION,
         measured_motion: bool = False,
         contrasts: tuple[float, ...] = CONTRASTS,
+        extent: float = EXTENT,
     ) -> None:
-        self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts)
+        self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts, extent=extent)
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
         self._correlation = 0.0 if measured_motion else motion_correlation
@@ -81,9 +81,15 @@ class RunningMAP:
         """Forget all samples, and believe something else of the sensor from now on if given."""
         if sensor is not None:
             self._batch.sensor = sensor
-        self._precision = self._batch.nuisance_precision()
+        sensor = self._batch.sensor
+        self._precision = sensor.prior_sd() ** -2.0
         size = len(self._precision) + 11
         self._gram = np.zeros((size, size))
+        self._drifts = max(sensor.drift) > 0 and max(sensor.bias) > 0
+        self._drifting, self._wandered = 0.0, np.zeros(6)
+        if self._drifts:  # the prior of a bias that wanders is used up once
+            self._gram[:6, :6] = np.diag(self._precision[:6])
+            self._precision[:6] = 0.0
         self._attenuation = np.zeros((10, 10))
         self._weighing = np.zeros(2)
         self._recent: list[Array] = []
@@ -102,10 +108,12 @@ class RunningMAP:
         alpha: ArrayLike,
         gravity: ArrayLike,
         motion_covariance: ArrayLike | None = None,
+        R_WS: ArrayLike | None = None,
     ) -> None:
         """Take one sample, in the axes of the sensor; shapes (6,) and (3,).
 
-        `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter tells it.
+        `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter tells it;
+        `R_WS`, shape (3, 3), the sensor's orientation, where it is known.
         """
         b, a, omega, alpha, g = (
             np.asarray(x, dtype=float) for x in (wrench, a, omega, alpha, gravity)
@@ -115,10 +123,16 @@ class RunningMAP:
         A = wrench_regressor(a, omega, alpha)
         if self._pi is None:
             self._weigh(A, b)
-        pi = self._pi if self._pi is not None else self.shape.homogeneous(1e-3)
+        pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
         T = wrench_sensitivity(np.hstack([a, omega, alpha])[None], pi)[0]
         rate = T[:, :3] @ skew(omega) @ g  # of the wrench, by gravity's turning
-        U = self._batch.nuisance_columns((A @ pi)[None], rate[None])[0]
+        U = self._batch.sensor.columns(
+            (A @ pi)[None],
+            rate[None],
+            mass_columns=T[None, :, :3],
+            R_WS=None if R_WS is None else np.asarray(R_WS, dtype=float)[None],
+            gravity=g[None],
+        )[0]
         X = np.hstack([U, A, b[:, None]])
         motion = self._motion if motion_covariance is None else np.asarray(motion_covariance)
         Sigma = self._persistence(time) * (T @ motion @ T.T) + np.diag(self._noise_sd() ** 2)
@@ -128,6 +142,7 @@ class RunningMAP:
             root = np.linalg.cholesky(motion + _TINY * np.eye(9))
             errors = np.tensordot(root.T, regressor_derivatives(omega), axes=1)  # (9, 6, 10)
             self._attenuation += np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True)
+        self._drift(time)
         self._last_time = time
         if self.information.n_samples % _REFRESH == 0:
             self._refresh()
@@ -151,6 +166,7 @@ class RunningMAP:
                 data.alpha[k],
                 data.gravity[k],
                 covariances[k],
+                None if data.R_WS is None else data.R_WS[k],
             )
         return self.estimate(source=data.source)
 
@@ -163,15 +179,24 @@ class RunningMAP:
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
         R, r, back = self._compressed()
-        pi, covariance, spread = self._batch.prior.posterior(R, r)
-        verdicts = verdicts_from_prior(covariance, spread)
-        u = back[:, -1] - back[:, :-1] @ pi
-        y = np.concatenate([u, pi, [-1.0]])
+        found = self._batch.prior.posterior(R, r)
+        verdicts = verdicts_from_prior(found.covariance, found.spread)
+        u = back[:, -1] - back[:, :-1] @ found.pi
+        y = np.concatenate([u, found.pi, [-1.0]])
         left = float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * self.information.n_samples)))
-        misfit = max(left, nuisance_misfit(u, self._precision))
-        covariance, notes = told_misfit(covariance, misfit)
+        precision = self._precision.copy()
+        if self._drifts:
+            precision[:6] = 1.0 / (self._batch.sensor.prior_sd()[:6] ** 2 + self._wandered)
+        misfit = Misfit(left, 0.0, nuisance_misfit(u, precision), found.wrong_shape)
+        covariance, notes = reported_misfit(found.covariance, misfit)
         return payload_estimate(
-            self.method, pi, covariance, verdicts, self.information, source=source, notes=notes
+            self.method,
+            found.pi,
+            covariance,
+            verdicts,
+            self.information,
+            source=source,
+            notes=notes,
         )
 
     def _compressed(self) -> tuple[Array, Array, Array]:
@@ -183,13 +208,36 @@ class RunningMAP:
             R = R - np.linalg.pinv(R / scale).T @ (self._attenuation / scale[:, None])
         return R, r, back
 
+    def _drift(self, time: float) -> None:
+        """Let the bias wander: the old bias is eliminated, a new one lies near it.
+
+        The prediction of a Kalman filter in information form (Maybeck 1979, sec. 5.7), once per
+        `_DRIFT_S`.
+        """
+        sensor = self._batch.sensor
+        if self._last_time is not None:
+            self._drifting += time - self._last_time
+        if self._drifting < _DRIFT_S or not self._drifts:
+            return
+        variance = np.repeat(np.square(sensor.drift), 3) * self._drifting
+        self._wandered = self._wandered + variance
+        self._drifting = 0.0
+        G = self._gram
+        # min over b of y^T G y + |b' - b|^2 / variance
+        M = np.linalg.inv(G[:6, :6] + np.diag(1.0 / variance))
+        cross = M @ G[:6, 6:]
+        G[6:, 6:] -= G[6:, :6] @ cross
+        G[:6, 6:] = cross / variance[:, None]
+        G[6:, :6] = G[:6, 6:].T
+        G[:6, :6] = np.diag(1.0 / variance) - M / np.outer(variance, variance)
+
     def _weigh(self, A: Array, b: Array) -> None:
         """First idea of the mass, from the forces so far."""
-        unit = self.shape.homogeneous(1.0)
+        unit = self._batch.homogeneous(1.0)
         f = A[:3] @ unit
         self._weighing += [float(f @ b[:3]), float(f @ f)]
         if self._weighing[0] > 0 and self._weighing[1] > 0:
-            self._pi = self.shape.homogeneous(self._weighing[0] / self._weighing[1])
+            self._pi = self._batch.homogeneous(self._weighing[0] / self._weighing[1])
 
     def _refresh(self) -> None:
         """The payload that whitens: the Gaussian version of the estimate."""
@@ -197,11 +245,7 @@ class RunningMAP:
         if self._pi is None or not mass > 0:
             return
         R, r, _ = self._compressed()
-        mean = self.shape.homogeneous(float(self._pi[0]))
-        prior = self._batch.prior.typical().covariance(float(self._pi[0]))
-        spread = prior + np.outer(mean, mean)  # the mass itself is free
-        S = R @ spread @ R.T + np.eye(len(R))
-        pi = mean + spread @ R.T @ np.linalg.solve(S, r - R @ mean)
+        pi = self._batch.prior.gaussian(R, r, float(self._pi[0]))
         if pi[0] > 0.2 * mass:
             self._pi = pi
 

@@ -61,5 +61,7 @@ def smoothed_payload_data(
     belief = SplineMotion(model, frame, splines, time)
     motion = belief.frame_motion()
     b = np.asarray(wrench, dtype=float)
-    data = PayloadData(time, b, motion.a, motion.omega, motion.alpha, motion.gravity, source)
+    data = PayloadData(
+        time, b, motion.a, motion.omega, motion.alpha, motion.gravity, source, motion.R_WF
+    )
     return data, belief

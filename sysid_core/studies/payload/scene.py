@@ -115,7 +115,7 @@ def exact_data(motion: Swing, pi: Array) -> PayloadData:
     """Wrenches and motion without any error."""
     m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
     wrench = wrench_regressor(m.a, m.omega, m.alpha) @ pi
-    return PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity)
+    return PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
 
 
 def sensor_poses(speed: float, seconds: float) -> Array:
@@ -185,10 +185,13 @@ def encoder_experiment(
     splines = JointSplines.fit(motion.time, q)
     belief = SplineMotion(motion.model, motion.frame, splines, motion.time)
     smooth = belief.frame_motion()
-    make = PayloadData(motion.time, wrench, causal.a, causal.omega, causal.alpha, causal.gravity)
+    data, smoothed = (
+        PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
+        for m in (causal, smooth)
+    )
     return Experiment(
-        make,
-        replace(make, a=smooth.a, omega=smooth.omega, alpha=smooth.alpha, gravity=smooth.gravity),
+        data,
+        smoothed,
         belief,
         filtered_motion_covariance(motion.model, motion.frame, filtered),
     )

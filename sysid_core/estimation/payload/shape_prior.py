@@ -1,0 +1,293 @@
+r"""What may be held, before any measurement: kinds of bodies, weighed by how well each explains the data.
+
+Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and how
+bodies of its kind vary. Given a shape there are solids whose density varies independently from place
+to place (`DensityPrior`, several contrasts), solids whose density varies slowly, and hollow things.
+The shape itself may be wrong: for the same kinds the solid is moved and stretched (to first order,
+`P -> X P X^T` of the pseudo-inertia). And it may mean nothing at all: then, as without a shape, a
+ball of some size is somewhere within reach.
+
+Hypotheses are averaged by their evidence `N(r; R m p, R C R^T + I)` (MacKay 2003, Information theory,
+inference and learning algorithms, ch. 28); the deviations contain the spread between them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from sysid_core.estimation.payload.ball_prior import ball_prior
+from sysid_core.estimation.payload.data import positive_mass
+from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
+from sysid_core.robot import (
+    Array,
+    is_physically_consistent,
+    parameter_transform,
+    pi_from_pseudo_inertia,
+    pseudo_inertia_from_pi,
+)
+from sysid_core.robot.shapes import Shape
+
+# All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
+CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
+COVARIANCE_CONTRAST = 1.0  # least contrast of standard deviations: symmetric things look even
+SLOW_CONTRASTS = ((0.5, 0.3), (0.5, 1.0), (1.0, 0.3), (1.0, 1.0))  # (log density, length / size)
+SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of the rest
+HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
+HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
+DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
+TEMPER = 0.3  # of the evidence in standard deviations: hypotheses are caricatures
+WRONG_SHAPE = 0.3  # prior probability
+NO_SHAPE = 0.01  # prior probability that the shape means nothing
+# Variances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
+# size in the same place, and another pose too.
+_STRETCH, _SHIFT, _TURN = 0.2, 0.02, 0.1
+_SHAPE_VARIANCES = (
+    np.concatenate([np.zeros(3), (_STRETCH**2 * np.eye(3)).ravel()]),
+    np.concatenate(
+        [
+            np.full(3, _SHIFT**2),
+            np.where(np.eye(3) > 0, _STRETCH**2, _TURN**2).ravel(),
+        ]
+    ),
+)
+BALLS = (0.02, 0.035, 0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
+BALL_SPREAD = 1.5  # of their inertia
+EXTENT = 0.5  # [m] within which something of unknown shape is held
+_MASS_SPREAD = 2.0  # of the mass, relative: left to the data
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadPosterior:
+    """What data and prior say together.
+
+    Attributes:
+        pi: Mean, shape (10,).
+        covariance: Shape (10, 10).
+        spread: Covariance of the prior that is left, the mass given, shape (10, 10).
+        wrong_shape: Probability that the shape is not as given.
+    """
+
+    pi: Array
+    covariance: Array
+    spread: Array
+    wrong_shape: float
+
+
+class ShapePrior:
+    """Prior of a payload whose shape is given, perhaps wrongly, or unknown.
+
+    Args:
+        shape: In the sensor frame; None: anything within the extent.
+        contrasts: Of densities that vary independently.
+        extent: Size of the space in which something of unknown shape is held [m].
+    """
+
+    def __init__(
+        self,
+        shape: Shape | None,
+        *,
+        contrasts: tuple[float, ...] = CONTRASTS,
+        extent: float = EXTENT,
+    ) -> None:
+        self.shape = shape
+        self.contrasts = contrasts
+        self.extent = extent
+
+    @cached_property
+    def solids(self) -> tuple[DensityPrior, ...]:
+        """The given shape with every contrast; they come first among the hypotheses."""
+        if self.shape is None:
+            return ()
+        return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
+
+    @cached_property
+    def _kinds(self) -> tuple[Array, Array, Array]:
+        """Mean bodies (H, 10), covariances (H, 10, 10) and log probabilities, all of unit mass."""
+        if self.shape is None:
+            return np.zeros((0, 10)), np.zeros((0, 10, 10)), np.zeros((2, 0))
+        solid = self.shape.homogeneous(1.0)
+        cells, surface = self.solids[0].cells, self.shape.surface()
+        skin = surface.homogeneous(1.0)
+        free = shape_covariance(cells, 1.0, 1.0)
+        skin_free = shape_covariance(surface, 1.0, 1.0)
+        walls = np.outer(skin - solid, skin - solid) / 3.0  # from a skin up to solid
+        kinds = (
+            [(solid, c**2 * free) for c in self.contrasts],
+            [
+                (solid, even**2 * _even(free, solid[1:4]) + odd**2 * free)
+                for even, odd in SYMMETRIC_CONTRASTS
+            ],
+            [(solid, _slow_covariance(self.shape, *c)) for c in SLOW_CONTRASTS],
+            [
+                (skin, even**2 * _even(skin_free, skin[1:4]) + odd**2 * skin_free + walls)
+                for even, odd in HOLLOW_CONTRASTS
+            ],
+        )
+        share = np.array(
+            [p / len(group) for p, group in zip(HOW_OFTEN, kinds, strict=True) for _ in group]
+        )
+        doubt = np.array(
+            [p / len(group) for p, group in zip(DOUBTED, kinds, strict=True) for _ in group]
+        )
+        bodies, right = zip(*(kind for group in kinds for kind in group), strict=True)
+        spreads = list(right)
+        for variances in _SHAPE_VARIANCES:
+            for body, spread in zip(bodies, right, strict=True):
+                D = affine_derivatives(body, solid[1:4])
+                spreads.append(spread + (D * variances) @ D.T)
+        n = len(_SHAPE_VARIANCES)
+        wrong = np.repeat([1.0 - WRONG_SHAPE - NO_SHAPE, WRONG_SHAPE / n], [1, n])
+        logs = np.log([np.outer(wrong, share).ravel(), np.outer(wrong, doubt).ravel()])
+        return np.array(bodies * (n + 1)), np.array(spreads), logs
+
+    def posterior(self, R: Array, r: Array) -> PayloadPosterior:
+        """Mean and covariance of `pi` with data `|R pi - r|`.
+
+        Args:
+            R: Whitened factor of the data, shape (p, 10).
+            r: Shape (p,).
+
+        Raises:
+            EstimationError: The data ask for a negative mass.
+        """
+        first = self.first(R, r)
+        bodies, spreads, logs = self._kinds
+        mass = float(first[0])
+        balls = [
+            ball_prior(
+                first,
+                self.extent / 2.0,
+                x * self.extent,
+                mass_spread=0.0,
+                inertia_spread=BALL_SPREAD,
+            )
+            for x in BALLS
+        ]
+        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(BALLS))
+        means = np.concatenate([mass * bodies, [mean for mean, _ in balls]])
+        spreads = np.concatenate([mass**2 * spreads, [C for _, C in balls]])
+        logs = np.concatenate([logs, np.full((2, len(BALLS)), share)], axis=1)
+        open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        found, left, evidence = _conditioned(R, r, means, spreads + open_mass)
+        weights = _weights(logs[0] + evidence)
+        for k, solid in enumerate(self.solids):
+            # Densities are never negative: the Gaussian's mean is replaced by the entropic one.
+            found[k] = solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
+            if solid.contrast < COVARIANCE_CONTRAST:
+                C = shape_covariance(solid.cells, mass, COVARIANCE_CONTRAST)
+                left[k] = _conditioned(R, r, means[k : k + 1], C[None])[1][0]
+        pi = np.asarray(weights @ found)
+        offset = found - pi
+        doubt = _weights(logs[1] + TEMPER * evidence)
+        covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
+        between = means - doubt @ means
+        spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
+        given = len(bodies) // (1 + len(_SHAPE_VARIANCES))
+        wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
+        return PayloadPosterior(_consistent(pi), covariance, spread, wrong)
+
+    def first(self, R: Array, r: Array) -> Array:
+        """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
+        if self.shape is not None:
+            solid = self.solids[len(self.solids) // 2]
+            return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
+        return _ball_first(R, r, self.extent)
+
+    def gaussian(self, R: Array, r: Array, mass: float) -> Array:
+        """The Gaussian version of `first`, about a mass found before; shape (10,)."""
+        if self.shape is None:
+            return _ball_first(R, r, self.extent)
+        mean = self.shape.homogeneous(mass)
+        C = self.solids[len(self.solids) // 2].covariance(mass) + np.outer(mean, mean)
+        return _conditioned(R, r, mean[None], C[None])[0][0]
+
+
+def _weights(logs: Array) -> Array:
+    """Probabilities from logarithms that lack a constant."""
+    weights = np.exp(logs - logs.max())
+    return np.asarray(weights / weights.sum())
+
+
+def _even(C: Array, centre: Array) -> Array:
+    """Covariance of `pi` of bodies that are symmetric about a centre, from that of free ones.
+
+    Mirrored cells double what is even in the place, and cancel what is odd.
+    """
+    X = np.eye(4)
+    X[:3, 3] = -centre
+    to, back = parameter_transform(X), parameter_transform(np.linalg.inv(X))
+    even = 2.0 * (to @ C @ to.T)
+    even[1:4] = even[:, 1:4] = 0.0
+    return np.asarray(back @ even @ back.T)
+
+
+def affine_derivatives(pi: Array, centre: Array) -> Array:
+    """Derivatives of a body's parameters by shifting and linearly mapping it about a centre.
+
+    `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
+
+    Args:
+        pi: Shape (10,).
+        centre: Shape (3,) [m].
+
+    Returns:
+        Shape (10, 12): three shifts [m], then the nine entries of the linear map.
+    """
+    P = pseudo_inertia_from_pi(pi)
+    G = np.zeros((12, 4, 4))
+    for i in range(3):
+        G[i, i, 3] = 1.0
+        for j in range(3):
+            G[3 + 3 * i + j, i, j] = 1.0
+            G[3 + 3 * i + j, i, 3] = -centre[j]
+    dP = G @ P + P @ G.transpose(0, 2, 1)
+    return np.asarray(pi_from_pseudo_inertia(dP)).T
+
+
+def _slow_covariance(shape: Shape, sd: float, length: float) -> Array:
+    """Unit-mass covariance of `pi` where the log density is correlated over a length."""
+    weight = shape.volumes / shape.volume
+    distance = np.linalg.norm(shape.points[:, None] - shape.points[None], axis=2)
+    kernel = np.expm1(sd**2 * np.exp(-distance / (length * float(np.linalg.norm(shape.size)))))
+    Phi = shape.parameters_per_mass * weight
+    return Phi @ kernel @ Phi.T
+
+
+def _conditioned(
+    R: Array, r: Array, means: Array, covariances: Array
+) -> tuple[Array, Array, Array]:
+    """Means (H, 10), covariances and log evidences of Gaussians given `r = R pi + N(0, I)`."""
+    RC = R @ covariances  # (H, p, 10)
+    S = RC @ R.T + np.eye(len(r))
+    d = r - means @ R.T
+    gain = np.linalg.solve(S, np.concatenate([RC, d[:, :, None]], axis=2))
+    log = -0.5 * (np.einsum("hp,hp->h", d, gain[:, :, -1]) + np.linalg.slogdet(S)[1])
+    mean = means + np.einsum("hpi,hp->hi", RC, gain[:, :, -1])
+    left = covariances - RC.transpose(0, 2, 1) @ gain[:, :, :-1]
+    return mean, 0.5 * (left + left.transpose(0, 2, 1)), log
+
+
+def _ball_first(R: Array, r: Array, extent: float) -> Array:
+    G = R.T @ R
+    mass = positive_mass(float(R[:, 0] @ r), float(G[0, 0]))
+    pi = np.array([mass, *np.zeros(9)])
+    for _ in range(3):
+        mean, C = ball_prior(pi, extent / 2.0, 0.1 * extent)
+        found = _conditioned(R, r, mean[None], C[None])[0][0]
+        pi = found if found[0] > 0 else pi
+    return _consistent(pi)
+
+
+def _consistent(pi: Array) -> Array:
+    """The nearest body of the same mass and centre of mass, second moments about it positive."""
+    if is_physically_consistent(pi):
+        return pi
+    P = pseudo_inertia_from_pi(pi)
+    steiner = np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
+    values, axes = np.linalg.eigh(P[:3, :3] - steiner)
+    values = np.maximum(values, 1e-3 * np.abs(values).max())
+    P[:3, :3] = (axes * values) @ axes.T + steiner
+    return np.asarray(pi_from_pseudo_inertia(P))

@@ -1,0 +1,164 @@
+"""How far a force-torque sensor may be off, and how that shows in the wrench."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array, skew
+from sysid_core.signals.wrench import SensorCalibration
+
+BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
+_RAMP_S = 5.0  # [s] over which a drift may change
+_MAX_RAMPS = 6
+
+
+@dataclass(frozen=True)
+class SensorModel:
+    """How far a force-torque sensor may be off, as standard deviations.
+
+    Attributes:
+        noise: Of force and torque per sample [N, N m]; estimated from the data when None.
+        bias: Of force and torque [N, N m].
+        drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
+        delay: Between wrench and motion [s].
+        gain: Of each axis [-].
+        crosstalk: Of each other entry of the 6x6 gain matrix [-].
+        mounting: Angle about each axis between the sensor and its description [rad].
+        gravity: Tilt of gravity about each horizontal axis [rad].
+        crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
+            of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+    """
+
+    noise: tuple[float, float] | None = None
+    bias: tuple[float, float] = (0.3, 0.015)
+    drift: tuple[float, float] = (0.03, 0.0015)
+    delay: float = 0.01
+    gain: float = 0.015
+    crosstalk: float = 0.01
+    mounting: float = 0.0175
+    gravity: float = 0.0175
+    crosstalk_length: float = 0.05
+
+    @classmethod
+    def named(cls, quality: str) -> SensorModel:
+        """A sensor of a quality in `SENSOR_QUALITIES`.
+
+        Raises:
+            EstimationError: There is no such quality.
+        """
+        if quality not in SENSOR_QUALITIES:
+            raise EstimationError(
+                f"No sensor quality '{quality}'.",
+                remedy=f"Choose one of: {', '.join(SENSOR_QUALITIES)}.",
+            )
+        return SENSOR_QUALITIES[quality]
+
+    def tared(self, calibration: SensorCalibration) -> SensorModel:
+        """What remains after a tare: its own uncertainty and some drift; gains stay as they are."""
+        sd = calibration.bias_sd
+        delay = calibration.delay[1]
+        limit = np.minimum(BIAS_DRIFT, self.bias)  # of a calibrated sensor, no more than that
+        return replace(
+            self,
+            bias=(max(float(sd[:3].max()), limit[0]), max(float(sd[3:].max()), limit[1])),
+            delay=min(delay, self.delay) if np.isfinite(delay) else self.delay,
+        )
+
+    def ramps(self, duration: float) -> int:
+        """How many straight pieces a drift over that many seconds is made of."""
+        if max(self.drift) <= 0 or duration <= 0:
+            return 0
+        return int(np.clip(np.ceil(duration / _RAMP_S), 1, _MAX_RAMPS))
+
+    def prior_sd(self, duration: float = 0.0) -> Array:
+        """Standard deviations of the errors, in the order of `columns`, shape (u,)."""
+        sd: list[float] = []
+        if max(self.bias) > 0:
+            sd += np.repeat(np.maximum(self.bias, 1e-9), 3).tolist()
+        if ramps := self.ramps(duration):
+            step = np.sqrt(duration / ramps) * np.repeat(np.maximum(self.drift, 1e-9), 3)
+            sd += np.tile(step, ramps).tolist()
+        if self.delay > 0:
+            sd.append(self.delay)
+        if max(self.gain, self.crosstalk) > 0:
+            matrix = np.full((6, 6), max(self.crosstalk, 1e-9))
+            np.fill_diagonal(matrix, max(self.gain, 1e-9))
+            sd += matrix.ravel().tolist()
+        sd += [self.mounting] * 3 if self.mounting > 0 else []
+        sd += [self.gravity] * 2 if self.gravity > 0 else []
+        return np.array(sd)
+
+    def columns(
+        self,
+        wrench: Array,
+        rate: Array,
+        *,
+        mass_columns: Array,
+        R_WS: Array | None,
+        gravity: Array,
+        time: Array | None = None,
+        duration: float = 0.0,
+    ) -> Array:
+        """How the errors that are assumed show in the wrench.
+
+        Args:
+            wrench: Of the object, shape (K, 6).
+            rate: Its time derivative, shape (K, 6).
+            mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
+            R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
+            gravity: In the sensor's axes, shape (K, 3) [m/s^2].
+            time: Since the start, shape (K,) [s]; only drifts need it.
+            duration: Of the whole recording [s]; 0 for no drift.
+
+        Returns:
+            Shape (K, 6, u): bias, ramps of its drift, delay, the gain matrix row by row, mounting,
+            gravity.
+        """
+        K = len(wrench)
+        columns = [np.zeros((K, 6, 0))]
+        if max(self.bias) > 0:
+            columns.append(np.tile(np.eye(6), (K, 1, 1)))
+        if (ramps := self.ramps(duration)) and time is not None:
+            piece = duration / ramps
+            for k in range(ramps):
+                rise = np.clip((time - k * piece) / piece, 0.0, 1.0)
+                columns.append(rise[:, None, None] * np.eye(6))
+        if self.delay > 0:
+            columns.append(-rate[:, :, None])
+        if max(self.gain, self.crosstalk) > 0:
+            unit = np.repeat([1.0, self.crosstalk_length], 3)
+            cross = np.zeros((K, 6, 36))
+            for i in range(6):
+                cross[:, i, 6 * i : 6 * i + 6] = unit[i] * wrench / unit
+            columns.append(cross)
+        if self.mounting > 0:
+            columns.append(-np.concatenate([skew(wrench[:, :3]), skew(wrench[:, 3:])], axis=1))
+        if self.gravity > 0:
+            columns.append(_gravity_columns(mass_columns, R_WS, gravity))
+        return np.concatenate(columns, axis=2)
+
+
+def _gravity_columns(mass_columns: Array, R_WS: Array | None, gravity: Array) -> Array:
+    """Tilts of gravity about two horizontal axes, shape (K, 6, 2)."""
+    if R_WS is None:
+        return np.zeros((len(gravity), 6, 2))
+    g_W = R_WS[0] @ gravity[0]
+    size = float(np.linalg.norm(g_W))
+    across = np.linalg.svd(g_W[None] / max(size, 1e-9))[2][1:]  # two directions, (2, 3)
+    moved = -size * np.einsum("kji,hj->kih", R_WS, across)  # of the proper acceleration, in S
+    return np.asarray(mass_columns @ moved)
+
+
+CALIBRATED_SENSOR = SensorModel(
+    bias=(0.0, 0.0),
+    drift=(0.0, 0.0),
+    delay=0.0,
+    gain=0.0,
+    crosstalk=0.0,
+    mounting=0.0,
+    gravity=0.0,
+)
+SENSOR_QUALITIES = {"ordinary": SensorModel(), "calibrated": CALIBRATED_SENSOR}

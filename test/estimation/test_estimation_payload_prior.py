@@ -1,0 +1,122 @@
+"""What bodies may be: hypotheses weighed by evidence, wrong shapes, none at all."""
+
+import numpy as np
+import pytest
+from payload_scenes import hammer_like, swinging
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.payload import PayloadData, ShapePrior, summarise_payload
+from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP, SensorModel
+from sysid_core.robot import (
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+    pi_from_mass_com_inertia,
+)
+from sysid_core.robot.shapes import Shape
+
+
+def far_off(estimate, pi):
+    """Errors of mass, centre of mass and inertia in standard deviations, shape (10,)."""
+    payload = summarise_payload(estimate)
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    rows = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+    error = np.concatenate(
+        [[payload.mass - mass], payload.com - com, (payload.inertia - inertia)[rows]]
+    )
+    return error / np.sqrt(np.diag(payload.covariance))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-9, 1e-6])
+def test_perfect_data_give_a_perfect_mass(noise, rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng)
+    wrench = data.wrench + noise * rng.normal(size=data.wrench.shape)
+    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    estimate = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(seen)
+    assert estimate["payload.m"] == pytest.approx(pi[0], rel=1e-4)
+    assert not estimate.notes
+
+
+@pytest.mark.parametrize("mass", [0.02, 0.05])
+def test_light_things_are_weighed_in_spite_of_a_bias(mass, rng):
+    shape = Shape.box((0.02, 0.15, 0.01), centre=(0.0, 0.0, 0.03))
+    data = swinging(shape.homogeneous(mass), rng, noise=True)
+    wrench = data.wrench + [0.3, -0.3, 0.3, 0.01, 0.01, 0.01]
+    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    payload = summarise_payload(PayloadMAP(shape).fit(seen))
+    assert abs(payload.mass - mass) < 3.0 * payload.mass_sd < 0.01
+
+
+def test_turned_signs_are_still_refused(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True)
+    turned = PayloadData(data.time, -data.wrench, data.a, data.omega, data.alpha, data.gravity)
+    for given in (shape, None):
+        with pytest.raises(EstimationError, match="signs"):
+            PayloadMAP(given).fit(turned)
+
+
+@pytest.mark.parametrize("estimator", [PayloadMAP, RunningMAP])
+def test_mass_and_centre_need_no_shape(estimator, rng):
+    _, pi = hammer_like(rng)
+    estimate = estimator().fit(swinging(pi, rng, noise=True))
+    payload = summarise_payload(estimate)
+    mass, com, _ = mass_com_inertia_from_pi(pi)
+    assert payload.mass == pytest.approx(mass, rel=0.02)
+    assert np.allclose(payload.com, com, atol=5e-3)
+    assert is_physically_consistent(estimate.values)
+    assert np.all(np.abs(far_off(estimate, pi)) < 3.5)
+
+
+def test_a_shape_far_too_small_is_noticed_and_not_believed(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, speed=2.0)
+    centre = 0.5 * (shape.lower + shape.upper)
+    right = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data)
+    wrong = PayloadMAP(shape.scaled(0.5, centre), sensor=CALIBRATED_SENSOR).fit(data)
+    assert not right.notes
+    assert any("shape" in note for note in wrong.notes)
+    assert np.all(np.abs(far_off(wrong, pi)) < 4.0)
+
+
+def test_a_hollow_thing_is_covered_by_the_standard_deviations(rng):
+    size, centre = np.array([0.1, 0.2, 0.08]), np.array([0.0, 0.0, 0.04])
+    pi = np.zeros(10)
+    for s, sign in ((size, 1.0), (size - 0.004, -1.0)):
+        mass = 2700.0 * float(np.prod(s)) * sign
+        pi = pi + pi_from_mass_com_inertia(mass, centre, mass / 12.0 * np.diag(s @ s - s**2))
+    estimate = PayloadMAP(Shape.box(size, centre)).fit(swinging(pi, rng, noise=True))
+    assert np.all(np.abs(far_off(estimate, pi)) < 3.0)
+
+
+def test_spikes_are_left_out_and_said(rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, speed=2.0)
+    wrench = np.array(data.wrench)
+    wrench[20:23, 1] += 2.0
+    wrench[90:92, 4] -= 0.2
+    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    estimate = PayloadMAP(shape).fit(seen)
+    assert any("5 of 150 samples were spikes" in note for note in estimate.notes)
+    assert not any("explained" in note for note in estimate.notes)
+    assert np.all(np.abs(far_off(estimate, pi)) < 4.0)
+
+
+@pytest.mark.parametrize("estimator", [PayloadMAP, RunningMAP])
+def test_a_drifting_sensor_over_half_a_minute_is_followed(estimator, rng):
+    shape, pi = hammer_like(rng)
+    data = swinging(pi, rng, noise=True, seconds=30.0, rate_hz=50.0)
+    drift = np.outer(data.time / 30.0, np.repeat([0.5, 0.02], 3) * [1, -1, 1, -1, 1, 1])
+    seen = PayloadData(data.time, data.wrench + drift, data.a, data.omega, data.alpha, data.gravity)
+    estimate = estimator(shape, sensor=SensorModel(bias=(0.05, 0.0025))).fit(seen)
+    assert np.all(np.abs(far_off(estimate, pi)) < 3.5)
+
+
+def test_evidence_of_an_even_body_prefers_the_given_shape():
+    shape = Shape.box((0.1, 0.2, 0.05), centre=(0.0, 0.0, 0.05))
+    R = np.diag([1e3, *[1e4] * 3, *[1e5] * 6])
+    for pi, low, high in (
+        (shape.homogeneous(1.0), 0.0, 0.05),
+        (shape.scaled(1.4, (0.0, 0.0, 0.05)).homogeneous(1.0), 0.95, 1.0),
+    ):
+        assert low <= ShapePrior(shape).posterior(R, R @ pi).wrong_shape <= high
