@@ -2,10 +2,12 @@
 
 from sysid_core.robot.shapes.file import load_shape
 from sysid_core.robot.shapes.shape import Shape
+from sysid_core.robot.shapes.surface import surface_of
 from sysid_core.robot.shapes.urdf import shape_from_urdf
 
 __all__ = [
     "Shape",
     "load_shape",
     "shape_from_urdf",
+    "surface_of",
 ]

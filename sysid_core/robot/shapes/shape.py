@@ -135,28 +135,6 @@ class Shape:
             name=self.name,
         )
 
-    def surface(self) -> Shape:
-        """A thin skin on the shape, as cells: the faces of its cells that have no neighbour.
-
-        Volumes are areas here [m^2]: only their shares matter.
-        """
-        values, axes = np.linalg.eigh(self.spreads)
-        half = np.sqrt(np.maximum(3.0 * values, 1e-18))  # (n, 3) along the columns of axes
-        sides = np.concatenate([np.eye(3), -np.eye(3)])
-        outward = np.einsum("nij,sj->nsi", axes, sides)
-        reach = np.tile(half, (1, 2))[:, :, None]
-        faces = self.points[:, None] + reach * outward
-        beyond = (faces + 0.3 * reach * outward).reshape(-1, 3)
-        open_ = np.ones(len(beyond), dtype=bool)
-        for point, axis, h in zip(self.points, axes, half, strict=True):
-            open_ &= np.any(np.abs((beyond - point) @ axis) > h, axis=1)
-        cell, side = np.nonzero(open_.reshape(len(self), 6))
-        flat = (np.arange(3) != (side % 3)[:, None]) * half[cell]  # (k, 3): no depth
-        area = 4.0 * np.prod(np.where(flat > 0, flat, 1.0), axis=1)
-        A = axes[cell]
-        spreads = (A * (flat**2 / 3.0)[:, None, :]) @ A.transpose(0, 2, 1)
-        return Shape(faces[cell, side], area, spreads, self.lower, self.upper, self.name)
-
     def refined(self) -> Shape:
         """Every cell cut in eight along its principal axes; volume and moments stay the same."""
         values, axes = np.linalg.eigh(self.spreads)
