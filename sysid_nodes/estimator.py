@@ -24,6 +24,17 @@ class EstimatorConfig:
 
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     sensor_frame: str = parameter("", "Frame of the force-torque sensor; empty: no payload.")
+    wrench_frames: tuple[str, ...] = parameter(
+        (),
+        "Other frame ids of the wrench that mean sensor_frame, as drivers name them; empty: any that is"
+        " no link of the robot.",
+    )
+    sensor_parent: str = parameter(
+        "", "Link that the sensor is fixed to, where the description has no sensor_frame."
+    )
+    sensor_pose: tuple[float, ...] = parameter(
+        (0.0,) * 6, "Mounting of sensor_frame in sensor_parent: x y z roll pitch yaw [m, rad]."
+    )
     shape: str = parameter(
         "", "Shape of the payload: text, mesh or YAML, see `sysid payload --help`."
     )

@@ -12,6 +12,13 @@ import typer
 from rich.markup import escape
 
 from sysid_core.cli.app import app, console, errors, require_folder
+from sysid_core.cli.sensor import (
+    LockOption,
+    SensorParentOption,
+    SensorPoseOption,
+    WrenchFrameOption,
+    sensor_robot,
+)
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -37,6 +44,10 @@ def payload(
     robot: Annotated[
         str, typer.Option(help="URDF file or name; default: the description in the bag.")
     ] = "",
+    lock: LockOption = None,
+    wrench_frame: WrenchFrameOption = None,
+    sensor_parent: SensorParentOption = "",
+    sensor_pose: SensorPoseOption = "",
     method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map",
     calibration: Annotated[
         Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
@@ -55,7 +66,6 @@ def payload(
     from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
     from sysid_core.estimation.payload_map import smoothed_payload_data
     from sysid_core.report import Report, comparison_rows, error_summary, payload_report
-    from sysid_core.robot import RobotModel
     from sysid_core.robot.shapes import load_shape
     from sysid_core.signals.bags import read_bag
     from sysid_core.signals.wrench import SensorCalibration, wrench_faults
@@ -65,11 +75,15 @@ def payload(
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         text = f"[yellow]warning:[/] {fault.text} {fault.remedy}"
         errors.print(text, highlight=False, soft_wrap=True)
-    if not robot and not run.urdf_xml:
-        raise SignalError(
-            f"'{recording}' holds no robot_description.", remedy="Give the URDF with --robot."
-        )
-    model = RobotModel.from_urdf(robot or run.urdf_xml)
+    model = sensor_robot(
+        run,
+        robot,
+        sensor_frame,
+        lock=lock or (),
+        accepted=wrench_frame or (),
+        parent=sensor_parent,
+        pose=sensor_pose,
+    )
     body = load_shape(shape)
     true_pi = None if truth is None else _read_truth(truth)
     if method not in METHODS:

@@ -9,6 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors
+from sysid_core.cli.sensor import (
+    LockOption,
+    SensorParentOption,
+    SensorPoseOption,
+    WrenchFrameOption,
+    sensor_robot,
+)
 
 if TYPE_CHECKING:
     from sysid_core.signals.wrench import SensorCalibration
@@ -24,6 +31,10 @@ def tare(
     robot: Annotated[
         str, typer.Option(help="URDF file or name; default: the description in the bag.")
     ] = "",
+    lock: LockOption = None,
+    wrench_frame: WrenchFrameOption = None,
+    sensor_parent: SensorParentOption = "",
+    sensor_pose: SensorPoseOption = "",
     tool: Annotated[
         bool, typer.Option("--tool", help="What hangs there is the tool: subtract it from now on.")
     ] = False,
@@ -45,7 +56,6 @@ def tare(
     from dataclasses import replace
 
     from sysid_core.errors import SignalError
-    from sysid_core.robot import RobotModel
     from sysid_core.signals.bags import read_bag
     from sysid_core.signals.wrench import (
         delay_of_recording,
@@ -56,11 +66,15 @@ def tare(
 
     with errors.status("reading the recording"):
         run = read_bag(recording)
-    if not robot and not run.urdf_xml:
-        raise SignalError(
-            f"'{recording}' holds no robot_description.", remedy="Give the URDF with --robot."
-        )
-    model = RobotModel.from_urdf(robot or run.urdf_xml)
+    model = sensor_robot(
+        run,
+        robot,
+        sensor_frame,
+        lock=lock or (),
+        accepted=wrench_frame or (),
+        parent=sensor_parent,
+        pose=sensor_pose,
+    )
     if run.wrench is not None:
         require_sound_wrench(
             run.wrench, force_range=force_range or None, torque_range=torque_range or None

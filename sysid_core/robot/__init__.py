@@ -9,6 +9,7 @@ from sysid_core.robot.friction import (
     FrictionTerm,
     play,
 )
+from sysid_core.robot.held_joints import held_text, hold_joints, lock_positions
 from sysid_core.robot.inertia import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -28,6 +29,7 @@ from sysid_core.robot.inertia import (
     wrench_regressor,
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
+from sysid_core.robot.mounted_frame import with_mounted_frame
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -37,7 +39,7 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
-from sysid_core.robot.urdf import example_robots
+from sysid_core.robot.urdf import example_robots, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
 __all__ = [
@@ -57,6 +59,8 @@ __all__ = [
     "consistency_margin",
     "example_robots",
     "frame_motion_sensitivity",
+    "held_text",
+    "hold_joints",
     "identified_urdf",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
@@ -65,6 +69,7 @@ __all__ = [
     "load_dh_robot",
     "load_robot",
     "load_rotors",
+    "lock_positions",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
     "parameter_transform",
@@ -73,6 +78,7 @@ __all__ = [
     "pi_from_pseudo_inertia",
     "play",
     "pseudo_inertia_from_pi",
+    "received_urdf",
     "reference_robot",
     "reference_robots",
     "reference_rotors",
@@ -81,6 +87,7 @@ __all__ = [
     "rotors_of",
     "skew",
     "transform_pi",
+    "with_mounted_frame",
     "wrench_regressor",
     "write_urdf",
 ]

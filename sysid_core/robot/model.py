@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent
 from sysid_core.robot.locked_joints import lock_joints
-from sysid_core.robot.urdf import urdf_text
+from sysid_core.robot.urdf import urdf_digest, urdf_text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
@@ -46,7 +45,7 @@ class RobotModel:
     Attributes:
         name: The robot's name.
         pin_model: The pinocchio model. Not to be changed: use `with_pi` for other parameters.
-        urdf_hash: SHA-256 of the URDF's text (first 16 hex digits), "" when not from a URDF.
+        urdf_hash: SHA-256 of the URDF's canonical XML (first 16 hex digits), "" when not from a URDF.
         urdf_xml: The text itself.
         locked: Joints of the URDF that are none of the model, and their positions [rad or m].
     """
@@ -94,7 +93,7 @@ class RobotModel:
         model.gravity.linear = np.asarray(gravity, dtype=float)
         # Drive inertia is a parameter of the estimator (I_a), never hidden in the dynamics.
         model.armature = np.zeros(model.nv)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        digest = urdf_digest(text)
         return cls(name=model.name, pin_model=model, urdf_hash=digest, urdf_xml=text)
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+import hashlib
 import sysconfig
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from sysid_core.errors import ModelError
@@ -18,6 +19,7 @@ _ALIASES = {
     "xarm7": "xarm_description/urdf/xarm7.urdf",
 }
 
+_LONGEST_TEXT = 20_000_000  # characters of a description
 _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 
@@ -57,6 +59,42 @@ def urdf_text(source: str | Path) -> str:
     name = "the XML" if text is source else source
     if "<robot" not in text:
         raise ModelError(f"'{name}' holds no <robot> element.", remedy=_EXPAND)
-    if "<xacro:" in re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL):
+    if "<xacro:" in _without_comments(text):
         raise ModelError(f"'{name}' is a xacro file, not a URDF.", remedy=_EXPAND)
     return text
+
+
+def received_urdf(text: str) -> str:
+    """A description that came over the network: its text, never a path or a robot's name.
+
+    Raises:
+        ModelError: It isn't a URDF, or larger than any.
+    """
+    if "<robot" not in text or len(text) > _LONGEST_TEXT:
+        what = f"{len(text)} characters" if "<robot" in text else "no <robot> element"
+        raise ModelError(
+            f"What came as a robot's description has {what}.",
+            remedy="Who publishes it? `ros2 topic info -v` tells.",
+        )
+    return text
+
+
+def urdf_digest(text: str) -> str:
+    """16 hex digits of the SHA-256 of the canonical XML: white space and comments don't count."""
+    try:
+        canonical = ET.canonicalize(text, strip_text=True)
+    except ET.ParseError:  # what pinocchio's parser takes all the same
+        canonical = text
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def _without_comments(text: str) -> str:
+    """In linear time, also where thousands of comments begin and none ends."""
+    kept, at = [], 0
+    while (begin := text.find("<!--", at)) >= 0:
+        kept.append(text[at:begin])
+        end = text.find("-->", begin)
+        if end < 0:
+            return "".join(kept)
+        at = end + 3
+    return "".join([*kept, text[at:]])

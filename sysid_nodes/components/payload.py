@@ -13,14 +13,14 @@ from robot_sysid.msg import (
     PayloadEstimate,
 )
 
-from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
-from sysid_core.signals.wrench import SensorCalibration, wrench_faults
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import DATA, LATCHED, OK, WARN, ManagedNode
+from sysid_nodes.components.sensor import SensorComponent
+from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 
 if TYPE_CHECKING:
     from sysid_nodes.estimator import EstimatorConfig
@@ -44,6 +44,7 @@ class PayloadComponent:
         self.session: PayloadSession | None = None
         self.latest: Estimate | None = None
         self._published = 0
+        self._sensor = SensorComponent(node)
         c = self.config
         self.wanted = bool(c.sensor_frame and c.shape)
         if not self.wanted:
@@ -59,7 +60,7 @@ class PayloadComponent:
         self._published, self.latest = 0, None
         if self.wanted:
             self.session = PayloadSession(
-                model,
+                self._sensor.mounted(model),
                 self.config.sensor_frame,
                 OnlinePayload(self._shape),
                 calibration=self._calibration,
@@ -86,12 +87,7 @@ class PayloadComponent:
     def _on_wrench(self, message: FilteredWrench) -> None:
         if self.session is None:
             return
-        if message.header.frame_id and message.header.frame_id != self.session.sensor_frame:
-            raise SysIdError(
-                f"The wrench is in frame '{message.header.frame_id}', the parameter sensor_frame"
-                f" says '{self.session.sensor_frame}'.",
-                remedy="Set it to the wrench's frame.",
-            )
+        self._sensor.check_frame(self.session.model, message.header.frame_id)
         self.session.add_wrench(
             conversions.ns_from_stamp(message.header.stamp),
             conversions.wrench_from_message(message.measured),
@@ -141,14 +137,5 @@ class PayloadComponent:
         )
 
     def _check_sensor(self) -> None:
-        """Saturated, frozen or broken readings are told of as they come."""
-        if self.session is None:
-            return
-        recent = self.session.recent_wrenches(_SENSOR_SPAN_S)
-        faults = wrench_faults(recent) if len(recent) > 10 else ()
-        if not faults:
-            self.node.health.forget("sensor")
-            return
-        words = " ".join(f"{fault.text} {fault.remedy}" for fault in faults)
-        self.node.health.say("sensor", WARN, words)
-        self.node.get_logger().warning(words, throttle_duration_sec=10.0)
+        if self.session is not None:
+            self._sensor.check_health(self.session.recent_wrenches(_SENSOR_SPAN_S))

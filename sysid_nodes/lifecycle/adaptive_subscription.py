@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -21,16 +22,8 @@ def offered_qos(publishers: list[Any], depth: int) -> QoSProfile:
     )
 
 
-def subscribe_when_published(
-    node: Node,
-    message_type: type,
-    topic: str,
-    callback: Callable[..., None],
-    *,
-    raw: bool,
-    depth: int,
-) -> None:
-    """Subscribe as soon as somebody publishes, with what is offered.
+class AdaptiveSubscription:
+    """A subscription that begins as soon as somebody publishes, with what is offered.
 
     Args:
         node: That subscribes.
@@ -39,13 +32,44 @@ def subscribe_when_published(
         callback: Called with each message, or with its bytes.
         raw: Give bytes.
         depth: Of the queue; 1 where only the newest counts.
+        lost: Called with the number of messages that DDS lost since it was called last.
     """
 
-    def attempt() -> None:
-        publishers = node.get_publishers_info_by_topic(node.resolve_topic_name(topic))
-        if publishers:
-            timer.cancel()
-            qos = offered_qos(publishers, depth)
-            node.create_subscription(message_type, topic, callback, qos, raw=raw)
+    def __init__(
+        self,
+        node: Node,
+        message_type: type,
+        topic: str,
+        callback: Callable[..., None],
+        *,
+        raw: bool = False,
+        depth: int = 10,
+        lost: Callable[[str, int], None] | None = None,
+    ) -> None:
+        self._node, self._subscription = node, None
+        self._topic = node.resolve_topic_name(topic)
 
-    timer = node.create_timer(0.05, attempt)
+        def attempt() -> None:
+            publishers = node.get_publishers_info_by_topic(self._topic)
+            if publishers:
+                self._timer.cancel()
+                qos = offered_qos(publishers, depth)
+                try:
+                    self._subscription = node.create_subscription(
+                        message_type, topic, callback, qos, raw=raw, event_callbacks=events
+                    )
+                except UnsupportedEventTypeError:  # not every DDS counts losses
+                    self._subscription = node.create_subscription(
+                        message_type, topic, callback, qos, raw=raw
+                    )
+
+        events = SubscriptionEventCallbacks(use_default_callbacks=True)
+        if lost is not None:
+            events.message_lost = lambda info: lost(self._topic, info.total_count_change)
+        self._timer = node.create_timer(0.05, attempt)
+
+    def stop(self) -> None:
+        """Subscribe no longer."""
+        self._timer.cancel()
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)

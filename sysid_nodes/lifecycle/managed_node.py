@@ -15,13 +15,14 @@ from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_nodes.lifecycle.adaptive_subscription import subscribe_when_published
+from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
+from sysid_nodes.lifecycle.common import CommonConfig
 from sysid_nodes.lifecycle.entities import Entities
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
-from sysid_nodes.lifecycle.health import ERROR
+from sysid_nodes.lifecycle.health import ERROR, WARN
 from sysid_nodes.lifecycle.parameters import declare, read, value_to_set
 from sysid_nodes.lifecycle.qos import DATA
-from sysid_nodes.lifecycle.robot_description import take_robot
+from sysid_nodes.lifecycle.robot_description import RobotSource
 
 
 class ManagedNode(GuardedNode):
@@ -34,15 +35,17 @@ class ManagedNode(GuardedNode):
     is told and never ends the node.
     """
 
-    Config: type = type(None)
+    Config: type = CommonConfig
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
         declare(self, self.Config)
-        self.declare_parameter("autostart", True)
+        declare(self, CommonConfig)
         self.config: Any = None
+        self.common = CommonConfig()
         self.model: RobotModel | None = None
         self._waits: set[Timer] = set()
+        self._lost: dict[str, int] = {}
         self._unconfigured = self._inactive = Entities(self)
         self.add_on_set_parameters_callback(self._on_set)
         if self.get_parameter("autostart").value:
@@ -93,12 +96,13 @@ class ManagedNode(GuardedNode):
         self._unconfigured = Entities(self)
 
         def work() -> None:
+            self.common = read(self, CommonConfig)
             self.config = read(self, self.Config)
             self.configure()
 
         result = self._attempt(work, "Configuring")
         if result is not TransitionCallbackReturn.SUCCESS:
-            self.config = None
+            self.config = self.model = None
             self._unconfigured.restore(keep=self._waits)
         return result
 
@@ -145,11 +149,13 @@ class ManagedNode(GuardedNode):
         """Validate; take over what is live, refuse what needs another configuration."""
         before = self.config
         try:
-            known = {
-                p.name: value_to_set(self.Config, p.name, p.value, configured=before is not None)
-                for p in parameters
-                if p.name in getattr(self.Config, "__dataclass_fields__", {})
-            }
+            known: dict[str, Any] = {}
+            for p in parameters:
+                for schema, own in ((self.Config, known), (CommonConfig, {})):
+                    if p.name in schema.__dataclass_fields__:
+                        own[p.name] = value_to_set(
+                            schema, p.name, p.value, configured=before is not None
+                        )
             if before is not None and known:
                 self.config = replace(before, **known)
                 self.changed(set(known))
@@ -164,12 +170,10 @@ class ManagedNode(GuardedNode):
         """Take the robot from a file or name, or, when that is empty, from `robot_description`."""
 
         def got(model: RobotModel) -> None:
-            for warning in model.warnings:
-                self.get_logger().warning(warning)
             self.model, self.health.hardware_id = model, model.name
             self.got_robot(model)
 
-        take_robot(self, source, got)
+        self._robot_source = RobotSource(self, source, got)
 
     def subscribe_to_data(
         self,
@@ -181,7 +185,17 @@ class ManagedNode(GuardedNode):
         depth: int = DATA.depth,
     ) -> None:
         """Subscribe with the qualities that the publisher offers, once it is there."""
-        subscribe_when_published(self, message_type, topic, callback, raw=raw, depth=depth)
+        AdaptiveSubscription(
+            self, message_type, topic, callback, raw=raw, depth=depth, lost=self._on_lost
+        )
+
+    def _on_lost(self, topic: str, count: int) -> None:
+        """DDS says that messages were sent and never came."""
+        self._lost[topic] = self._lost.get(topic, 0) + count
+        words = f"{self._lost[topic]} messages of {topic} were lost on the way (DDS)"
+        remedy = "the network or this machine is overloaded; prefer a cable, raise socket buffers"
+        self._tell(f"{words}: {remedy}.", key=f"lost {topic}")
+        self.health.say("losses", WARN, f"{words}: {remedy}.", for_s=30.0, lost=self._lost[topic])
 
     async def wait_until(self, done: Callable[[], bool], timeout_s: float) -> None:
         """In a coroutine: let other callbacks run until a condition holds or time is up."""

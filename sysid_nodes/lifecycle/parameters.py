@@ -140,8 +140,10 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
 
 
 def declare(node: Node, schema: type) -> None:
-    """Declare every field of the schema on a node."""
+    """Declare every field of the schema on a node, but those that it has already."""
     for field in dataclasses.fields(schema):
+        if node.has_parameter(field.name):
+            continue
         default = list(field.default) if isinstance(field.default, tuple) else field.default
         if default == []:  # an empty list has no type of its own
             default = [0.0][:0] if "list of numbers" in field.metadata["description"] else [""][:0]

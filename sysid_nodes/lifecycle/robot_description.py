@@ -1,39 +1,123 @@
-"""Where a node's robot comes from: a file, a name, or the topic `robot_description`."""
+"""Where a node's robot comes from: a file, a name, or the topic `robot_description`.
+
+Joints that nobody measures (fingers, rods) are held: which these are, the first joint states tell,
+unless the parameters `joints` and `lock` do.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel
+from sysid_core.robot import RobotModel, held_text, hold_joints, received_urdf
+from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
 from sysid_nodes.lifecycle.qos import LATCHED
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
 
+_GATHER_S = 0.3  # several drivers may publish their joints one after the other
+_PATIENCE_S = 2.0  # without any state the description alone counts, until states come
 
-def take_robot(node: ManagedNode, source: str, got: Callable[[RobotModel], None]) -> None:
-    """Give the robot to `got`: now from a file or name, or as often as a description arrives.
+
+class RobotSource:
+    """Gives a node its robot, and gives it again when description or measured joints change.
+
+    Args:
+        node: That needs the robot.
+        source: URDF file or name; empty: the topic `robot_description`.
+        got: Called with the robot.
 
     Raises:
-        SysIdError: The file or name can't be used; a description that can't be is only told of.
+        SysIdError: The file or name can't be used, or `got` doesn't like the robot in it. What
+            comes by the topic and can't be used is told of; where `got` doesn't like it, the
+            configuration is taken back.
     """
-    if source:
-        got(RobotModel.from_urdf(source))
-        return
 
-    def take(message: String) -> None:
+    def __init__(self, node: ManagedNode, source: str, got: Callable[[RobotModel], None]) -> None:
+        self._node, self._got = node, got
+        self._described: RobotModel | None = None
+        self._given: RobotModel | None = None  # none while it is to be decided again
+        self._last: RobotModel | None = None
+        self._since = self._first_state = float("inf")
+        self._measured: tuple[str, ...] | None = None
+        self._positions: dict[str, float] = {}
+        self._sets: set[frozenset[str]] = set()
+        self._watching = not (node.common.joints or node.common.lock)
+        if source:
+            self._described = RobotModel.from_urdf(source)
+            self._give()
+        else:
+            node.create_subscription(String, "robot_description", self._on_description, LATCHED)
+        if self._watching:
+            self._states = AdaptiveSubscription(node, JointState, "joint_states", self._on_joints)
+        self._timer = node.create_timer(0.05, self._decide)
+
+    def _on_description(self, message: String) -> None:
         try:
-            model = RobotModel.from_urdf(message.data)
+            self._described = RobotModel.from_urdf(received_urdf(message.data))
         except SysIdError as err:
-            node.complain(err, "robot_description can't be used")
+            self._node.complain(err, "robot_description can't be used")
             return
-        try:
-            got(model)
-        except SysIdError as err:
-            node.give_up_configuration(err)
+        self._given, self._since = None, time.monotonic()
+        if not self._watching or self._measured is not None:
+            self._decide()
 
-    node.create_subscription(String, "robot_description", take, LATCHED)
+    def _on_joints(self, message: JointState) -> None:
+        """Look at the first states only: whose joints come together, and where they stand."""
+        if self._described is None or len(message.name) != len(message.position):
+            return
+        names = frozenset(message.name) & frozenset(self._described.joint_names)
+        if not names or time.monotonic() > self._first_state + _GATHER_S:
+            return
+        self._first_state = min(self._first_state, time.monotonic())
+        self._sets.add(names)
+        self._positions.update(zip(message.name, message.position, strict=True))
+
+    def _decide(self) -> None:
+        """Give the robot once it is clear which joints move."""
+        if self._described is None:
+            return
+        now = time.monotonic()
+        if self._sets and now > self._first_state + _GATHER_S and self._measured is None:
+            self._measured = tuple(max(self._sets, key=len))  # one driver's: the arm's
+            self._given = None
+            self._states.stop()
+            self._timer.cancel()
+        waited = self._measured is not None or now > self._since + _PATIENCE_S
+        if self._given is None and (waited or not self._watching):
+            try:
+                self._give()
+            except SysIdError as err:
+                self._node.give_up_configuration(err)
+
+    def _give(self) -> None:
+        assert self._described is not None
+        common = self._node.common
+        model = hold_joints(
+            self._described,
+            joints=common.joints,
+            lock=common.lock,
+            measured=self._measured,
+            positions=self._positions,
+        )
+        before, self._given, self._last = self._last, model, model
+        if before is not None and _same(before, model):
+            return
+        for warning in (*model.warnings, held_text(model)):
+            if warning:
+                self._node.get_logger().warning(warning)
+        self._got(model)
+
+
+def _same(one: RobotModel, other: RobotModel) -> bool:
+    return (one.urdf_xml, one.joint_names, one.locked) == (
+        other.urdf_xml,
+        other.joint_names,
+        other.locked,
+    )

@@ -7,6 +7,7 @@ from sysid_core.signals.wrench.checks import (
 )
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
+from sysid_core.signals.wrench.frames import check_wrench_frame
 from sysid_core.signals.wrench.mounting import check_mounting, require_weight
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
@@ -22,6 +23,7 @@ __all__ = [
     "SensorCalibration",
     "WrenchFilter",
     "check_mounting",
+    "check_wrench_frame",
     "compensate",
     "delay_of_recording",
     "estimate_delay",

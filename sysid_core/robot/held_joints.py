@@ -1,0 +1,107 @@
+"""Which joints of a description move, and which are held: fingers, rods, what nobody measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.model import RobotModel
+
+
+def lock_positions(texts: Sequence[str]) -> dict[str, float | None]:
+    """Joints to lock from `JOINT` or `JOINT=POSITION`; None where no position is given.
+
+    Raises:
+        ModelError: A position is no finite number.
+    """
+    out: dict[str, float | None] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        try:
+            out[name.strip()] = float(value) if equals else None
+        except ValueError:
+            out[name.strip()] = np.nan
+        if equals and not np.isfinite(out[name.strip()] or 0.0):
+            raise ModelError(
+                f"Joint to lock '{text}': '{value}' is no finite number.",
+                remedy="Write JOINT, or JOINT=POSITION (rad or m).",
+            )
+    return out
+
+
+def hold_joints(
+    model: RobotModel,
+    *,
+    joints: Sequence[str] = (),
+    lock: Sequence[str] = (),
+    measured: Sequence[str] | None = None,
+    positions: Mapping[str, float] | None = None,
+) -> RobotModel:
+    """The robot with only those joints moving that are wanted, or else measured.
+
+    Args:
+        model: As described.
+        joints: Names or patterns (`fr3_joint*`) of the joints that move; empty: those measured.
+        lock: Joints that are held besides, `JOINT` or `JOINT=POSITION` [rad or m].
+        measured: Joints of the driver's joint states; None: not known, nothing is concluded.
+        positions: Measured positions by name: where held joints stand [rad or m].
+
+    Returns:
+        The model with `locked` joints where `lock`, else the state, else the description (zero, or
+        the nearest position inside the joint's limits) puts them.
+
+    Raises:
+        ModelError: A name or pattern fits no joint, or no joint is left.
+    """
+    texts = lock_positions(lock)
+    for pattern in (*joints, *texts):
+        if not any(fnmatchcase(name, pattern) for name in model.joint_names):
+            raise ModelError(
+                f"'{pattern}' fits no joint of '{model.name}'.",
+                remedy=f"Joints: {', '.join(model.joint_names)}.",
+            )
+    moving = [
+        name
+        for name in model.joint_names
+        if not any(fnmatchcase(name, pattern) for pattern in texts)
+        and (not joints or any(fnmatchcase(name, pattern) for pattern in joints))
+        and (joints or measured is None or name in measured)
+    ]
+    held = [name for name in model.joint_names if name not in moving]
+    if not moving:
+        raise ModelError(
+            f"All joints of '{model.name}' would be held.",
+            remedy="Correct the parameters `joints` and `lock`; is this the robot's own description?",
+        )
+    given = {name: value for name in held for p, value in texts.items() if fnmatchcase(name, p)}
+    described = _described_positions(model)
+    known = {k: v for k, v in (positions or {}).items() if np.isfinite(v)}
+    return model.with_locked(
+        {name: _first(given.get(name), known.get(name), described[name]) for name in held}
+    )
+
+
+def _first(*values: float | None) -> float:
+    """The first that is given."""
+    return next(float(value) for value in values if value is not None)
+
+
+def _described_positions(model: RobotModel) -> dict[str, float]:
+    """Zero, or the nearest position that the limits allow, of joints with one degree of freedom."""
+    lower, upper = model.position_limits
+    out, at = {}, 0
+    for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True):
+        out[name] = float(np.clip(0.0, lower[at], upper[at])) if nv == 1 else 0.0
+        at += nv
+    return out
+
+
+def held_text(model: RobotModel) -> str:
+    """What is held where, in words; "" when nothing is."""
+    if not model.locked:
+        return ""
+    parts = (f"{name} at {position:.4g}" for name, position in model.locked.items())
+    return f"Joints held, neither measured nor driven: {', '.join(parts)} (rad or m)."

@@ -1,0 +1,48 @@
+"""Frames that a robot's description lacks: a sensor screwed onto a link."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.model import RobotModel
+
+
+def with_mounted_frame(
+    model: RobotModel, name: str, parent: str, pose: ArrayLike = (0.0,) * 6
+) -> RobotModel:
+    """The robot with one more frame, fixed to a link.
+
+    Args:
+        model: The robot.
+        name: Of the new frame.
+        parent: Link or frame that it is fixed to.
+        pose: x y z roll pitch yaw of the new frame in the parent, as URDF's origin, shape (6,)
+            [m, rad].
+
+    Raises:
+        ModelError: There is no such link, the pose isn't six finite numbers, or the name is taken.
+    """
+    pose = np.asarray(pose, dtype=float)
+    if pose.shape != (6,) or not np.all(np.isfinite(pose)):
+        raise ModelError(
+            f"The pose of frame '{name}' is {pose.tolist()}, expected six finite numbers.",
+            remedy="Give x y z roll pitch yaw in the parent link (m, rad).",
+        )
+    if model.pin_model.existFrame(name):
+        raise ModelError(
+            f"The robot '{model.name}' has a frame '{name}' already.",
+            remedy="Leave the mounting away, or give the sensor's frame another name.",
+        )
+    tree = model.pin_model.copy()
+    index = model.frame_id(parent)
+    base = tree.frames[index]
+    local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])
+    tree.addFrame(
+        pin.Frame(name, base.parentJoint, index, base.placement * local, pin.FrameType.BODY), False
+    )
+    return replace(model, pin_model=tree)

@@ -1,0 +1,65 @@
+"""Is the wrench's frame the sensor's? Drivers name frames that are no links of the robot.
+
+ur_robot_driver sends `tool0_controller`, xarm_ros2 `uf_ft_sensor_raw_data`: the sensor's axes are
+those of a link all the same. Live and offline ask here, so that both accept the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.robot import RobotModel
+
+_SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
+
+
+def check_wrench_frame(
+    model: RobotModel, frame_id: str, sensor_frame: str, accepted: Sequence[str] = ()
+) -> str:
+    """Whether a wrench's `frame_id` may be taken as the sensor's frame.
+
+    Args:
+        model: The robot.
+        frame_id: Of the wrench's header; empty: the driver doesn't say.
+        sensor_frame: The link whose axes the sensor has.
+        accepted: Other frame ids that mean it; empty: any that is no link of the robot elsewhere.
+
+    Returns:
+        A remark for the user, "" when there is nothing to remark.
+
+    Raises:
+        SignalError: The wrench is in another frame.
+    """
+    if frame_id in ("", sensor_frame, *accepted):
+        return ""
+    if accepted:
+        raise SignalError(
+            f"The wrench is in frame '{frame_id}', accepted are {[sensor_frame, *accepted]}.",
+            remedy=f"If the sensor's axes are those of '{sensor_frame}', add '{frame_id}' to the"
+            " accepted frames (parameter wrench_frames, option --wrench-frame).",
+        )
+    try:
+        there, here = (_placement(model, name) for name in (frame_id, sensor_frame))
+    except ModelError:
+        return (
+            f"The wrench is in frame '{frame_id}', which is no link of {model.name}: its axes are"
+            f" taken to be those of '{sensor_frame}'."
+        )
+    if there[0] == here[0] and np.allclose(
+        there[1].homogeneous, here[1].homogeneous, atol=_SAME_PLACE
+    ):
+        return ""
+    raise SignalError(
+        f"The wrench is in frame '{frame_id}', a link elsewhere than '{sensor_frame}'.",
+        remedy=f"Set the sensor's frame to '{frame_id}'; if the driver names the wrong link, accept"
+        f" it (parameter wrench_frames, option --wrench-frame {frame_id}).",
+    )
+
+
+def _placement(model: RobotModel, name: str) -> tuple[int, pin.SE3]:
+    frame = model.pin_model.frames[model.frame_id(name)]
+    return int(frame.parentJoint), frame.placement

@@ -1,0 +1,106 @@
+"""Joints that are held, frames that are mounted, and hashes that white space doesn't change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.robot import (
+    RobotModel,
+    held_text,
+    hold_joints,
+    received_urdf,
+    with_mounted_frame,
+)
+from sysid_core.signals.wrench import check_wrench_frame
+
+ARM = tuple(f"panda_joint{i}" for i in range(1, 8))
+
+
+@pytest.fixture(scope="module")
+def panda() -> RobotModel:
+    return RobotModel.from_urdf("panda")
+
+
+@pytest.mark.parametrize(
+    "choice", [{"joints": ["panda_joint*"]}, {"measured": ARM}, {"lock": ["panda_finger_joint*"]}]
+)
+def test_fingers_are_held_and_their_mass_stays(panda: RobotModel, choice: dict) -> None:
+    arm = hold_joints(panda, **choice)
+    assert arm.joint_names == ARM
+    assert np.isclose(arm.pi[:, 0].sum(), panda.pi[:, 0].sum())
+    assert arm.urdf_hash == panda.urdf_hash
+    assert "panda_finger_joint1 at 0" in held_text(arm)
+
+
+def test_the_parameter_then_the_state_then_the_description_say_where_a_joint_is_held(
+    panda: RobotModel,
+) -> None:
+    arm = hold_joints(
+        panda,
+        lock=["panda_finger_joint1=0.01"],
+        measured=ARM,
+        positions={"panda_finger_joint1": 0.02, "panda_finger_joint2": 0.03},
+    )
+    assert arm.locked == {"panda_finger_joint1": 0.01, "panda_finger_joint2": 0.03}
+    blind = hold_joints(panda, measured=[n for n in panda.joint_names if n != "panda_joint4"])
+    upper = panda.position_limits[1][3]
+    assert upper < 0 and blind.locked == {"panda_joint4": pytest.approx(upper)}
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"joints": ["nobody"]},
+        {"lock": ["nobody"]},
+        {"lock": ["panda_joint1=nan"]},
+        {"measured": []},
+    ],
+)
+def test_joints_that_do_not_fit_are_refused_with_what_to_do(
+    panda: RobotModel, choice: dict
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        hold_joints(panda, **choice)
+    assert caught.value.remedy
+
+
+def test_white_space_and_comments_make_no_other_robot(panda: RobotModel) -> None:
+    text = panda.urdf_xml
+    spaced = text.replace("\n", "\n\n  ") + "\n---\n".replace("---", "<!-- saved -->")
+    assert RobotModel.from_urdf(spaced).urdf_hash == panda.urdf_hash
+    assert RobotModel.from_urdf(text.replace("0.333", "0.334", 1)).urdf_hash != panda.urdf_hash
+
+
+@pytest.mark.parametrize("text", ["panda", "/etc/passwd", "", "<robot" + " " * 20_000_001])
+def test_a_description_from_the_network_is_never_a_path_or_a_name(text: str) -> None:
+    with pytest.raises(ModelError):
+        received_urdf(text)
+
+
+def test_comments_without_end_are_read_in_no_time() -> None:
+    with pytest.raises(ModelError):
+        RobotModel.from_urdf("<robot name='x'>" + "<!--" * 200_000)
+
+
+def test_a_mounted_sensor_has_the_pose_that_was_given(panda: RobotModel) -> None:
+    tool = with_mounted_frame(panda, "ft", "panda_link8", [0, 0, 0.1, 0, 0, np.pi / 2])
+    q = np.zeros((1, tool.nv))
+    ft, flange = (tool.frame_motion(f, q, q, q).R_WF[0] for f in ("ft", "panda_link8"))
+    np.testing.assert_allclose(flange.T @ ft, [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-12)
+    with pytest.raises(ModelError, match="already"):
+        with_mounted_frame(panda, "panda_link8", "panda_link7")
+    with pytest.raises(ModelError, match="six finite"):
+        with_mounted_frame(panda, "ft", "panda_link8", [0.1])
+
+
+def test_drivers_frames_that_are_no_links_are_taken_and_remarked() -> None:
+    ur = RobotModel.from_urdf("ur5")
+    assert check_wrench_frame(ur, "tool0", "tool0") == ""
+    assert "tool0_controller" in check_wrench_frame(ur, "tool0_controller", "tool0")
+    assert check_wrench_frame(ur, "tool0_controller", "tool0", ["tool0_controller"]) == ""
+    with pytest.raises(SignalError, match="elsewhere"):
+        check_wrench_frame(ur, "base_link", "tool0")
+    with pytest.raises(SignalError, match="accepted are"):
+        check_wrench_frame(ur, "anything", "tool0", ["tool0_controller"])
