@@ -6,13 +6,13 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     identifiability,
     identify,
     limits,
+    live,
     loops,
     payload,
     payload_torques,
     plan,
     reproduce,
     tare,
-    up,
     validate,
 )
 from sysid_core.cli.app import run

@@ -1,0 +1,5 @@
+"""Commands that need ROS: it is imported only when one of them is called."""
+
+from sysid_core.cli.live import (  # noqa: F401  (each registers its command)
+    up,
+)
