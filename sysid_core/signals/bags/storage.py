@@ -8,20 +8,29 @@ whole chunk. Other storages (SQLite, compressed files) are left to rosbags, and 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-import yaml
+import zstandard
 from mcap.exceptions import McapError
-from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Metadata, Schema
-from mcap.stream_reader import CRCValidationError, StreamReader, breakup_chunk
+from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Metadata, Schema, Statistics
+from mcap.stream_reader import StreamReader
+from pydantic import Field
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
-from rosbags.rosbag2 import Reader, ReaderError
+from rosbags.rosbag2 import Reader
 
 from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, FileSchema, Name, open_regular, read_schema
+from sysid_core.signals.bags.bounded import (
+    WithinFile,
+    chunk_content,
+    chunk_records,
+    require_plausible_size,
+)
 
+BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", SignalError)
 CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
 
 
@@ -116,20 +125,23 @@ def open_bag(path: str | Path) -> StoredBag:
         SignalError: There is no bag, or nothing in it can be read.
     """
     path = Path(path)
-    metadata = _metadata(path)
-    files = _storage_files(path, metadata)
+    metadata, faults = _metadata(path)
+    listed = metadata.relative_file_paths if metadata else ()
+    named = dict.fromkeys(Path(name).name for name in listed)
+    files = _storage_files(path, named)
     scanned = all(file.suffix == ".mcap" for file in files)
-    damage: list[str] = []
-    if path.is_dir() and not metadata:
-        damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
+    damage = list(faults)
+    if path.is_dir() and metadata is None:
+        if not damage:
+            damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
         if not scanned:
             raise SignalError(
                 damage[0], remedy="Rebuild it with `ros2 bag reindex`; only MCAP is recovered here."
             )
     damage += [
         f"'{name}' is listed in metadata.yaml and isn't there."
-        for name in metadata.get("relative_file_paths") or ()
-        if path.is_dir() and not (path / Path(name).name).is_file()
+        for name in named
+        if path.is_dir() and not (path / name).is_file()
     ]
     topics: dict[str, dict[str, Any]] = {}
     custom_data: dict[str, str] = {}
@@ -154,7 +166,7 @@ def open_bag(path: str | Path) -> StoredBag:
             custom_data.update(item)
         else:
             damage.append(item)
-    custom_data.update(metadata.get("custom_data") or {})
+    custom_data.update(metadata.custom_data if metadata else {})
     if not topics:
         raise SignalError(
             f"Nothing can be read from '{path}': {' '.join(damage) or 'it holds no topic.'}",
@@ -169,19 +181,30 @@ def open_bag(path: str | Path) -> StoredBag:
     )
 
 
-def _metadata(path: Path) -> dict[str, Any]:
-    """The contents of metadata.yaml; empty where there is none."""
+def _metadata(path: Path) -> tuple[_Metadata | None, tuple[str, ...]]:
+    """The contents of metadata.yaml, None where there is none, and what is wrong with it."""
     file = path / "metadata.yaml"
-    if not file.is_file():
-        return {}
+    if not file.exists():
+        return None, ()
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
-        return dict(content["rosbag2_bagfile_information"])
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
-        return {}
+        content = read_schema(file, _MetadataFile, BAG)
+        return content.rosbag2_bagfile_information, ()
+    except SignalError as err:
+        return None, (err.message,)
 
 
-def _storage_files(path: Path, metadata: dict[str, Any]) -> tuple[Path, ...]:
+class _Metadata(FileSchema):
+    MORE_KEYS: ClassVar[bool] = True
+    relative_file_paths: list[Name] = Field(default_factory=list)
+    custom_data: dict[str, Any] = Field(default_factory=dict)
+
+
+class _MetadataFile(FileSchema):
+    MORE_KEYS: ClassVar[bool] = True
+    rosbag2_bagfile_information: _Metadata
+
+
+def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
     if path.is_file():
         if path.suffix not in (".mcap", ".db3"):
             raise SignalError(
@@ -192,8 +215,7 @@ def _storage_files(path: Path, metadata: dict[str, Any]) -> tuple[Path, ...]:
         raise SignalError(
             f"There is no bag at '{path}'.", remedy="Give a rosbag2 folder or an .mcap file."
         )
-    named = [path / Path(name).name for name in metadata.get("relative_file_paths") or ()]
-    files = [file for file in named if file.is_file()]
+    files = [path / name for name in named if (path / name).is_file()]
     if not files:
         files = sorted(path.glob("*.mcap"), key=_split_number) or sorted(path.glob("*.db3"))
     if not files:
@@ -220,21 +242,29 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
     channels: dict[int, str] = {}
     lost_messages = 0
     bad_chunks = 0
+    found, stated = 0, None
     closed = False
-    with file.open("rb") as stream:
+    size, unfolded = file.stat().st_size, 0
+    with open_regular(file, BAG) as stream:
         try:
-            for record in StreamReader(stream, emit_chunks=True).records:
+            reader = StreamReader(WithinFile(stream, size), emit_chunks=True)
+            for record in reader.records:
+                inner: Iterable[Any]
                 if isinstance(record, Chunk):
+                    require_plausible_size(unfolded + record.uncompressed_size, size)
                     try:
-                        inner = breakup_chunk(record, validate_crc=True)
-                    except (CRCValidationError, McapError, struct.error, ValueError):
+                        content = chunk_content(record)
+                        inner = list(chunk_records(content))
+                    except McapError:
                         bad_chunks += 1
                         continue
+                    unfolded += len(content)
                 else:
                     inner = [record]
                     closed = closed or isinstance(record, DataEnd | Footer)
                 for item in inner:
                     if isinstance(item, Message):
+                        found += 1
                         topic = channels.get(item.channel_id)
                         if topic is None:
                             lost_messages += 1
@@ -245,12 +275,15 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
                     elif isinstance(item, Channel) and item.id not in channels:
                         channels[item.id] = item.topic
                         yield _topic(item, schemas.get(item.schema_id))
+                    elif isinstance(item, Statistics):
+                        stated = item.message_count
                     elif isinstance(item, Metadata) and item.name == CUSTOM_DATA_RECORD:
                         yield dict(item.metadata)
-        except (McapError, struct.error, UnicodeDecodeError, ValueError) as err:
+        except (McapError, struct.error, ValueError, OverflowError, MemoryError) as err:
             if not closed:
                 yield (
-                    f"'{file.name}' is cut off ({type(err).__name__}): read to its last whole chunk."
+                    f"'{file.name}' is cut off or damaged ({err or type(err).__name__}): read to"
+                    " its last whole chunk."
                     if _is_mcap(file)
                     else f"'{file.name}' doesn't begin as an MCAP file does."
                 )
@@ -259,6 +292,8 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
         yield f"'{file.name}' is cut off: read to its last whole chunk."
     if bad_chunks:
         yield f"{bad_chunks} damaged chunks of '{file.name}' were left out."
+    if stated not in (None, found) and not bad_chunks:
+        yield f"'{file.name}' should hold {stated} messages; {found} were found."
     if lost_messages:
         yield f"{lost_messages} messages of '{file.name}' belong to topics that were lost."
 
@@ -283,6 +318,8 @@ def _topic(channel: Channel, schema: Schema | None) -> StoredTopic:
 
 def _read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, str] | str]:
     """The same as `_scan` from a storage that rosbags reads by its index."""
+    for file in path.glob("*.zstd") if path.is_dir() else ():
+        _require_plausible_zstd(file)
     try:
         with Reader(path) as reader:
             for connection in reader.connections:
@@ -298,7 +335,19 @@ def _read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic | dict[str
                 )
             for connection, log_ns, data in reader.messages():
                 yield StoredMessage(connection.topic, log_ns, bytes(data))
-    except (ReaderError, OSError) as err:
+    except Exception as err:  # whatever rosbags and SQLite make of damaged bytes
         raise SignalError(
             f"'{path}' can't be read: {err}", remedy="Rebuild it with `ros2 bag reindex`."
         ) from err
+
+
+def _require_plausible_zstd(file: Path) -> None:
+    """Refuse a compressed storage file that would fill the disk; rosbags unpacks it whole."""
+    with open_regular(file, BAG) as stream:
+        try:
+            unfolded = zstandard.frame_content_size(stream.read(64))
+            require_plausible_size(unfolded, file.stat().st_size)
+        except (McapError, zstandard.ZstdError) as err:
+            raise BAG.refusal(file, str(err), "Is it the file that was recorded?") from err
+    if unfolded < 0:
+        raise BAG.refusal(file, "it doesn't say how large it is", f"Unpack it: zstd -d {file}.")
