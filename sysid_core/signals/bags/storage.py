@@ -11,26 +11,25 @@ import struct
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import zstandard
 from mcap.exceptions import McapError
 from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Metadata, Schema, Statistics
 from mcap.stream_reader import StreamReader
-from pydantic import Field
 from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
 from rosbags.rosbag2 import Reader
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, FileSchema, Name, open_regular, read_schema
+from sysid_core.files import open_regular
 from sysid_core.signals.bags.bounded import (
     WithinFile,
     chunk_content,
     chunk_records,
     require_plausible_size,
 )
+from sysid_core.signals.bags.metadata import BAG, read_metadata
 
-BAG = FileKind("bag", "Give a rosbag2 folder, or an .mcap or .db3 file.", SignalError)
 CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
 
 
@@ -125,7 +124,7 @@ def open_bag(path: str | Path) -> StoredBag:
         SignalError: There is no bag, or nothing in it can be read.
     """
     path = Path(path)
-    metadata, faults = _metadata(path)
+    metadata, faults = read_metadata(path)
     listed = metadata.relative_file_paths if metadata else ()
     named = dict.fromkeys(Path(name).name for name in listed)
     files = _storage_files(path, named)
@@ -179,29 +178,6 @@ def open_bag(path: str | Path) -> StoredBag:
         {str(key): str(value) for key, value in custom_data.items()},
         tuple(damage),
     )
-
-
-def _metadata(path: Path) -> tuple[_Metadata | None, tuple[str, ...]]:
-    """The contents of metadata.yaml, None where there is none, and what is wrong with it."""
-    file = path / "metadata.yaml"
-    if not file.exists():
-        return None, ()
-    try:
-        content = read_schema(file, _MetadataFile, BAG)
-        return content.rosbag2_bagfile_information, ()
-    except SignalError as err:
-        return None, (err.message,)
-
-
-class _Metadata(FileSchema):
-    MORE_KEYS: ClassVar[bool] = True
-    relative_file_paths: list[Name] = Field(default_factory=list)
-    custom_data: dict[str, Any] = Field(default_factory=dict)
-
-
-class _MetadataFile(FileSchema):
-    MORE_KEYS: ClassVar[bool] = True
-    rosbag2_bagfile_information: _Metadata
 
 
 def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
