@@ -23,6 +23,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
         "fit", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",
         "loaded_arm",
     ),
+    "plausibility": (),
     "validation": (),
     "report": (),
     "studies": ("constrained", "payload"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sysid_core.estimation import Estimate, Verdict
+from sysid_core.judgement import Judgement
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import ClosedChain
-from sysid_core.validation import Judgement, TorqueError
+from sysid_core.validation import TorqueError
 
 
 def constrained_identification_report(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
+from sysid_core.judgement import Judgement
+
 Level = Literal["pass", "warn", "fail"]
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
@@ -87,6 +89,11 @@ class Report:
             "asked": asked,
             "next_steps": list(next_steps),
         }
+
+    def judged(self, judgement: Judgement) -> None:
+        """The headline of a result that was judged: its reasons, the first as the sentence."""
+        first, *others = judgement.reasons or (judgement.basis,)
+        self.headline(judgement.outcome.value, first, next_steps=others)
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""

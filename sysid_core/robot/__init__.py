@@ -30,6 +30,7 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.mounted_frame import with_mounted_frame
+from sysid_core.robot.mounting import gravity_of_mount, with_gravity
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -59,6 +60,7 @@ __all__ = [
     "consistency_margin",
     "example_robots",
     "frame_motion_sensitivity",
+    "gravity_of_mount",
     "held_text",
     "hold_joints",
     "identified_urdf",
@@ -87,6 +89,7 @@ __all__ = [
     "rotors_of",
     "skew",
     "transform_pi",
+    "with_gravity",
     "with_mounted_frame",
     "wrench_regressor",
     "write_urdf",

@@ -19,11 +19,12 @@ from sysid_core.files import (
     NotNegative,
     Number,
     Positive,
+    Vector3,
     nearest,
     read_yaml,
     validated,
 )
-from sysid_core.robot import WAVE_KINDS, Array, DriveTrain
+from sysid_core.robot import WAVE_KINDS, Array, DriveTrain, gravity_of_mount
 from sysid_core.signals.recording import EffortKind
 
 COLUMNS_SCHEMA = "robot_sysid/columns/1"
@@ -63,6 +64,11 @@ class ColumnMap:
             and `tau = reduction^T @ (gains * effort)`, shape (n, n); None for the joints' own.
         zero: q_0, joint angles where the motors' positions are zero, shape (n,).
         gains_known: False where the map says `gain: unknown`: the drives' gains are all 1 then.
+        gravity: In the robot's base frame, shape (3,) [m/s^2], from `mount: [roll, pitch, yaw]` of
+            the base in the world [rad] or from `gravity: [x, y, z]`; None: as the URDF says.
+        unused: Joints whose efforts are recorded but don't count.
+        gain_source: Where the gains come from, in words; "" where the map doesn't say.
+        gain_sd: Relative standard deviation of the gains, shape (n,); None where not given.
     """
 
     joints: tuple[str, ...]
@@ -85,6 +91,10 @@ class ColumnMap:
     reduction: Array | None
     zero: Array
     gains_known: bool = True
+    gravity: Array | None = None
+    unused: tuple[str, ...] = ()
+    gain_source: str = ""
+    gain_sd: Array | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> ColumnMap:
@@ -130,6 +140,10 @@ class ColumnMap:
             reduction=reduction,
             zero=zero,
             gains_known=file.drives.gain != "unknown",
+            gravity=file.gravity_in_base(),
+            unused=() if file.effort is None else file.effort.unused,
+            gain_source=file.drives.source,
+            gain_sd=file.drives.relative_sd(len(file.joints)),
         )
 
 
@@ -155,6 +169,7 @@ class _Signal(FileSchema):
 class _Effort(FileSchema):
     columns: tuple[Column, ...] = ()
     kind: EffortKind = Field(EffortKind.UNKNOWN, validate_default=True)
+    unused: tuple[Name, ...] = ()
 
     @field_validator("kind", mode="before")
     @classmethod
@@ -174,11 +189,24 @@ class _Time(FileSchema):
 
 class _Drives(FileSchema):
     gain: Literal["unknown"] | tuple[Number, ...] = ()
+    gain_sd: NotNegative | tuple[NotNegative, ...] | None = None
+    source: str = ""
     couplings: dict[str, dict[str, Number]] = Field(default_factory=dict)
     ripple: Waves = Field(default_factory=dict)
     runout: Waves = Field(default_factory=dict)
     speed_ripple: Waves = Field(default_factory=dict)
     speed_runout: Waves = Field(default_factory=dict)
+
+    def relative_sd(self, n: int) -> Array | None:
+        """Relative standard deviations of the gains, shape (n,)."""
+        if self.gain_sd is None:
+            return None
+        sd = np.array(self.gain_sd, dtype=float)
+        if sd.size not in (1, n) or np.any(sd >= 1.0):
+            raise ValueError(
+                "`gain_sd` must be relative (0.03 for 3 %), one number or one for each joint"
+            )
+        return np.broadcast_to(sd, (n,))
 
     def train(self, joints: tuple[str, ...]) -> DriveTrain:
         """The drives of the joints; gains of 1 where they are unknown or not given."""
@@ -224,6 +252,14 @@ class _File(FileSchema):
     effort: _Effort | None = None
     drives: _Drives = _Drives()
     transmission: _Transmission | None = None
+    mount: Vector3 | None = None
+    gravity: Vector3 | None = None
+
+    def gravity_in_base(self) -> Array | None:
+        """Gravity in the base frame, shape (3,) [m/s^2]."""
+        if self.mount is not None:
+            return gravity_of_mount(self.mount)
+        return None if self.gravity is None else np.array(self.gravity, dtype=float)
 
     @model_validator(mode="after")
     def _sound(self) -> _File:
@@ -254,4 +290,16 @@ class _File(FileSchema):
                 raise ValueError("gains behind a transmission must be given [N m/A at the shafts]")
             self.transmission.matrices(n)
         self.drives.train(self.joints)
+        self.drives.relative_sd(n)
+        strangers = [] if self.effort is None else set(self.effort.unused) - set(self.joints)
+        if strangers:
+            raise ValueError(f"`effort.unused` names {sorted(strangers)}, which are no joints")
+        if self.mount is not None and self.gravity is not None:
+            raise ValueError("give `mount` or `gravity`, not both")
+        size = 9.81 if self.gravity is None else float(np.linalg.norm(self.gravity))
+        if not 9.0 < size < 10.5:
+            raise ValueError(
+                f"`gravity` of {size:.3g} m/s^2 isn't that of the earth; give [x, y, z] in the base"
+                " frame, such as [0, 0, -9.81]"
+            )
         return self

@@ -11,7 +11,7 @@ from sysid_core.signals.recording import JointStream
 
 _LEAST_MOTION = 0.05  # [rad or m] of a joint, to judge its velocity by
 _CLEAR_MOTION = 0.5  # [rad or m] that the velocities say; a sensor's offset at rest says less
-_AGREEMENT = (0.5, 2.0)  # measured velocity over derivative of the position
+_AGREEMENT = (0.9, 1.1)  # measured velocity over derivative of the position
 
 
 def require_sound_units(stream: JointStream, model: RobotModel, source: str) -> None:

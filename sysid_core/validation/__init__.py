@@ -14,7 +14,13 @@ from sysid_core.validation.torque_controller import (
     TorqueController,
 )
 from sysid_core.validation.tracking import ComputedTorque, Gains, TrackingRun, track
-from sysid_core.validation.verdict import Judgement, Outcome, judge
+from sysid_core.validation.verdict import (
+    judge,
+    judge_estimate,
+    judge_identification,
+    judge_predictions,
+    unexplained,
+)
 
 __all__ = [
     "ClosedChainPlant",
@@ -23,9 +29,7 @@ __all__ = [
     "ControllerTiming",
     "Gains",
     "JointSensorNoise",
-    "Judgement",
     "MujocoPlant",
-    "Outcome",
     "Prediction",
     "SensorNoise",
     "SimulatedRobot",
@@ -34,6 +38,9 @@ __all__ = [
     "TorqueError",
     "TrackingRun",
     "judge",
+    "judge_estimate",
+    "judge_identification",
+    "judge_predictions",
     "payload_errors",
     "predict_recording",
     "predict_segments",
@@ -42,4 +49,5 @@ __all__ = [
     "torque_errors",
     "total",
     "track",
+    "unexplained",
 ]

@@ -2,43 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections.abc import Mapping, Sequence
+
+import numpy as np
 
 from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification
+from sysid_core.judgement import Judgement
+from sysid_core.plausibility import Examination
 from sysid_core.validation.metrics import total
+from sysid_core.validation.prediction import Prediction
 
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
-
-
-class Outcome(str, Enum):
-    """What to do with a model."""
-
-    PASS = "pass"
-    WARN = "warn"
-    FAIL = "fail"
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """An outcome with its reasons.
-
-    Attributes:
-        outcome: The worst that any reason asks for.
-        failures: Why the model must not be used.
-        warnings: What to keep in mind.
-    """
-
-    outcome: Outcome
-    failures: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def text(self) -> str:
-        """One line."""
-        reasons = (*self.failures, *self.warnings)
-        return f"{self.outcome.value}: {' '.join(reasons) or 'better than nominal throughout.'}"
+# Shares of the efforts' variance, below the fit's cut-off, all joints together.
+FAIL_SHARE, WARN_SHARE = 0.25, 0.1
+_MEASURABLE = 0.02  # less is no evidence against a model
+DISAGREEMENT = (
+    4.0  # variance of the residual in runs that weren't fitted over that in those that were
+)
 
 
 def judge(
@@ -49,19 +30,18 @@ def judge(
     """Compare an identified model with the nominal one on runs that weren't fitted.
 
     It fails when a test as a whole is worse than with the nominal model, or a body is physically
-    inconsistent; it warns when a single joint is worse, when the estimate has doubts of its own,
+    inconsistent; it warns when a single joint is worse, when the estimate has warnings of its own,
     and when a joint was at its torque limit, because then the test says little of the model.
 
     Args:
-        estimate: With its own doubts.
+        estimate: With its own warnings.
         comparisons: Test to (identified, nominal) error of every joint.
         saturated: Joint to share of samples at its torque limit.
     """
-    failures, warnings = [], list(estimate.certify())
-    if estimate.physically_consistent is False:
-        failures.append("The identified bodies are not physically consistent.")
+    own = judge_estimate(estimate)
+    failures, warnings = list(own.failures), list(own.warnings)
     for test, (identified, nominal) in comparisons.items():
-        if total(identified) >= total(nominal):
+        if not total(identified) < total(nominal):
             failures.append(
                 f"{test}: {total(identified):.3g} identified, {total(nominal):.3g} nominal."
             )
@@ -72,5 +52,114 @@ def judge(
     stuck = [joint for joint, share in (saturated or {}).items() if share > _SATURATED]
     if stuck:
         warnings.append(f"At the torque limit while tracking: {', '.join(stuck)}.")
-    outcome = Outcome.FAIL if failures else Outcome.WARN if warnings else Outcome.PASS
-    return Judgement(outcome, tuple(failures), tuple(warnings))
+    return Judgement(tuple(failures), tuple(warnings), "better than nominal throughout.")
+
+
+def judge_estimate(estimate: Estimate) -> Judgement:
+    """What an estimate says of itself: finite, physically consistent, excited.
+
+    The least that live estimates must pass before anything uses them.
+
+    Args:
+        estimate: Of an arm or a payload.
+    """
+    failures = []
+    if not np.all(np.isfinite(estimate.values)) or not np.all(np.isfinite(estimate.covariance)):
+        failures.append("Some values or deviations are not finite.")
+    bad = [body for body, ok in estimate.consistent.items() if not ok]
+    if bad:
+        failures.append(f"Not physically consistent: {', '.join(bad)}.")
+    # What `certify` says of both is among the failures.
+    warnings = [
+        r for r in estimate.certify() if not r.startswith(("Some values", "Not physically"))
+    ]
+    return Judgement(tuple(failures), tuple(warnings), "finite, consistent and excited.")
+
+
+def judge_identification(
+    identification: Identification,
+    training: Sequence[Prediction],
+    validation: Sequence[Prediction],
+    examination: Examination,
+) -> Judgement:
+    """Judge an identified arm by its data, its fit and its predictions.
+
+    The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
+    variance, the URDF's masses with friction and any masses leave what `examine` found.
+
+    Args:
+        identification: The identified robot.
+        training: Predictions of the runs that it was fitted to.
+        validation: Predictions of other runs.
+        examination: Of the training runs.
+    """
+    fitted = judge_predictions(training, "the fitted runs")
+    judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
+    urdf, free = examination.shares
+    left = unexplained(training)
+    failures = []
+    if left > max(4.0 * free, 2.0 * urdf) + _MEASURABLE:
+        failures.append(
+            f"The fit leaves {100 * left:.2g} % of the variance where the URDF's masses leave"
+            f" {100 * urdf:.2g} % and free masses {100 * free:.2g} %: constraints, fixed parameters"
+            " or outliers contradict the data."
+        )
+    judgement = judgement + Judgement(tuple(failures))
+    if validation:
+        judgement = judgement + judge_predictions(validation, "runs that weren't fitted", left)
+    return judgement
+
+
+def judge_predictions(
+    predictions: Sequence[Prediction], which: str, fitted: float | None = None
+) -> Judgement:
+    """Judge how well efforts are predicted.
+
+    Args:
+        predictions: Of some runs; those at rest say nothing and are left out.
+        which: What the runs are called.
+        fitted: Share of variance left in the runs that were fitted, to compare with.
+    """
+    left = unexplained(predictions)
+    if not np.isfinite(left):
+        moving = any(p.motion.any() for p in predictions)
+        text = f"The prediction of {which} isn't finite." if moving else ""
+        return Judgement(
+            (text,) if moving else (), () if moving else (f"Nothing moves in {which}.",)
+        )
+    failures, warnings = [], []
+    shown = f"{100 * left:.2g} % of the efforts' variance in {which}"
+    if left > FAIL_SHARE:
+        failures.append(
+            f"The model leaves {shown}; more than {100 * FAIL_SHARE:.0f} % is no model."
+        )
+    elif left > WARN_SHARE:
+        warnings.append(f"The model leaves {shown}.")
+    if fitted is not None and left > _MEASURABLE:
+        ratio = left / max(fitted, _MEASURABLE / DISAGREEMENT)
+        text = (
+            f"The model leaves {shown}, {ratio:.1f} times what it leaves in the fitted runs"
+            f" ({100 * fitted:.2g} %): the runs differ (payload, temperature, mounting?), or the fit"
+            " follows its own runs only."
+        )
+        if ratio > DISAGREEMENT:
+            failures.append(text)
+        elif ratio > 0.5 * DISAGREEMENT:
+            warnings.append(text)
+    return Judgement(tuple(failures), tuple(warnings), f"{shown} left.")
+
+
+def unexplained(predictions: Sequence[Prediction]) -> float:
+    """Share of the efforts' variance that is left in motion, all runs and joints together.
+
+    Below the fit's cut-off; joints are weighted as the efforts are, in their own unit.
+    """
+    left = spread = 0.0
+    for p in predictions:
+        if not p.motion.any():
+            continue
+        for stats in p.joints_below(p.band_hz).values():
+            if np.isfinite(stats["r2"]):
+                variance = stats["rms"] ** 2 / max(1.0 - stats["r2"], 1e-12)
+                left, spread = left + stats["rms"] ** 2, spread + variance
+    return left / spread if spread > 0.0 else float("nan")

@@ -13,6 +13,7 @@ from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.judgement import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -31,7 +32,6 @@ from sysid_core.validation import (
     ComputedTorque,
     Gains,
     JointSensorNoise,
-    Outcome,
     SolverSettings,
     judge,
     predict_segments,

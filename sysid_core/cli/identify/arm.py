@@ -140,15 +140,23 @@ def identify_arm(
     return ArmRun(result, lag, weight, benefits, together)
 
 
-def write_back(result: Identification, out: Path) -> Path | None:
-    """`parameters.yaml`, and `identified.urdf` where every body is physically consistent."""
+def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:
+    """`parameters.yaml`, and `identified.urdf` where every body is physically consistent.
+
+    Args:
+        result: What was identified.
+        out: Folder; an older `identified.urdf` in it is removed.
+        urdf: Whether the URDF is wanted.
+    """
     import numpy as np
 
     from sysid_core.estimation.arm import save_identification
     from sysid_core.robot import identified_urdf, is_physically_consistent, write_urdf
 
     save_identification(result, out / "parameters.yaml")
-    if not np.all(is_physically_consistent(result.pi)) or not result.model.urdf_xml:
+    (out / "identified.urdf").unlink(missing_ok=True)  # of another result
+    consistent = np.all(is_physically_consistent(result.pi))
+    if not (urdf and consistent and result.model.urdf_xml):
         return None
     values = result.friction_parameters
     coulomb, viscous = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, require_folder
+from sysid_core.cli.mounting import ESTIMATE, GravityOrEstimateOption, MountOption, mounted
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
@@ -78,6 +79,11 @@ def identify(
             min=0.0, help="Of the URDF, for lmi and entropic; 0: chosen on held-out parts."
         ),
     ] = 0.0,
+    gravity: GravityOrEstimateOption = "",
+    mount: MountOption = "",
+    force: Annotated[
+        bool, typer.Option("--force", help="Write identified.urdf for a failed fit, too.")
+    ] = False,
     plan: Annotated[
         Path | None,
         typer.Option(help="For sequential: the trajectory that `sysid plan sequential` wrote."),
@@ -115,11 +121,13 @@ def identify(
     from sysid_core.cli.identify.load import known_load, load_section, write_columns
     from sysid_core.cli.identify.result import json_text, print_summary, result_dict
     from sysid_core.cli.recordings import drives_of, load_fixed_base, load_recording, require_fit
+    from sysid_core.cli.verdict import finish, with_gravity_found
     from sysid_core.estimation.arm import Processing
+    from sysid_core.plausibility import examine
     from sysid_core.report import identification_report
     from sysid_core.robot import FrictionModel
     from sysid_core.signals import ColumnMap
-    from sysid_core.validation import predict_recording
+    from sysid_core.validation import judge_identification, predict_recording
 
     require_folder(out)
     refused = [
@@ -146,12 +154,14 @@ def identify(
             estimator=estimator_from(method, free, prior_weight or 1.0),
             inertials="inertials" not in (fix or []),
             effort_kind=effort_kind,
+            gravity=gravity,
+            mount=mount,
             json_path=json_path,
         )
         return
-    model = load_fixed_base(robot, lock or [])
-    load = known_load(model, loaded or [], load_mass, load_frame, load_com)
     column_map = None if columns is None else ColumnMap.load(columns)
+    model = mounted(load_fixed_base(robot, lock or []), gravity, mount, column_map)
+    load = known_load(model, loaded or [], load_mass, load_frame, load_com)
     auto = friction == "auto"
     terms = friction_terms("usual" if auto else friction)
     if method != "sequential":
@@ -162,13 +172,19 @@ def identify(
         others = [load_recording(path, column_map, effort_kind) for path in validate or []]
         for run in (*runs, *with_load, *others):
             require_fit(model, run)
-        frictions = FrictionModel(drives_of(model, column_map, gains=load is None), terms)
+        drives = drives_of(model, column_map, gains=load is None)
+        if gravity == ESTIMATE:
+            status.update("looking for gravity")
+            model = with_gravity_found(model, runs, drives)
+        frictions = FrictionModel(drives, terms)
         processing = Processing(
             rate_hz=rate_hz,
             motion_cutoff_hz=motion_cutoff_hz,
             differentiate=differentiate,
             torque_cutoff_hz=torque_cutoff_hz,
         )
+        status.update("looking for faults of data and description")
+        examination = examine(model, runs, drives, gains_known=load is None)
         status.update(f"identifying {model.name} ({method})")
         extra: dict[str, object] = {}
         rivals: list[str] = []
@@ -216,24 +232,28 @@ def identify(
             report = identification_report(result, training, validation, arm.benefits, arm.lag)
             if arm.loaded is not None and load is not None:
                 load_section(report, arm.loaded, load)
+        judgement = judge_identification(result, training, validation, examination)
+        report.judged(judgement)
         status.update("writing the report")
         out.mkdir(parents=True, exist_ok=True)
         result.estimate.save(out / "estimate.yaml")
         report.save(out / "report.html")
-        urdf = write_back(result, out)
+        urdf = write_back(result, out, urdf=judgement.ok or force)
         if load is not None:
             write_columns(columns, result, runs[0], out / "columns.yaml")
-    text = json_text(result_dict(result, training, validation) | extra)
+    verdict = {"verdict": judgement.to_dict(), "gravity": model.gravity.tolist()}
+    text = json_text(verdict | result_dict(result, training, validation) | extra)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if copy_json(text, json_path):
-        return
+        raise typer.Exit(judgement.exit_status)
     print_summary(result, training, validation)
     for line in rivals:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
     files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
     files += [urdf.name] if urdf else []
     files += ["columns.yaml"] if load is not None else []
-    console.print(f"written to {out}: {', '.join(files)}", soft_wrap=True)
+    console.print(f"written to {out}: {', '.join(files)}", soft_wrap=True, markup=False)
+    finish(judgement, "identified.urdf isn't written without --force." if urdf is None else "")
 
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:

@@ -13,13 +13,23 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.identify import Identification
 from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema, write_yaml
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Name,
+    Number,
+    Positive,
+    Vector3,
+    read_schema,
+    write_yaml,
+)
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     FrictionTerm,
     RobotModel,
     inertial_parameter_names,
+    with_gravity,
 )
 
 SCHEMA = "robot_sysid/identified_robot/1"
@@ -38,6 +48,7 @@ def save_identification(identification: Identification, path: str | Path) -> Non
         "schema": SCHEMA,
         "robot": identification.model.name,
         "urdf_hash": identification.model.urdf_hash,
+        "gravity": identification.model.gravity.tolist(),
         "locked": {name: float(q) for name, q in identification.model.locked.items()},
         "method": identification.estimate.method,
         "parameters": dict(
@@ -86,6 +97,8 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
         )
     try:
         model = model.with_locked({j: q for j, q in file.locked.items() if j in model.joint_names})
+        if file.gravity is not None:
+            model = with_gravity(model, file.gravity)
         drives = DriveTrain(
             file.drives.joints,
             np.array(file.drives.gain),
@@ -129,6 +142,7 @@ class _File(FileSchema):
     schema_: Literal["robot_sysid/identified_robot/1"] = Field(alias="schema")
     robot: str
     urdf_hash: str
+    gravity: Vector3 | None = None
     locked: dict[str, Number] = Field(default_factory=dict)
     method: str
     parameters: dict[str, Number]

@@ -17,6 +17,7 @@ from sysid_core.estimation.closed_chain import (
 )
 from sysid_core.excitation import Trajectory
 from sysid_core.excitation.closed_chain import LoopExcitation, sine_trajectory
+from sysid_core.judgement import Judgement
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
@@ -30,7 +31,6 @@ from sysid_core.validation import (
     ComputedTorque,
     Gains,
     JointSensorNoise,
-    Judgement,
     TorqueError,
     TrackingRun,
     judge,

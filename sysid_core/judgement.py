@@ -1,0 +1,79 @@
+"""Whether a result may be used: pass, warn or fail, with the reasons in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Outcome(str, Enum):
+    """What to do with a result."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """An outcome with its reasons, sentences with the evidence in numbers.
+
+    The outcome follows from the reasons: any failure fails, any warning warns.
+
+    Attributes:
+        failures: Why the result must not be used.
+        warnings: What to keep in mind.
+        basis: What a result that passes was held against.
+    """
+
+    failures: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    basis: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "failures", tuple(dict.fromkeys(self.failures)))
+        object.__setattr__(self, "warnings", tuple(dict.fromkeys(self.warnings)))
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst that any reason asks for."""
+        if self.failures:
+            return Outcome.FAIL
+        return Outcome.WARN if self.warnings else Outcome.PASS
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result may be used: it passes or warns."""
+        return not self.failures
+
+    @property
+    def exit_status(self) -> int:
+        """1 for a result that must not be used, else 0."""
+        return int(not self.ok)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Failures, then warnings."""
+        return (*self.failures, *self.warnings)
+
+    @property
+    def text(self) -> str:
+        """One line."""
+        return f"{self.outcome.value}: {' '.join(self.reasons) or self.basis}".rstrip(": ")
+
+    def __add__(self, other: Judgement) -> Judgement:
+        """Reasons of both, each once."""
+        return Judgement(
+            (*self.failures, *other.failures),
+            (*self.warnings, *other.warnings),
+            " ".join(filter(None, (self.basis, other.basis))),
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        return {
+            "outcome": self.outcome.value,
+            "failures": list(self.failures),
+            "warnings": list(self.warnings),
+            "basis": self.basis,
+        }

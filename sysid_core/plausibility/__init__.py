@@ -1,0 +1,21 @@
+"""Whether recordings and robot description belong together, and what is wrong where they don't."""
+
+from sysid_core.plausibility.examine import Examination, Finding, examine, examine_samples
+from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity
+from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
+from sysid_core.plausibility.samples import Samples, collect_samples
+from sysid_core.plausibility.stream_checks import effort_faults
+
+__all__ = [
+    "Examination",
+    "Finding",
+    "GravityEstimate",
+    "Hypothesis",
+    "Samples",
+    "collect_samples",
+    "effort_faults",
+    "estimate_gravity",
+    "examine",
+    "examine_samples",
+    "mount_of",
+]

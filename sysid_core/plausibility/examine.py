@@ -1,0 +1,258 @@
+"""Which fault of data or description explains the torques far better than none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from sysid_core.judgement import Judgement
+from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity, nominal_tilt
+from sysid_core.plausibility.hypotheses import (
+    STEP,
+    Hypothesis,
+    candidates,
+    other_gravity,
+    zero_angle,
+)
+from sysid_core.plausibility.samples import Samples, collect_samples
+from sysid_core.plausibility.scale_checks import ScaleFaults, scale_faults
+from sysid_core.plausibility.scores import NominalFit, free_unexplained, joined, nominal_fit
+from sysid_core.plausibility.stream_checks import effort_faults
+from sysid_core.robot import Array, DriveTrain, RobotModel
+from sysid_core.signals import Recording
+
+_FLOOR = 3e-3  # share of variance: less is no evidence against a description
+FAIL_SHARE, WARN_SHARE = 0.25, 0.1  # of variance left by free masses, all joints together
+CHANCE = 0.95  # of a joint's variance left: no better than its mean
+GAIN = 0.8  # nats that a fault must explain, the sum of both scores' logarithms
+MOUNTING_GAIN = 0.3  # the same for a gravity whose direction is measured to be another
+_CONSIDERED = 0.1  # nats of the URDF's score that make the slower one worth trying
+_TRIED = 30  # of them, the likeliest
+_ROUNDS = 4  # of faults that come together
+_LEAST_MOTION = 4.0  # [s]: in less, chance explains as much as faults do
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault that the data show.
+
+    Attributes:
+        hypothesis: What is wrong.
+        before: Share of the torques' variance unexplained without it: by the URDF's masses and by
+            free ones, geometric means over joints.
+        after: The same with it.
+    """
+
+    hypothesis: Hypothesis
+    before: tuple[float, float]
+    after: tuple[float, float]
+
+    @property
+    def text(self) -> str:
+        """The sentence with its evidence and the remedy."""
+        (urdf, free), (urdf_after, free_after) = self.before, self.after
+        return (
+            f"{self.hypothesis.text} Evidence: so understood, the URDF's masses leave"
+            f" {100 * urdf_after:.2g} % of the torques' variance unexplained instead of"
+            f" {100 * urdf:.2g} %, free masses {100 * free_after:.2g} % instead of"
+            f" {100 * free:.2g} %. {self.hypothesis.remedy}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """What a quick look at recordings finds, before any fit.
+
+    Attributes:
+        joint_names: Of the n joints.
+        used: Joints that move with a torque, shape (n,).
+        nominal: The URDF's masses against the torques.
+        free: Share of variance that free masses leave on held-out blocks, shape (n,).
+        findings: Faults, each found with those before it mended.
+        gravity: Estimated direction, where it was looked for.
+        scales: Factors that gains, units or time stamps are off by.
+        shares: Of the torques' variance, what the URDF's masses with friction and what free masses
+            leave, all joints together.
+        duration: Of the motion [s].
+        streams: Sentences about single efforts (`effort_faults`).
+    """
+
+    joint_names: tuple[str, ...]
+    used: Array
+    nominal: NominalFit
+    free: Array
+    findings: tuple[Finding, ...]
+    gravity: GravityEstimate | None
+    scales: ScaleFaults
+    shares: tuple[float, float]
+    duration: float
+    streams: tuple[str, ...] = ()
+
+    @property
+    def scores(self) -> tuple[float, float]:
+        """Unexplained by the URDF's masses and by free ones, geometric means over joints."""
+        return joined(self.nominal.unexplained_signed), joined(self.free)
+
+    @property
+    def judgement(self) -> Judgement:
+        """Whether data and description go together."""
+        failures = [finding.text for finding in self.findings]
+        failures += list(self.scales.failures)
+        warnings = [*self.scales.warnings, *self.streams]
+        _, free = self.shares
+        if free > FAIL_SHARE:
+            failures.append(
+                f"Rigid bodies of any masses with friction leave {100 * free:.0f} % of the torques'"
+                f" variance on blocks of time that weren't fitted (a constant leaves 100 %, more than"
+                f" {100 * FAIL_SHARE:.0f} % is no model): efforts, positions and URDF don't belong"
+                " together. Check columns, units and joint names, and plot the efforts."
+            )
+        elif free > WARN_SHARE:
+            warnings.append(
+                f"Rigid bodies of any masses with friction leave {100 * free:.0f} % of the torques'"
+                " variance on blocks of time that weren't fitted."
+            )
+        chance = [
+            name for name, left in zip(self.joint_names, self.free, strict=True) if left >= CHANCE
+        ]
+        if chance and self.duration >= _LEAST_MOTION:
+            failures.append(
+                f"Efforts of {', '.join(chance)} follow the motion no better than chance: blocks of"
+                " time that weren't fitted are predicted worse than by their mean. Record more motion"
+                " of these joints, or lock them."
+            )
+        if self.duration < _LEAST_MOTION:
+            warnings.append(
+                f"Only {self.duration:.1f} s of motion: too little to look for faults in signs, axes"
+                " and units."
+            )
+        return Judgement(
+            tuple(failures),
+            tuple(warnings),
+            f"URDF, signs, units and time stamps agree with the efforts: the URDF's masses leave"
+            f" {100 * self.shares[0]:.2g} % of the torques' variance, any masses"
+            f" {100 * free:.2g} % on blocks that weren't fitted.",
+        )
+
+
+def examine(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    drives: DriveTrain,
+    *,
+    gains_known: bool = True,
+    count: int = 300,
+) -> Examination:
+    """Look for faults in recordings and robot description.
+
+    Args:
+        model: The robot, with its gravity.
+        recordings: Runs with declared efforts.
+        drives: Their gains turn efforts into torques.
+        gains_known: False where gains are to be found: scales aren't looked at.
+        count: Samples to look at.
+
+    Raises:
+        SignalError: Too little motion to look at.
+    """
+    samples = collect_samples(model, recordings, drives, count=count)
+    found = examine_samples(samples, drives.gains if gains_known else None)
+    streams = [
+        text
+        for recording in recordings
+        for text in effort_faults(recording.joints.ordered(model.joint_names))
+    ]
+    return replace(found, streams=tuple(streams))
+
+
+def examine_samples(samples: Samples, gains: Array | None = None) -> Examination:
+    """As `examine`, with the samples at hand."""
+    nominal, free = nominal_fit(samples), free_unexplained(samples)
+    findings: list[Finding] = []
+    here, gravity = samples, None
+    for _ in range(_ROUNDS if samples.duration >= _LEAST_MOTION else 0):
+        best, gravity_now = _best(here)
+        gravity = gravity or gravity_now
+        if best is None:
+            break
+        findings.append(best)
+        here = best.hypothesis.mend(here)
+    variance = np.var(samples.tau, axis=0)
+    shares = tuple(
+        float(np.nansum(left * variance) / max(np.sum(variance[samples.used]), 1e-300))
+        for left in (nominal.unexplained_signed, free)
+    )
+    return Examination(
+        samples.model.joint_names,
+        samples.used,
+        nominal,
+        free,
+        tuple(findings),
+        gravity,
+        scale_faults(here, gains),
+        (shares[0], shares[1]),
+        samples.duration,
+    )
+
+
+def _best(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:
+    """The fault that explains most, if any explains enough."""
+    nominal, free = _nominal_score(samples), _free_score(samples)
+    scored = [(_nominal_score(h.mend(samples)), h) for h in candidates(samples)]
+    scored.sort(key=lambda t: t[0])
+    tried = [t for t in scored if nominal - t[0] > _CONSIDERED][:_TRIED]
+    gravity = None
+    if min(nominal, free) > np.log(0.1) or nominal_tilt(samples) > np.radians(2.0):
+        gravity = estimate_gravity(samples)
+        mounting = other_gravity(gravity.gravity)
+        tried.insert(0, (_nominal_score(mounting.mend(samples)), mounting))
+    if not tried and free > np.log(0.05):
+        tried = scored  # masses that explain nothing can't choose
+    best, best_gain = None, 0.0
+    for score, hypothesis in tried:
+        after = _free_score(hypothesis.mend(samples))
+        gain = nominal - score + free - after
+        turned = hypothesis.kind == "mounting" and gravity is not None and gravity.differs
+        # A mounting explains what the zero or sign of the first joint would, too: it is likelier.
+        if gain > max(MOUNTING_GAIN if turned else GAIN, 1.05 * best_gain):
+            best_gain = gain
+            best = Finding(
+                hypothesis,
+                (float(np.exp(nominal)), float(np.exp(free))),
+                (float(np.exp(score)), float(np.exp(after))),
+            )
+    return _refined(best, samples), gravity
+
+
+def _refined(found: Finding | None, samples: Samples) -> Finding | None:
+    """A zero angle to the degree."""
+    if found is None or found.hypothesis.joint is None:
+        return found
+    names, joint, coarse = samples.model.joint_names, found.hypothesis.joint, found.hypothesis.angle
+
+    def score(angle: float) -> float:
+        there = zero_angle(names, joint, angle).mend(samples)
+        return _nominal_score(there) + _free_score(there)
+
+    best = minimize_scalar(
+        score, bounds=(coarse - STEP, coarse + STEP), method="bounded", options={"xatol": 2e-3}
+    )
+    mended = zero_angle(names, joint, float(best.x))
+    there = mended.mend(samples)
+    after = (float(np.exp(_nominal_score(there))), float(np.exp(_free_score(there))))
+    return replace(found, hypothesis=mended, after=after)
+
+
+def _nominal_score(samples: Samples) -> float:
+    return _log(nominal_fit(samples).unexplained_signed)
+
+
+def _free_score(samples: Samples) -> float:
+    return _log(free_unexplained(samples))
+
+
+def _log(unexplained: Array) -> float:
+    return float(np.log(joined(np.clip(unexplained, _FLOOR, 1.0))))

@@ -1,0 +1,117 @@
+"""Some hundred samples of a robot in motion, thin enough to try many hypotheses on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.estimation.arm import Processing, prepare
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.signals import Recording
+from sysid_core.signals.filters import ZeroPhaseFilter
+
+CUTOFF_HZ = 8.0  # rigid bodies move below it
+_MOVED = 0.05  # [rad or m] that a joint must travel to be judged
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Filtered motion and torques of a robot, samples at standstill left out.
+
+    Attributes:
+        model: The robot, with its gravity.
+        q: Positions, shape (K, n).
+        v: Velocities, shape (K, n).
+        a: Accelerations, shape (K, n).
+        tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
+        block: Which block of time a sample belongs to, shape (K,).
+        used: Joints that move and whose torque isn't constant, shape (n,).
+        duration: Of the motion [s].
+        slow: Velocity of the smooth sign of Coulomb friction [rad/s].
+    """
+
+    model: RobotModel
+    q: Array
+    v: Array
+    a: Array
+    tau: Array
+    block: NDArray[np.intp]
+    used: NDArray[np.bool_]
+    duration: float
+    slow: float = 0.02
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def friction(self, joint: int) -> Array:
+        """Coulomb, viscous, drive inertia and offset columns of a joint, shape (K, 4)."""
+        v = self.v[:, joint]
+        return np.column_stack([np.tanh(v / self.slow), v, self.a[:, joint], np.ones(len(v))])
+
+    def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
+        """The same with other units of position and of 1 / time."""
+        speed = length * rate
+        return replace(
+            self,
+            q=self.q * length,
+            v=self.v * speed,
+            a=self.a * speed * rate,
+            slow=self.slow * speed,
+        )
+
+    def with_model(self, model: RobotModel) -> Samples:
+        """The same motion of another robot."""
+        return replace(self, model=model)
+
+
+def collect_samples(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    drives: DriveTrain,
+    *,
+    count: int = 800,
+    blocks: int = 12,
+) -> Samples:
+    """Thin out recordings.
+
+    Args:
+        model: The robot.
+        recordings: Runs with declared efforts.
+        drives: Their gains turn efforts into torques.
+        count: About how many samples.
+        blocks: Of time, equally many samples each.
+
+    Raises:
+        SignalError: Too little motion.
+    """
+    processing = Processing(motion_cutoff_hz=CUTOFF_HZ, torque_cutoff_hz=CUTOFF_HZ)
+    low_pass = ZeroPhaseFilter(CUTOFF_HZ)
+    parts: list[tuple[Array, Array, Array, Array]] = []
+    duration = 0.0
+    for recording in recordings:
+        for span in prepare(model, recording, FrictionModel(drives), processing):
+            motion, rate = span.motion, span.rate_hz
+            if motion.v is None or motion.a is None:
+                continue
+            moving = np.any(np.abs(motion.v) > processing.moving, axis=1)
+            trim = min(int(processing.end_trim * rate), len(moving) // 8)
+            moving[:trim] = False
+            moving[len(moving) - trim :] = False
+            tau = low_pass.apply(span.tau, rate)
+            duration += float(np.sum(moving)) / rate
+            parts.append((motion.q[moving], motion.v[moving], motion.a[moving], tau[moving]))
+    q, v, a, tau = (np.concatenate(x) for x in zip(*parts, strict=True)) if parts else ([],) * 4
+    if len(q) < 4 * blocks:
+        raise SignalError(
+            f"Only {len(q)} samples of these recordings are in motion.",
+            remedy="Record the robot while it moves, for 10 s at least.",
+        )
+    rows = np.unique(np.linspace(0, len(q) - 1, count).astype(int))
+    block = (np.arange(len(rows)) * blocks) // len(rows)
+    q, v, a, tau = q[rows], v[rows], a[rows], tau[rows]
+    used = (np.ptp(q, axis=0) > _MOVED) & (np.std(tau, axis=0) > 1e-9)
+    return Samples(model, q, v, a, tau, block, used, duration)

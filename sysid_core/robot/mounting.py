@@ -1,0 +1,61 @@
+"""How a robot's base is mounted: the direction of gravity in its base frame."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+from sysid_core.robot.model import STANDARD_GRAVITY, RobotModel
+
+
+def gravity_of_mount(rpy: ArrayLike) -> Array:
+    r"""Gravity in the frame of a base that is turned against the world, `g_B = R_WB^T g_W`.
+
+    Args:
+        rpy: Roll, pitch and yaw of the base in the world (z up), shape (3,) [rad].
+
+    Returns:
+        Shape (3,) [m/s^2].
+
+    Raises:
+        ModelError: Not three finite numbers.
+    """
+    rpy = np.asarray(rpy, dtype=float)
+    if rpy.shape != (3,) or not np.all(np.isfinite(rpy)):
+        raise ModelError(
+            f"A mount is three angles, roll, pitch and yaw [rad], not {rpy.tolist()}.",
+            remedy="A base that hangs from the ceiling has 3.14159,0,0; one on a wall 0,1.5708,0.",
+        )
+    return np.asarray(pin.rpy.rpyToMatrix(*rpy).T @ np.array(STANDARD_GRAVITY))
+
+
+def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
+    """The same robot with gravity along another direction of its base frame.
+
+    Args:
+        model: The robot.
+        gravity: Shape (3,) [m/s^2].
+
+    Raises:
+        ModelError: Not three finite numbers, or far from any gravity on a planet.
+    """
+    gravity = np.asarray(gravity, dtype=float)
+    if gravity.shape != (3,) or not np.all(np.isfinite(gravity)):
+        raise ModelError(
+            f"Gravity is three numbers in the base frame, not {gravity.tolist()}.",
+            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot that stands on the floor.",
+        )
+    size = float(np.linalg.norm(gravity))
+    if size > 0.0 and not 1.0 <= size <= 30.0:
+        raise ModelError(
+            f"Gravity of {size:.3g} m/s^2 can't be.",
+            remedy="Write x,y,z in m/s^2: 0,0,-9.81 for a robot that stands on the floor.",
+        )
+    tree = model.pin_model.copy()
+    tree.gravity.linear = gravity
+    return replace(model, pin_model=tree)
