@@ -82,6 +82,7 @@ def check(
 
     Exit status 0 if it is, 1 if something has to be done first.
     """
+    from sysid_core.plausibility import effort_faults, stream_faults
     from sysid_core.signals import EffortKind
     from sysid_core.signals.bags import read_bag
 
@@ -96,7 +97,7 @@ def check(
         if recording.wrench is not None:
             streams["wrench"] = _wrench_facts(recording.wrench)
     joints = recording.joints
-    todo = []
+    todo = [*stream_faults(joints), *effort_faults(joints)]
     if joints.effort is not None and joints.effort_kind is EffortKind.UNKNOWN:
         todo.append("Nothing says what `effort` means: pass --effort-kind.")
     if joints.effort_kind is EffortKind.GRAVITY_COMPENSATED:

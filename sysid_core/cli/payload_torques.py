@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, require_folder
+from sysid_core.cli.mounting import GravityOption, MountOption, mounted
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -67,6 +68,8 @@ def payload_torques(
     effort_kind: Annotated[
         str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
     ] = "",
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     true_mass: Annotated[float, typer.Option(help="To compare with, in kg.")] = float("nan"),
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
@@ -77,18 +80,21 @@ def payload_torques(
 
     from sysid_core.cli.identify.command import friction_terms
     from sysid_core.cli.recordings import drives_of, load_recording
+    from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import Processing
-    from sysid_core.estimation.loaded_arm import PayloadFromTorques, torque_streams
+    from sysid_core.estimation.loaded_arm import PayloadFromTorques, torque_streams, with_load
     from sysid_core.estimation.payload import DensityPrior
+    from sysid_core.plausibility import examine, require_fit
     from sysid_core.report import loaded_arm_report
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.robot.shapes import load_shape
     from sysid_core.signals import ColumnMap
+    from sysid_core.validation import judge_estimate
 
     require_folder(out)
-    model = RobotModel.from_urdf(robot)
     column_map = None if columns is None else ColumnMap.load(columns)
+    model = mounted(RobotModel.from_urdf(robot), gravity, mount, column_map)
     drives = drives_of(model, column_map, gains=not (target_current or target_torque))
     unloaded = unloaded or []
     with errors.status("reading recordings") as status:
@@ -98,15 +104,15 @@ def payload_torques(
             )
         friction_model = FrictionModel(drives, friction_terms(friction))
         processing = Processing(rate_hz=rate_hz, motion_cutoff_hz=motion_cutoff_hz)
-        streams = [
-            [
-                stream
-                for path in paths
-                for stream in torque_streams(
-                    model, load_recording(path, column_map, effort_kind), friction_model, processing
-                )
-            ]
+        runs = [
+            [load_recording(path, column_map, effort_kind) for path in paths]
             for paths in (loaded, unloaded)
+        ]
+        for run in (*runs[0], *runs[1]):
+            require_fit(model, run)
+        streams = [
+            [s for run in some for s in torque_streams(model, run, friction_model, processing)]
+            for some in runs
         ]
         status.update("weighing the payload")
         fit = PayloadFromTorques(
@@ -122,16 +128,26 @@ def payload_torques(
             identified=Estimate.load(arm) if arm else None,
             source=", ".join(str(path) for path in loaded),
         )
+        status.update("looking for faults of data and description")
+        carrying = with_load(model, frame, fit.estimate.values)
+        judgement = judge_estimate(fit.estimate)
+        for robot_then, some in zip((carrying, model), runs, strict=True):
+            if some:
+                judgement = judgement + examine(robot_then, some, drives).judgement
     truth = true_mass if np.isfinite(true_mass) else None
     out.mkdir(parents=True, exist_ok=True)
     fit.estimate.save(out / "estimate.yaml")
     report = loaded_arm_report(fit, gains=drives.gains.tolist(), gain_sd=gain_sd, true_mass=truth)
+    report.judged(judgement)
     report.save(out / "report.html")
-    text = json.dumps(result_dict(fit, drives.gains.tolist(), gain_sd, truth), indent=2)
+    result = result_dict(fit, drives.gains.tolist(), gain_sd, truth)
+    text = json.dumps({"verdict": judgement.to_dict()} | result, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if copy_json(text, json_path):
-        return
+        raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement)
     _print_summary(fit, truth, out)
+    raise typer.Exit(judgement.exit_status)
 
 
 def target_gains(
@@ -238,6 +254,6 @@ def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
             f"Mass {estimate.values[0]:.3f} kg, {off:+.3f} kg ({100 * off / true_mass:+.1f} %) from"
             f" the true {true_mass:g} kg: {off / estimate.standard_deviations[0]:+.1f} sd."
         )
-    for line in (*estimate.certify(), *estimate.notes):
+    for line in estimate.notes:
         console.print(f"- {line}", soft_wrap=True, highlight=False, markup=False)
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

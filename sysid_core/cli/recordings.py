@@ -91,37 +91,6 @@ def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:
     return model
 
 
-def require_fit(model: RobotModel, run: Recording) -> None:
-    """Refuse a recording that can't be one of this robot: joints, limits, units.
-
-    Raises:
-        ModelError: A joint is missing.
-        SignalError: Units can't be right.
-    """
-    from sysid_core.signals import require_sound_units
-
-    require_joints(model, run.joints.names, run.source)
-    require_sound_units(run.joints, model, run.source)
-
-
-def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None:
-    """Refuse data that lack a joint of the robot.
-
-    Raises:
-        ModelError: With what to do.
-    """
-    missing = [name for name in model.joint_names if name not in names]
-    if missing:
-        raise ModelError(
-            f"'{source}' has no joints {missing} of '{model.name}': it has {list(names)}.",
-            remedy="Give the URDF that belongs to the recording, or its names in the column map."
-            if len(missing) == len(model.joint_names)
-            else "Give the URDF's names in the column map, or lock what wasn't recorded and"
-            f" didn't move: --lock {' --lock '.join(missing)}.",
-            missing=missing,
-        )
-
-
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
     """Drives in the robot's order of joints; without a column map, efforts are torques.
 
@@ -136,6 +105,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     """
     import numpy as np
 
+    from sysid_core.plausibility import require_joints
     from sysid_core.robot import DriveTrain
 
     if columns is None:

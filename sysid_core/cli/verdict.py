@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import typer
-
 from sysid_core.cli.app import console, errors
 from sysid_core.judgement import Judgement, Outcome
 
@@ -24,16 +22,6 @@ def print_judgement(judgement: Judgement, consequence: str = "") -> None:
         console.print(f"· {reason}", highlight=False, soft_wrap=True, markup=False)
     if not judgement.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)
-
-
-def finish(judgement: Judgement, consequence: str = "") -> None:
-    """Print the verdict and end the command with its exit status: 1 for a failure.
-
-    Raises:
-        typer.Exit: Always.
-    """
-    print_judgement(judgement, consequence)
-    raise typer.Exit(judgement.exit_status)
 
 
 def with_gravity_found(

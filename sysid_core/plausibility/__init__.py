@@ -1,6 +1,7 @@
 """Whether recordings and robot description belong together, and what is wrong where they don't."""
 
 from sysid_core.plausibility.examine import Examination, Finding, examine, examine_samples
+from sysid_core.plausibility.fitness import require_fit, require_joints, stream_faults
 from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity
 from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
 from sysid_core.plausibility.samples import Samples, collect_samples
@@ -18,4 +19,7 @@ __all__ = [
     "examine",
     "examine_samples",
     "mount_of",
+    "require_fit",
+    "require_joints",
+    "stream_faults",
 ]

@@ -103,7 +103,9 @@ class Examination:
         failures += list(self.scales.failures)
         warnings = [*self.scales.warnings, *self.streams]
         _, free = self.shares
-        if free > FAIL_SHARE:
+        if self.findings and free > WARN_SHARE:
+            pass  # the faults that were found say why
+        elif free > FAIL_SHARE:
             failures.append(
                 f"Rigid bodies of any masses with friction leave {100 * free:.0f} % of the torques'"
                 f" variance on blocks of time that weren't fitted (a constant leaves 100 %, more than"
@@ -118,7 +120,7 @@ class Examination:
         chance = [
             name for name, left in zip(self.joint_names, self.free, strict=True) if left >= CHANCE
         ]
-        if chance and self.duration >= _LEAST_MOTION:
+        if chance and not self.findings and self.duration >= _LEAST_MOTION:
             failures.append(
                 f"Efforts of {', '.join(chance)} follow the motion no better than chance: blocks of"
                 " time that weren't fitted are predicted worse than by their mean. Record more motion"
@@ -205,7 +207,9 @@ def _best(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:
     scored.sort(key=lambda t: t[0])
     tried = [t for t in scored if nominal - t[0] > _CONSIDERED][:_TRIED]
     gravity = None
-    if min(nominal, free) > np.log(0.1) or nominal_tilt(samples) > np.radians(2.0):
+    weighs = bool(np.any(samples.model.gravity))
+    suspicious = min(nominal, free) > np.log(0.1)
+    if weighs and (suspicious or nominal_tilt(samples) > np.radians(2.0)):
         gravity = estimate_gravity(samples)
         mounting = other_gravity(gravity.gravity)
         tried.insert(0, (_nominal_score(mounting.mend(samples)), mounting))

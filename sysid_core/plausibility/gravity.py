@@ -105,10 +105,13 @@ class _Equations:
         model = samples.model
         self.used = np.flatnonzero(samples.used)
         K, n = samples.q.shape
+        moving = samples.moving[:, self.used]
         still = np.zeros_like(samples.v)
 
         def regressor(robot: RobotModel, v: Array, a: Array) -> Array:
-            return joint_torque_regressor(robot, samples.q, v, a)[:, self.used]
+            Y = joint_torque_regressor(robot, samples.q, v, a)[:, self.used]
+            Y[~moving] = 0.0  # friction at rest is anywhere between its limits
+            return Y
 
         weightless = with_gravity(model, np.zeros(3))
         self.Y_0 = regressor(weightless, samples.v, samples.a)
@@ -118,8 +121,8 @@ class _Equations:
         Phi = np.zeros((K, n, 4 * n))
         for j in range(n):
             Phi[:, j, 4 * j : 4 * j + 4] = samples.friction(j)
-        self.Phi = Phi[:, self.used]
-        self.tau = samples.tau[:, self.used]
+        self.Phi = np.where(moving[:, :, None], Phi[:, self.used], 0.0)
+        self.tau = np.where(moving, samples.tau[:, self.used], 0.0)
         self.pi = model.pi.ravel()
         self.scale = np.concatenate([inertial_scale(model), friction_scale(self.Phi, self.tau)])
         self.weights = 1.0 / np.maximum(self.tau.var(axis=0), 1e-300)

@@ -16,8 +16,7 @@ from sysid_core.robot import Array, with_gravity
 
 STEP = np.radians(15.0)
 _ANGLES = STEP * np.delete(np.arange(-11, 13), 11)  # all around, without zero
-TIME_FACTORS = (0.1, 0.5, 2.0, 10.0)
-PERIODS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
+_ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def candidates(samples: Samples) -> Iterator[Hypothesis]:
     used = np.flatnonzero(samples.used)
     yield from _signs(names, used)
     yield from _orders(samples, names)
-    yield from _units(names)
+    yield from _units()
     yield from _zero_angles(names, used)
     yield Hypothesis(
         "gravity-compensated efforts",
@@ -156,17 +155,8 @@ def matched_efforts(samples: Samples) -> Array:
     return np.asarray(linear_sum_assignment(cost)[1])
 
 
-def _units(names: tuple[str, ...]) -> Iterator[Hypothesis]:
-    for factor in TIME_FACTORS:
-        yield Hypothesis(
-            "time unit",
-            f"The time stamps advance {factor:g} times as fast as they should."
-            if factor > 1.0
-            else f"The time stamps advance at {factor:g} of the right speed.",
-            "Check the column of time, its unit, or `rate_hz`.",
-            lambda s, k=factor: s.scaled(rate=k),  # type: ignore[misc]
-        )
-    for unit, factor in PERIODS.items():
+def _units() -> Iterator[Hypothesis]:
+    for unit, factor in _ANGLE_UNITS.items():
         yield Hypothesis(
             "angle unit",
             f"The positions are in {'degrees' if unit == 'deg' else 'radians'}, not as declared.",

@@ -15,6 +15,7 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 CUTOFF_HZ = 8.0  # rigid bodies move below it
+LEAST_ROWS = 30  # in motion, of a joint that is judged
 _MOVED = 0.05  # [rad or m] that a joint must travel to be judged
 
 
@@ -46,6 +47,11 @@ class Samples:
 
     def __len__(self) -> int:
         return len(self.q)
+
+    @property
+    def moving(self) -> NDArray[np.bool_]:
+        """Where a joint itself moves, so that its friction has a sign, shape (K, n)."""
+        return np.asarray(np.abs(self.v) > self.slow)
 
     def friction(self, joint: int) -> Array:
         """Coulomb, viscous, drive inertia and offset columns of a joint, shape (K, 4)."""
@@ -104,7 +110,10 @@ def collect_samples(
             tau = low_pass.apply(span.tau, rate)
             duration += float(np.sum(moving)) / rate
             parts.append((motion.q[moving], motion.v[moving], motion.a[moving], tau[moving]))
-    q, v, a, tau = (np.concatenate(x) for x in zip(*parts, strict=True)) if parts else ([],) * 4
+    q, v, a, tau = (
+        np.concatenate([part[i] for part in parts]) if parts else np.empty((0, model.nv))
+        for i in range(4)
+    )
     if len(q) < 4 * blocks:
         raise SignalError(
             f"Only {len(q)} samples of these recordings are in motion.",
@@ -114,4 +123,5 @@ def collect_samples(
     block = (np.arange(len(rows)) * blocks) // len(rows)
     q, v, a, tau = q[rows], v[rows], a[rows], tau[rows]
     used = (np.ptp(q, axis=0) > _MOVED) & (np.std(tau, axis=0) > 1e-9)
+    used &= np.sum(np.abs(v) > Samples.slow, axis=0) >= LEAST_ROWS
     return Samples(model, q, v, a, tau, block, used, duration)

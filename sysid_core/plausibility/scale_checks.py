@@ -104,14 +104,12 @@ def _explanation(middle: float, slopes: Array, gains: Array) -> str:
     for factor, text in (
         (1e3, "milliamperes or N mm declared as amperes or N m? Scale the efforts."),
         (1e-3, "amperes or N m declared in thousandths? Scale the efforts."),
-        (1.0 / 9.81, "kgf m declared as N m? Scale the efforts."),
-        (9.81, "efforts multiplied by 9.81? Scale the efforts."),
     ):
         if 0.75 < middle / factor < 1.33:
             return text
     if np.all(gains == 1.0):
         return (
-            "motor currents declared as torques, a wrong gain, or another variant of the robot?"
+            "motor currents or kgf m declared as torques [N m], or another variant of the robot?"
             " Declare the effort's kind and gains, or give the URDF that belongs to the robot."
         )
     ratio = slopes / gains
@@ -136,22 +134,24 @@ def inertial_time_factor(samples: Samples) -> tuple[float, float]:
     still = np.zeros_like(samples.v)
     weight = model.inverse_dynamics(samples.q, still, still)
     inertia = with_gravity(model, np.zeros(3)).inverse_dynamics(samples.q, samples.v, samples.a)
-    parts, sides = [], []
-    for j in used:
-        F = samples.friction(j)
+    parts, sides, blocks = [], [], []
+    for j in used.tolist():
+        rows = samples.moving[:, j]
+        F = samples.friction(j)[rows]
         Q = np.linalg.qr(F / np.maximum(np.linalg.norm(F, axis=0), 1e-300))[0]
-        X = np.column_stack([weight[:, j], inertia[:, j], samples.tau[:, j]])
+        X = np.column_stack([weight[rows, j], inertia[rows, j], samples.tau[rows, j]])
         X -= Q @ (Q.T @ X)
         own = scipy.linalg.lstsq(X[:, :2], X[:, 2])[0]
-        noise = np.std(X[:, 2] - X[:, :2] @ own) + 0.05 * np.std(samples.tau[:, j])
+        noise = np.std(X[:, 2] - X[:, :2] @ own) + 0.05 * np.std(samples.tau[rows, j])
         parts.append(X[:, :2] / noise)
         sides.append(X[:, 2] / noise)
+        blocks.append(samples.block[rows])
     if not parts:
         return 1.0, float("inf")
     A, y = np.vstack(parts), np.concatenate(sides)
     x = scipy.linalg.lstsq(A, y)[0]
     left = y - A @ x
-    block = np.tile(samples.block, len(used))
+    block = np.concatenate(blocks)
     scores = np.array([A[block == b].T @ left[block == b] for b in np.unique(block)])
     bread = np.linalg.pinv(A.T @ A)
     sd = np.sqrt(np.maximum(np.diag(bread @ (scores.T @ scores) @ bread), 0.0))

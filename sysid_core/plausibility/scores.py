@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.optimize import nnls
 
 from sysid_core.estimation.fit import friction_scale, inertial_scale
-from sysid_core.plausibility.samples import Samples
+from sysid_core.plausibility.samples import LEAST_ROWS, Samples
 from sysid_core.robot import Array, joint_torque_regressor
 
 _LEAST = 1e-6  # share of variance that counts as nothing
@@ -27,15 +27,12 @@ class NominalFit:
     Attributes:
         slope: s, 1 where URDF, signs and gains are right, shape (n,).
         slope_sd: Its standard deviation, from blocks of time, shape (n,).
-        friction_power: Share of the torque's variance that friction takes with the motion; negative
-            where the joint seems to be pushed by it, shape (n,).
         unexplained: Share of the torque's variance that is left, shape (n,).
         unexplained_signed: The same with s and friction not negative, shape (n,).
     """
 
     slope: Array
     slope_sd: Array
-    friction_power: Array
     unexplained: Array
     unexplained_signed: Array
 
@@ -50,51 +47,37 @@ def nominal_fit(samples: Samples, rigid: Array | None = None) -> NominalFit:
     if rigid is None:
         rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
     n = rigid.shape[1]
-    out = np.full((5, n), np.nan)
-    for j in np.flatnonzero(samples.used):
+    out = np.full((4, n), np.nan)
+    for j in np.flatnonzero(samples.used).tolist():
         out[:, j] = _joint_fit(samples, j, rigid[:, j])
     return NominalFit(*out)
 
 
 def _joint_fit(samples: Samples, j: int, rigid: Array) -> Array:
-    tau = samples.tau[:, j]
-    X = np.column_stack([rigid, samples.friction(j)])
+    rows = samples.moving[:, j]  # friction at rest is anywhere between its limits
+    if np.sum(rows) < LEAST_ROWS:
+        return np.array([np.nan, np.nan, 1.0, 1.0])
+    tau, block = samples.tau[rows, j], samples.block[rows]
+    X = np.column_stack([rigid[rows], samples.friction(j)[rows]])
     size = np.linalg.norm(X, axis=0)
     size[size < 1e-9 * size.max()] = np.inf  # a joint that carries nothing has no slope
     X = X / size
     x = _solve(X, tau)
     left = tau - X @ x
-    power = _friction_power(samples, j, tau)
-    total = float(np.sum((tau - tau.mean()) ** 2))
+    total = max(float(np.sum((tau - tau.mean()) ** 2)), 1e-300)
     centred = X[:, :4] - X[:, :4].mean(axis=0)
     signed = nnls(centred, tau - tau.mean())[1]
     # Blocks of time are what is independent (Cameron et al. 2008, cluster-robust covariance).
     bread = np.linalg.pinv(X.T @ X, rcond=1e-8)
-    meat = sum(
-        np.outer(s, s)
-        for s in (X[samples.block == b].T @ left[samples.block == b] for b in _blocks(samples))
-    )
-    covariance = bread @ meat @ bread
+    scores = np.array([X[block == b].T @ left[block == b] for b in np.unique(block)])
+    covariance = bread @ (scores.T @ scores) @ bread
     return np.array(
         [
             x[0] / size[0],
             np.sqrt(max(covariance[0, 0], 0.0)) / size[0],
-            power,
             np.sum(left**2) / total,
             signed**2 / total,
         ]
-    )
-
-
-def _friction_power(samples: Samples, j: int, tau: Array) -> float:
-    """Variance that friction with its own sign explains, negative where the sign is against it."""
-    X = samples.friction(j)
-    base = X[:, 2:]
-    sign = X[:, 0] - base @ _solve(base, X[:, 0])
-    rest = tau - base @ _solve(base, tau)
-    slope = float(sign @ rest) / max(float(sign @ sign), 1e-300)
-    return float(
-        slope * abs(slope) * (sign @ sign) / max(float(np.sum((tau - tau.mean()) ** 2)), 1e-300)
     )
 
 
@@ -122,6 +105,7 @@ def free_unexplained(samples: Samples, *, folds: int = 4, rho: float = 1.0) -> A
         NaN at joints that aren't used.
     """
     A = regressor_blocks(samples)
+    A[~samples.moving] = 0.0
     n = A.shape[1]
     used = np.flatnonzero(samples.used)
     n_inertial = 10 * samples.model.n_bodies
@@ -144,9 +128,13 @@ def free_unexplained(samples: Samples, *, folds: int = 4, rho: float = 1.0) -> A
         rest = np.tensordot(weights, total - products[f], 1)
         x = np.append(-ridge(rest, prior, scale, rho), 1.0)
         left += np.maximum((products[f] @ x) @ x, 0.0)
-    variance = len(A) * np.var(samples.tau[:, used], axis=0)
+    spread = [
+        np.sum((samples.tau[rows, j] - samples.tau[rows, j].mean()) ** 2)
+        for j in used
+        for rows in (samples.moving[:, j],)
+    ]
     out = np.full(n, np.nan)
-    out[used] = left / np.maximum(variance, 1e-300)
+    out[used] = left / np.maximum(spread, 1e-300)
     return out
 
 
@@ -166,7 +154,3 @@ def joined(unexplained: Array) -> float:
 
 def _solve(X: Array, y: Array) -> Array:
     return np.asarray(scipy.linalg.lstsq(X, y, cond=1e-10, check_finite=False)[0])
-
-
-def _blocks(samples: Samples) -> range:
-    return range(int(samples.block.max()) + 1)

@@ -16,6 +16,7 @@ from sysid_core.validation.torque_controller import (
 from sysid_core.validation.tracking import ComputedTorque, Gains, TrackingRun, track
 from sysid_core.validation.verdict import (
     judge,
+    judge_chain,
     judge_estimate,
     judge_identification,
     judge_predictions,
@@ -38,6 +39,7 @@ __all__ = [
     "TorqueError",
     "TrackingRun",
     "judge",
+    "judge_chain",
     "judge_estimate",
     "judge_identification",
     "judge_predictions",

@@ -102,7 +102,9 @@ def test_a_physical_model_is_written_back_and_validated(files, tmp_path):
     ]
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0, again.output
-    assert json.loads(again.stdout)[0]["relative_error"] < 0.05
+    judged = json.loads(again.stdout)
+    assert judged["verdict"]["outcome"] == "pass" == found["verdict"]["outcome"]
+    assert judged["runs"][0]["relative_error"] < 0.05
     assert (tmp_path / "v" / "validation.html").exists()
 
 

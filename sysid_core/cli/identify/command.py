@@ -120,14 +120,14 @@ def identify(
     from sysid_core.cli.identify.arm import identify_arm, write_back
     from sysid_core.cli.identify.load import known_load, load_section, write_columns
     from sysid_core.cli.identify.result import json_text, print_summary, result_dict
-    from sysid_core.cli.recordings import drives_of, load_fixed_base, load_recording, require_fit
-    from sysid_core.cli.verdict import finish, with_gravity_found
+    from sysid_core.cli.recordings import drives_of, load_fixed_base, load_recording
+    from sysid_core.cli.verdict import print_judgement, with_gravity_found
     from sysid_core.estimation.arm import Processing
-    from sysid_core.plausibility import examine
+    from sysid_core.plausibility import examine, require_fit
     from sysid_core.report import identification_report
     from sysid_core.robot import FrictionModel
     from sysid_core.signals import ColumnMap
-    from sysid_core.validation import judge_identification, predict_recording
+    from sysid_core.validation import judge_identification, predict_recording, unexplained
 
     require_folder(out)
     refused = [
@@ -241,11 +241,16 @@ def identify(
         urdf = write_back(result, out, urdf=judgement.ok or force)
         if load is not None:
             write_columns(columns, result, runs[0], out / "columns.yaml")
-    verdict = {"verdict": judgement.to_dict(), "gravity": model.gravity.tolist()}
+    verdict = {
+        "verdict": judgement.to_dict(),
+        "unexplained": unexplained(training) if training else None,
+        "gravity": model.gravity.tolist(),
+    }
     text = json_text(verdict | result_dict(result, training, validation) | extra)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if copy_json(text, json_path):
         raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement, "" if urdf else "identified.urdf isn't written without --force.")
     print_summary(result, training, validation)
     for line in rivals:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
@@ -253,7 +258,7 @@ def identify(
     files += [urdf.name] if urdf else []
     files += ["columns.yaml"] if load is not None else []
     console.print(f"written to {out}: {', '.join(files)}", soft_wrap=True, markup=False)
-    finish(judgement, "identified.urdf isn't written without --force." if urdf is None else "")
+    raise typer.Exit(judgement.exit_status)
 
 
 def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:

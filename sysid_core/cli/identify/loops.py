@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.cli.identify.result import json_text
 from sysid_core.cli.recordings import is_bag, load_recording, run_labels
+from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Estimator
@@ -26,6 +29,8 @@ def identify_closed_chain(
     estimator: Estimator,
     inertials: bool,
     effort_kind: str,
+    gravity: str,
+    mount: str,
     json_path: str,
 ) -> None:
     """Identify, validate, and write estimate.yaml, result.json and report.html.
@@ -40,8 +45,14 @@ def identify_closed_chain(
         estimator: Of the whole-robot kind.
         inertials: Whether the inertial parameters are estimated, too.
         effort_kind: What the efforts of a bag mean, where it doesn't say.
+        gravity: In the base frame, as on the command line.
+        mount: Likewise.
         json_path: Copy of result.json; - prints it.
     """
+    from dataclasses import replace
+
+    from sysid_core.cli.mounting import ESTIMATE, mounted
+    from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation.arm import full_parameters
     from sysid_core.estimation.closed_chain import (
         ConstrainedEquations,
@@ -50,9 +61,14 @@ def identify_closed_chain(
     )
     from sysid_core.report import constrained_identification_report
     from sysid_core.robot.loops import load_closed_chain
-    from sysid_core.validation import judge, torque_errors
+    from sysid_core.validation import judge_chain, torque_errors
 
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
+    if gravity == ESTIMATE:
+        raise EstimationError(
+            "--gravity estimate doesn't go with --loops.", remedy="Give the numbers, or --mount."
+        )
+    chain = replace(chain, model=mounted(chain.model, gravity, mount, columns))
     with errors.status("reading recordings") as status:
         runs, others = (
             [load_loop_recording(path, chain, columns, effort_kind) for path in paths]
@@ -76,16 +92,7 @@ def identify_closed_chain(
                 torque_errors(trial, model),
                 torque_errors(trial, chain),
             )
-        comparisons = {
-            label: tuple({joint: e.rms for joint, e in errors_.items()} for errors_ in pair)
-            for label, pair in tables.items()
-            if label != "fitted"
-        }
-        judgement = (
-            judge(estimate, {k: (a, b) for k, (a, b) in comparisons.items()})
-            if comparisons
-            else None
-        )
+        judgement = judge_chain(estimate, tables)
         out.mkdir(parents=True, exist_ok=True)
         estimate.save(out / "estimate.yaml")
         constrained_identification_report(chain, estimate, tables, judgement).save(
@@ -106,20 +113,25 @@ def identify_closed_chain(
             }
             for label, (new, old) in tables.items()
         },
-        "verdict": None if judgement is None else judgement.text,
+        "verdict": judgement.to_dict(),
+        "gravity": chain.model.gravity.tolist(),
         "doubts": list(estimate.certify()),
         "notes": list(estimate.notes),
     }
     text = json_text(result) + "\n"
     (out / "result.json").write_text(text, encoding="utf-8")
     if copy_json(text, json_path):
-        return
+        raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement)
     for label, (new, old) in tables.items():
         shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
         console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
-    for note in (*estimate.certify(), *estimate.notes):
+    for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
-    console.print(f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True)
+    console.print(
+        f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True, markup=False
+    )
+    raise typer.Exit(judgement.exit_status)
 
 
 def load_loop_recording(

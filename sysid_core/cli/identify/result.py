@@ -102,5 +102,5 @@ def print_summary(
         f" {estimate.condition_number:.0f}, physically consistent:"
         f" {'yes' if result.physically_consistent else 'no'}"
     )
-    for note in (*estimate.certify(), *estimate.notes):
+    for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)

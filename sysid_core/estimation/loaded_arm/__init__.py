@@ -1,6 +1,10 @@
 """Known and unknown loads from joint torques."""
 
-from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor, torque_streams
+from sysid_core.estimation.loaded_arm.carried_load import (
+    payload_torque_regressor,
+    torque_streams,
+    with_load,
+)
 from sysid_core.estimation.loaded_arm.drive_gains import drive_gains_from_targets
 from sysid_core.estimation.loaded_arm.known_load import (
     KnownLoad,
@@ -25,4 +29,5 @@ __all__ = [
     "payload_torque_regressor",
     "torque_streams",
     "with_gains",
+    "with_load",
 ]

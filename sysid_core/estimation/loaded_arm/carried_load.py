@@ -59,6 +59,18 @@ def carried_by(model: RobotModel, frame: str) -> Array:
     return out
 
 
+def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
+    """The robot with a body fixed to one of its frames.
+
+    Args:
+        model: The robot without it.
+        frame: What carries the body.
+        pi: Its parameters in that frame, shape (10,).
+    """
+    added = carried_by(model, frame) @ np.asarray(pi, dtype=float)
+    return model.with_pi(model.pi.ravel() + added)
+
+
 def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdict, ...]]:
     """How many of the ten parameters this arm could ever show at this frame, and which."""
     states = random_states(model, 40, np.random.default_rng(0))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors
+from sysid_core.errors import SysIdError
+
+if TYPE_CHECKING:
+    from sysid_core.validation import Prediction
 
 
 @app.command()
@@ -35,17 +40,20 @@ def validate(
     from rich.table import Table
 
     from sysid_core.cli.identify.result import json_text
-    from sysid_core.cli.recordings import load_recording, require_fit
+    from sysid_core.cli.recordings import load_recording
+    from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import load_identification
+    from sysid_core.judgement import Judgement
+    from sysid_core.plausibility import require_fit
     from sysid_core.report import Report, prediction_chart, prediction_table
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap
-    from sysid_core.validation import predict_recording
+    from sysid_core.validation import judge_predictions, predict_recording
 
     column_map = None if columns is None else ColumnMap.load(columns)
     if loops:
-        from sysid_core.cli.validate_loops import validate_closed_chain
+        from sysid_core.cli.validate.loops import validate_closed_chain
 
         validate_closed_chain(
             identified,
@@ -63,12 +71,26 @@ def validate(
         identified / "parameters.yaml", RobotModel.from_urdf(robot), estimate
     )
     model = identification.model
+    predictions: list[Prediction] = []
+    refused: list[str] = []
     with errors.status("predicting efforts"):
-        runs = [load_recording(path, column_map, effort_kind) for path in recordings]
-        for run in runs:
-            require_fit(model, run)
-        predictions = [predict_recording(identification, run) for run in runs]
-        text = json_text([p.to_dict() for p in predictions])
+        for path in recordings:
+            try:
+                run = load_recording(path, column_map, effort_kind)
+                require_fit(model, run)
+                predictions.append(predict_recording(identification, run))
+            except SysIdError as err:  # the other recordings count all the same
+                refused.append(f"{path}: {err.message} {err.remedy}".strip())
+        judgement = Judgement(tuple(refused)) + judge_predictions(
+            predictions, "these runs", fitted_share(identified)
+        )
+        text = json_text(
+            {
+                "schema": "robot_sysid/validation/1",
+                "verdict": judgement.to_dict(),
+                "runs": [p.to_dict() for p in predictions],
+            }
+        )
         if out is not None:
             out.mkdir(parents=True, exist_ok=True)
             (out / "validation.json").write_text(text + "\n", encoding="utf-8")
@@ -76,12 +98,14 @@ def validate(
                 f"Validation of {model.name}",
                 f"identified by {estimate.method} ({identified.name})",
             )
+            report.judged(judgement)
             prediction_table(report, predictions)
             for prediction in predictions:
                 report.figure(prediction_chart(prediction), prediction.source)
             report.save(out / "validation.html")
     if copy_json(text, json_path):
-        return
+        raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement)
     table = Table(title=f"{model.name}: raw efforts against prediction")
     for column in ("run", "joint", "RMS", "R²", "RMS whole run"):
         table.add_column(column, justify="left" if column in ("run", "joint") else "right")
@@ -106,3 +130,13 @@ def validate(
             end_section=True,
         )
     console.print(table)
+    raise typer.Exit(judgement.exit_status)
+
+
+def fitted_share(identified: Path) -> float | None:
+    """Share of variance that the model left in the runs that it was fitted to, if it is known."""
+    try:
+        raw = json.loads((identified / "result.json").read_text(encoding="utf-8"))
+        return float(raw["unexplained"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.errors import EstimationError
 
@@ -42,11 +44,12 @@ def validate_closed_chain(
     from sysid_core.cli.identify.loops import load_loop_recording
     from sysid_core.cli.identify.result import json_text
     from sysid_core.cli.recordings import run_labels
+    from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.closed_chain import ConstrainedEquations, chain_with_parameters
     from sysid_core.report import constrained_identification_report
     from sysid_core.robot.loops import load_closed_chain
-    from sysid_core.validation import judge, torque_errors
+    from sysid_core.validation import judge_chain, torque_errors
 
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
     estimate = Estimate.load(identified / "estimate.yaml")
@@ -64,21 +67,18 @@ def validate_closed_chain(
             run = load_loop_recording(path, chain, columns, effort_kind)
             trial = ConstrainedEquations.build(chain, [run]).delayed_by(delay)
             tables[label] = (torque_errors(trial, model), torque_errors(trial, chain))
-    rms = {
-        label: tuple({joint: e.rms for joint, e in side.items()} for side in pair)
-        for label, pair in tables.items()
-    }
-    judgement = judge(estimate, {label: (a, b) for label, (a, b) in rms.items()})
+    judgement = judge_chain(estimate, tables)
     result = {
         "schema": "robot_sysid/constrained_validation/1",
         "robot": chain.name,
         "torque_rms": {
             label: {
-                joint: {"identified": a[joint], "nominal": b[joint]} for joint in chain.actuated
+                joint: {"identified": a[joint].rms, "nominal": b[joint].rms}
+                for joint in chain.actuated
             }
-            for label, (a, b) in rms.items()
+            for label, (a, b) in tables.items()
         },
-        "verdict": judgement.text,
+        "verdict": judgement.to_dict(),
     }
     text = json_text(result) + "\n"
     if out is not None:
@@ -88,8 +88,9 @@ def validate_closed_chain(
             out / "validation.html"
         )
     if copy_json(text, json_path):
-        return
-    for label, (a, b) in rms.items():
-        shown = ", ".join(f"{joint} {a[joint]:.3g} ({b[joint]:.3g})" for joint in chain.actuated)
+        raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement)
+    for label, (a, b) in tables.items():
+        shown = ", ".join(f"{j} {a[j].rms:.3g} ({b[j].rms:.3g})" for j in chain.actuated)
         console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
-    console.print(judgement.text, highlight=False, soft_wrap=True)
+    raise typer.Exit(judgement.exit_status)

@@ -1,0 +1,3 @@
+"""`sysid validate`."""
+
+from sysid_core.cli.validate import command  # noqa: F401  (registers the command)

@@ -1,0 +1,89 @@
+"""Recordings that can't be used, whatever is done with them: refused before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.robot import RobotModel
+from sysid_core.signals import JointStream, Recording, require_sound_units
+
+_LEAST_SAMPLES = 100
+_LEAST_DURATION = 3.0  # [s]
+_LEAST_TRAVEL = 0.05  # [rad or m]
+
+
+def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True) -> None:
+    """Refuse a recording that can't be one of this robot, or from which nothing can be learned.
+
+    The one check of all commands and live estimates.
+
+    Args:
+        model: The robot.
+        recording: Joint states, others than the robot's allowed.
+        efforts: Whether efforts are needed, too.
+
+    Raises:
+        ModelError: A joint is missing.
+        SignalError: Units can't be right, or the efforts are missing.
+    """
+    require_joints(model, recording.joints.names, recording.source)
+    require_sound_units(recording.joints, model, recording.source)
+    if efforts and recording.joints.effort is None:
+        raise SignalError(
+            f"'{recording.source}' has no efforts.",
+            remedy="Identification needs measured currents or torques: record them too.",
+        )
+
+
+def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None:
+    """Refuse data that lack a joint of the robot.
+
+    Raises:
+        ModelError: With what to do.
+    """
+    missing = [name for name in model.joint_names if name not in names]
+    if missing:
+        raise ModelError(
+            f"'{source}' has no joints {missing} of '{model.name}': it has {list(names)}.",
+            remedy="Give the URDF that belongs to the recording, or its names in the column map."
+            if len(missing) == len(model.joint_names)
+            else "Give the URDF's names in the column map, or lock what wasn't recorded and"
+            f" didn't move: --lock {' --lock '.join(missing)}.",
+            missing=missing,
+        )
+
+
+def stream_faults(stream: JointStream) -> tuple[str, ...]:
+    """Why nothing can be identified from joint states, in words with remedies; no robot is needed.
+
+    Args:
+        stream: As recorded.
+    """
+    out = []
+    twice = sorted({name for name in stream.names if stream.names.count(name) > 1})
+    if twice:
+        out.append(f"Several joints are called {', '.join(twice)}: mend the names in the driver.")
+    steps = np.diff(stream.stamps_ns)
+    duration = float(np.sum(np.clip(steps, 0, int(1e9)))) * 1e-9  # gaps don't count
+    if len(stream) < _LEAST_SAMPLES or duration < _LEAST_DURATION:
+        out.append(
+            f"Only {len(stream)} samples over {duration:.1f} s: record {_LEAST_DURATION:g} s of"
+            " motion at least."
+        )
+    back = int(np.sum(steps < 0))
+    if back:
+        out.append(f"The stamps run backwards {back} times: one clock must stamp all samples.")
+    for key, what in (("q", "positions"), ("v", "velocities"), ("effort", "efforts")):
+        values = getattr(stream, key)
+        bad = 0.0 if values is None else 1.0 - float(np.mean(np.isfinite(values)))
+        if bad > 0.0:
+            out.append(
+                f"{100 * bad:.2g} % of the {what} are NaN or infinite: remove these samples."
+            )
+    finite = np.where(np.isfinite(stream.q), stream.q, 0.0)
+    if len(stream) and not np.any(np.ptp(finite, axis=0) > _LEAST_TRAVEL):
+        out.append(f"No joint moves by more than {_LEAST_TRAVEL} rad or m: move the robot.")
+    return tuple(out)
