@@ -48,14 +48,14 @@ fi
 
 # ---- messages and nodes
 mapfile -t inputs < <(find msg srv action launch config scripts -type f | sort)
-build_stamp="$(stamp package.xml CMakeLists.txt "${inputs[@]}")"
+build_stamp="$(stamp package.xml CMakeLists.txt plugin.xml "${inputs[@]}")"
 if ! is_fresh "$ros/.stamp" "$build_stamp"; then
   need cmake cmake
   need gcc "gcc g++"
   say "Building the ROS 2 interfaces (about 20 seconds)"
   # A workspace beside the venv: CMake refuses include paths (the venv's) inside the source folder.
   mkdir -p "$ros/src/robot_sysid" && touch "$ros/COLCON_IGNORE"
-  for item in package.xml CMakeLists.txt msg srv action launch config scripts sysid_core sysid_nodes sysid_demos; do
+  for item in package.xml CMakeLists.txt msg srv action launch config scripts sysid_core sysid_nodes sysid_demos sysid_monitor sysid_rqt plugin.xml; do
     ln -sfn "$root/$item" "$ros/src/robot_sysid/$item"
   done
   export PATH="$venv/bin:$PATH"

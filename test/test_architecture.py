@@ -96,7 +96,16 @@ def test_a_room_imports_only_rooms_above_it(door: tuple[str, ...]) -> None:
 def test_nobody_imports_past_a_door() -> None:
     """From outside a room or sub-room only its door is imported; a sub-room knows its room's files."""
     wrong = []
-    for folder in ("sysid_core", "sysid_nodes", "sysid_demos", "test", "benchmarks", "launch"):
+    for folder in (
+        "sysid_core",
+        "sysid_nodes",
+        "sysid_demos",
+        "sysid_monitor",
+        "sysid_rqt",
+        "test",
+        "benchmarks",
+        "launch",
+    ):
         for file in sorted((ROOT / folder).rglob("*.py")):
             own = door_of(module_of(file)) if folder == "sysid_core" else ()
             if own[:1] == ("cli",):
@@ -123,7 +132,7 @@ def test_the_core_knows_no_ros_and_only_the_cli_a_command_line_library() -> None
     for file in sorted(CORE.rglob("*.py")):
         for module in imports_of(file):
             top = module.split(".")[0]
-            if top in ROS or top in ("sysid_nodes", "sysid_demos"):
+            if top in ROS or top in ("sysid_nodes", "sysid_demos", "sysid_monitor", "sysid_rqt"):
                 wrong.append(f"{file.relative_to(ROOT)} imports {module}")
             if top in ("typer", "click") and CORE / "cli" not in file.parents:
                 wrong.append(f"{file.relative_to(ROOT)} imports {module}")

@@ -2,4 +2,5 @@
 
 from sysid_core.cli.live import (  # noqa: F401  (each registers its command)
     up,
+    watch,
 )

@@ -1,0 +1,227 @@
+"""What the nodes of one namespace publish, as one snapshot for terminal and rqt alike."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.node import Node
+from rclpy.qos import qos_profile_sensor_data
+from robot_sysid.msg import (
+    ExecutorState,
+    Identifiability,
+    InertialEstimate,
+    PayloadBridgeState,
+    PayloadEstimate,
+    StreamStatistics,
+)
+
+from sysid_nodes.lifecycle import LATCHED
+
+STALE_S = 3.0  # a node that says nothing for so long isn't there
+LEVELS = ("ok", "warn", "error", "stale")
+_HISTORY = 3000  # moments of the running payload
+
+
+@dataclass(frozen=True)
+class NodeHealth:
+    """One aspect of a node's diagnostics.
+
+    Attributes:
+        name: `<node>: <aspect>`.
+        level: ok, warn, error or stale.
+        message: What is the matter, and what to do.
+        values: Further facts.
+        age: Time since it was said [s].
+    """
+
+    name: str
+    level: str
+    message: str
+    values: dict[str, str]
+    age: float
+
+
+@dataclass(frozen=True)
+class PayloadMoment:
+    """The running payload at one instant; fields as in `PayloadEstimate`.
+
+    Attributes:
+        time: Since the view began [s].
+        mass: [kg], with its standard deviation in `mass_sd`.
+        com: Centre of mass in the sensor frame [m], with `com_sd`.
+        inertia: Ixx Ixy Ixz Iyy Iyz Izz about the centre of mass [kg m^2], with `inertia_sd`.
+    """
+
+    time: float
+    mass: float
+    mass_sd: float
+    com: tuple[float, ...]
+    com_sd: tuple[float, ...]
+    inertia: tuple[float, ...]
+    inertia_sd: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything at one instant; None where nothing has been heard."""
+
+    health: tuple[NodeHealth, ...] = ()
+    executor: Any = None
+    streams: dict[str, Any] = field(default_factory=dict)
+    payload: Any = None
+    history: tuple[PayloadMoment, ...] = ()
+    parameters: Any = None
+    identifiability: Any = None
+    bridge: Any = None
+
+    @property
+    def worst(self) -> str:
+        """Worst level of all nodes; "stale" where nobody speaks."""
+        levels = [h.level for h in self.health]
+        return max(levels, key=LEVELS.index) if levels else "stale"
+
+
+class GraphView:
+    """Subscribes to what the nodes say of themselves.
+
+    Args:
+        node: Node that subscribes; in the namespace of the nodes, or at the root with `namespace`.
+        namespace: Namespace of the nodes where it differs from the node's own.
+    """
+
+    def __init__(self, node: Node, namespace: str = "") -> None:
+        self._start = time.monotonic()
+        self._health: dict[str, tuple[float, Any]] = {}
+        self._latest: dict[str, Any] = {}
+        self._streams: dict[str, Any] = {}
+        self._history: deque[PayloadMoment] = deque(maxlen=_HISTORY)
+        full = f"{namespace.strip('/')}/" if namespace.strip("/") else ""
+        own = f"/{full}" if full else node.get_namespace().rstrip("/") + "/"
+        self._own = own
+        follow = node.create_subscription
+        self._subscriptions = [
+            follow(DiagnosticArray, "/diagnostics", self._on_diagnostics, 50),
+            follow(
+                ExecutorState,
+                f"{full}trajectory_executor/state",
+                self._keep("executor"),
+                qos_profile_sensor_data,
+            ),
+            follow(
+                StreamStatistics,
+                f"{full}data_logger/statistics",
+                self._on_stream,
+                qos_profile_sensor_data,
+            ),
+            follow(PayloadEstimate, f"{full}estimator/payload_estimate", self._on_payload, LATCHED),
+            follow(
+                InertialEstimate, f"{full}estimator/parameters", self._keep("parameters"), LATCHED
+            ),
+            follow(
+                Identifiability,
+                f"{full}estimator/identifiability",
+                self._keep("identifiability"),
+                LATCHED,
+            ),
+            follow(
+                PayloadBridgeState, f"{full}payload_bridge/state", self._keep("bridge"), LATCHED
+            ),
+        ]
+        self._node = node
+
+    def close(self) -> None:
+        """Take the subscriptions back."""
+        for subscription in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+
+    def snapshot(self) -> Snapshot:
+        """Everything heard so far."""
+        now = time.monotonic()
+        health = tuple(
+            NodeHealth(
+                name=name.removeprefix(self._own),
+                level="stale" if now - when > STALE_S else LEVELS[_level(status)],
+                message=status.message
+                if now - when <= STALE_S
+                else f"nothing heard for {now - when:.0f} s: has the node ended?",
+                values={pair.key: pair.value for pair in status.values},
+                age=now - when,
+            )
+            for name, (when, status) in sorted(self._health.items())
+        )
+        return Snapshot(
+            health=health,
+            streams=dict(self._streams),
+            history=tuple(self._history),
+            **{
+                key: self._latest.get(key)
+                for key in ("executor", "payload", "parameters", "identifiability", "bridge")
+            },
+        )
+
+    def _keep(self, key: str) -> Any:
+        def store(message: Any) -> None:
+            self._latest[key] = message
+
+        return store
+
+    def _on_diagnostics(self, message: Any) -> None:
+        now = time.monotonic()
+        for status in message.status:
+            if status.name.startswith(self._own):
+                self._health[status.name] = (now, status)
+
+    def _on_stream(self, message: Any) -> None:
+        self._streams[message.topic] = message
+
+    def _on_payload(self, message: Any) -> None:
+        self._latest["payload"] = message
+        value, sd = message.inertia, message.inertia_sd
+        self._history.append(
+            PayloadMoment(
+                time.monotonic() - self._start,
+                value.m,
+                sd.m,
+                (value.com.x, value.com.y, value.com.z),
+                (sd.com.x, sd.com.y, sd.com.z),
+                _moments(value),
+                _moments(sd),
+            )
+        )
+
+
+def payload_state(message: Any) -> str:
+    """Name of a running payload's state in words."""
+    names = {
+        PayloadEstimate.COLLECTING: "collecting samples",
+        PayloadEstimate.MASS_KNOWN: "mass known",
+        PayloadEstimate.COM_KNOWN: "mass and centre of mass known",
+        PayloadEstimate.INERTIA_KNOWN: "inertia known",
+        PayloadEstimate.PRIOR_DOMINATED: "prior-dominated: keep moving",
+    }
+    return names.get(message.state, f"state {message.state}")
+
+
+def bridge_state(message: Any) -> str:
+    """Name of the payload bridge's state in words."""
+    names = {
+        PayloadBridgeState.IDLE: "nothing is proposed",
+        PayloadBridgeState.PROPOSED: "waits for confirmation",
+        PayloadBridgeState.SENDING: "sending",
+        PayloadBridgeState.SET: "the controller has it",
+        PayloadBridgeState.FAILED: "failed",
+    }
+    return names.get(message.state, f"state {message.state}")
+
+
+def _level(status: Any) -> int:
+    level = status.level
+    return min(level[0] if isinstance(level, bytes) else int(level), 3)
+
+
+def _moments(inertia: Any) -> tuple[float, ...]:
+    return tuple(getattr(inertia, f"i{axes}") for axes in ("xx", "xy", "xz", "yy", "yz", "zz"))

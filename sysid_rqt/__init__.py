@@ -1,0 +1,1 @@
+"""rqt panels: the graph and the motion, the estimate, and what is sent to the robot's controller."""

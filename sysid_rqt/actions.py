@@ -1,0 +1,91 @@
+"""Calls of services and actions from buttons: they never block the window, and always answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.action import ActionClient
+from rclpy.node import Node
+
+Say = Callable[[str, bool], None]  # text, whether it is good
+
+
+class Caller:
+    """Services and the executor's action; answers are fetched by `poll`, called from the GUI's timer.
+
+    Args:
+        node: Node of the panel, spun elsewhere.
+        say: Shows a sentence, and whether it is good news.
+    """
+
+    def __init__(self, node: Node, say: Say) -> None:
+        self._node, self._say = node, say
+        self._clients: dict[str, Any] = {}
+        self._waiting: list[tuple[Any, Callable[[Any], None]]] = []
+        self._goal: Any = None
+
+    def call(
+        self, kind: type, name: str, request: Any, then: Callable[[Any], None] | None = None
+    ) -> None:
+        """Call a service; the answer's `success` and `message` are shown.
+
+        Args:
+            kind: Type of the service.
+            name: Name of the service.
+            request: What is asked.
+            then: Takes a good answer.
+        """
+        client = self._clients.setdefault(name, None) or self._node.create_client(kind, name)
+        self._clients[name] = client
+        if not client.service_is_ready():
+            self._say(f"{name} isn't there: is the node running?", False)
+            return
+
+        def answered(response: Any) -> None:
+            good = bool(getattr(response, "success", True))
+            self._say(getattr(response, "message", "") or ("done" if good else "failed"), good)
+            if good and then is not None:
+                then(response)
+
+        self._waiting.append((client.call_async(request), answered))
+
+    def send_goal(self, kind: type, name: str, goal: Any) -> None:
+        """Send a goal of an action; `cancel` stops it."""
+        client = self._clients.setdefault(name, None) or ActionClient(self._node, kind, name)
+        self._clients[name] = client
+        if not client.server_is_ready():
+            self._say(f"{name} isn't there: is the executor active?", False)
+            return
+
+        def answered(handle: Any) -> None:
+            if not handle.accepted:
+                self._say(f"{name} refused the goal: see its diagnostics.", False)
+                return
+            self._goal = handle
+            self._say("accepted: every check runs before anything moves", True)
+            self._waiting.append((handle.get_result_async(), finished))
+
+        def finished(answer: Any) -> None:
+            self._goal = None
+            self._say(answer.result.message or answer.result.final_state, answer.result.success)
+
+        self._waiting.append((client.send_goal_async(goal), answered))
+
+    def cancel(self) -> bool:
+        """Cancel the goal that this panel sent; whether there was one."""
+        if self._goal is None:
+            return False
+        self._goal.cancel_goal_async()
+        return True
+
+    def poll(self) -> None:
+        """Hand out answers that have come."""
+        done = [item for item in self._waiting if item[0].done()]
+        self._waiting = [item for item in self._waiting if not item[0].done()]
+        for future, take in done:
+            error = future.exception()
+            if error is not None:
+                self._say(str(error), False)
+            else:
+                take(future.result())

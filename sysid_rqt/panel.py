@@ -1,0 +1,126 @@
+"""What all panels share: a title line, a line for answers, and a timer."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+from python_qt_binding.QtCore import Qt, QTimer
+from python_qt_binding.QtGui import QPixmap
+from python_qt_binding.QtWidgets import (
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from sysid_monitor.graph_view import GraphView, Snapshot
+from sysid_rqt.actions import Caller
+
+COLOURS = {"ok": "#1a7f4b", "warn": "#9a6700", "error": "#b3261e", "stale": "#5c6b7a"}
+
+
+class Panel(QWidget):
+    """A dockable panel that shows snapshots of the graph five times a second.
+
+    Args:
+        node: Node that subscribes and calls.
+        namespace: Namespace of robot_sysid's nodes.
+    """
+
+    title = ""
+    period_ms = 200
+
+    def __init__(self, node: Any, namespace: str = "") -> None:
+        super().__init__()
+        self.setObjectName(self.title.replace(" ", ""))
+        self.setWindowTitle(self.title)
+        self.prefix = f"{namespace.strip('/')}/" if namespace.strip("/") else ""
+        self.view = GraphView(node, namespace)
+        self.caller = Caller(node, self.say)
+        self.answer = QLabel("")
+        self.answer.setWordWrap(True)
+        self.column = QVBoxLayout(self)
+        self.build()
+        self.column.addWidget(self.answer)
+        self._timer = QTimer(self)
+        self._timer.timeout.connect(self._tick)
+        self._timer.start(self.period_ms)
+
+    def build(self) -> None:
+        """Make the widgets."""
+        raise TypeError("a panel without widgets")
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Bring the widgets up to date."""
+        raise TypeError("a panel without a picture")
+
+    def say(self, text: str, good: bool) -> None:
+        """Show the answer to a button."""
+        self.answer.setText(text)
+        self.answer.setStyleSheet(f"color: {COLOURS['ok' if good else 'error']}")
+
+    def close_view(self) -> None:
+        """Stop the timer and the subscriptions."""
+        self._timer.stop()
+        self.view.close()
+
+    def _tick(self) -> None:
+        self.caller.poll()
+        self.show_snapshot(self.view.snapshot())
+
+
+def button(text: str, name: str, on_click: Any, style: str = "") -> QPushButton:
+    """A button with a name that tests can find."""
+    out = QPushButton(text)
+    out.setObjectName(name)
+    out.clicked.connect(lambda *_: on_click())
+    if style:
+        out.setStyleSheet(style)
+    return out
+
+
+def table(columns: Sequence[str]) -> QTableWidget:
+    """A table that can only be read."""
+    out = QTableWidget(0, len(columns))
+    out.setHorizontalHeaderLabels(list(columns))
+    out.verticalHeader().setVisible(False)
+    out.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
+    out.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+    out.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+    out.horizontalHeader().setStretchLastSection(True)
+    out.setWordWrap(True)
+    return out
+
+
+def fill(widget: QTableWidget, rows: Sequence[Sequence[str]], colours: Sequence[str] = ()) -> None:
+    """Write rows into a table, each in its colour, only where something changed."""
+    if widget.rowCount() != len(rows):
+        widget.setRowCount(len(rows))
+    for i, row in enumerate(rows):
+        for j, text in enumerate(row):
+            item = widget.item(i, j)
+            if item is None:
+                item = QTableWidgetItem()
+                widget.setItem(i, j, item)
+            if item.text() != text:
+                item.setText(text)
+                item.setToolTip(text)
+            if colours:
+                from python_qt_binding.QtGui import QColor
+
+                item.setForeground(QColor(colours[i]))
+
+
+def draw(label: QLabel, figure: Any) -> None:
+    """Show a matplotlib figure in a label; independent of the Qt binding."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=100)
+    picture = QPixmap()
+    picture.loadFromData(buffer.getvalue(), "PNG")
+    label.setPixmap(picture)
+    label.setAlignment(Qt.AlignmentFlag.AlignCenter)

@@ -1,0 +1,49 @@
+"""The panels as plugins of rqt; the namespace of the nodes comes from ROS_NAMESPACE or the menu's argument."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from rqt_gui_py.plugin import Plugin
+
+from sysid_rqt.estimate_panel import EstimatePanel
+from sysid_rqt.robot_panel import RobotPanel
+from sysid_rqt.send_panel import SendPanel
+
+
+class _PanelPlugin(Plugin):
+    """A panel in rqt's window."""
+
+    panel: type
+
+    def __init__(self, context: Any) -> None:
+        super().__init__(context)
+        namespace = os.environ.get("SYSID_NAMESPACE", "")
+        self._widget = self.panel(context.node, namespace)
+        self.setObjectName(type(self).__name__)
+        if context.serial_number() > 1:
+            self._widget.setWindowTitle(f"{self._widget.title} ({context.serial_number()})")
+        context.add_widget(self._widget)
+
+    def shutdown_plugin(self) -> None:
+        """Take the subscriptions back."""
+        self._widget.close_view()
+
+
+class RobotPlugin(_PanelPlugin):
+    """Nodes, recording, motion."""
+
+    panel = RobotPanel
+
+
+class EstimatePlugin(_PanelPlugin):
+    """Payload and arm."""
+
+    panel = EstimatePanel
+
+
+class SendPlugin(_PanelPlugin):
+    """Payload to the controller."""
+
+    panel = SendPanel

@@ -1,0 +1,156 @@
+"""The graph's health, the recording, and the motion with a stop that is always there."""
+
+from __future__ import annotations
+
+from action_msgs.srv import CancelGoal
+from python_qt_binding.QtWidgets import (
+    QDoubleSpinBox,
+    QFileDialog,
+    QGroupBox,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QProgressBar,
+    QVBoxLayout,
+)
+from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
+from std_srvs.srv import Trigger
+
+from sysid_monitor.graph_view import Snapshot
+from sysid_rqt.panel import COLOURS, Panel, button, fill, table
+
+STOP = "background-color: #b3261e; color: white; font-weight: bold; font-size: 18px; padding: 10px"
+EXECUTOR, LOGGER = "trajectory_executor", "data_logger"
+
+
+class RobotPanel(Panel):
+    """Robot sysid: nodes, recording, motion."""
+
+    title = "Robot sysid"
+
+    def build(self) -> None:
+        """Nodes above, recording and motion below."""
+        self.headline = QLabel("waiting for the nodes")
+        self.nodes = table(("node", "state", "what"))
+        self.nodes.setObjectName("nodes")
+        self.streams = table(("topic", "rate [Hz]", "late [ms]", "lost", "invalid"))
+        self.column.addWidget(self.headline)
+        self.column.addWidget(self.nodes, 3)
+        self.column.addWidget(self.streams, 1)
+        self.column.addWidget(self._recording())
+        self.column.addWidget(self._motion())
+
+    def _recording(self) -> QGroupBox:
+        box, row = QGroupBox("Recording"), QHBoxLayout()
+        self.path = QLineEdit()
+        self.path.setPlaceholderText("folder; empty: named by the date")
+        self.label = QLineEdit()
+        self.label.setPlaceholderText("mark")
+        for widget in (
+            self.path,
+            button("start", "start_recording", self.start_recording),
+            button("stop", "stop_recording", self.stop_recording),
+            self.label,
+            button("mark", "mark", self.mark),
+            button(
+                "tare", "tare", lambda: self._call(Trigger, f"{LOGGER}/tare", Trigger.Request())
+            ),
+        ):
+            row.addWidget(widget)
+        box.setLayout(row)
+        return box
+
+    def _motion(self) -> QGroupBox:
+        box, column, row = QGroupBox("Motion"), QVBoxLayout(), QHBoxLayout()
+        self.plan = QLineEdit()
+        self.plan.setObjectName("plan")
+        self.plan.setPlaceholderText("trajectory.npz of `sysid plan …`")
+        self.speed = QDoubleSpinBox()
+        self.speed.setRange(0.01, 1.0)
+        self.speed.setSingleStep(0.1)
+        self.speed.setValue(0.3)
+        self.speed.setPrefix("speed × ")
+        for widget in (
+            self.plan,
+            button("…", "browse", self.browse),
+            self.speed,
+            button("check", "check", lambda: self.execute(check_only=True)),
+            button("arm", "arm", self.arm),
+            button("play", "play", self.execute),
+        ):
+            row.addWidget(widget)
+        self.state = QLabel("no executor")
+        self.state.setWordWrap(True)
+        self.progress = QProgressBar()
+        self.progress.setRange(0, 1000)
+        column.addLayout(row)
+        column.addWidget(self.state)
+        column.addWidget(self.progress)
+        column.addWidget(button("STOP", "stop", self.stop, STOP))
+        box.setLayout(column)
+        return box
+
+    def show_snapshot(self, snapshot: Snapshot) -> None:
+        """Tables, state and progress."""
+        worst = snapshot.worst
+        self.headline.setText(f"nodes: {worst}" if snapshot.health else "no node is heard")
+        self.headline.setStyleSheet(f"color: {COLOURS[worst]}; font-weight: bold")
+        rows = [(h.name, h.level, h.message) for h in snapshot.health]
+        fill(self.nodes, rows, [COLOURS[h.level] for h in snapshot.health])
+        fill(
+            self.streams,
+            [
+                (topic, f"{s.rate_hz:.1f}", f"{s.latency_ms:.1f}", str(s.lost), str(s.invalid))
+                for topic, s in sorted(snapshot.streams.items())
+            ],
+        )
+        state = snapshot.executor
+        if state is not None:
+            self.state.setText(
+                f"{state.state} {state.segment}: {state.time_left:.0f} s left, tracking error"
+                f" {state.tracking_error:.3g}. {state.message}"
+            )
+            self.progress.setValue(int(1000 * state.progress))
+
+    def start_recording(self) -> None:
+        """Open a bag."""
+        self._call(
+            StartRecording, f"{LOGGER}/start", StartRecording.Request(path=self.path.text().strip())
+        )
+
+    def stop_recording(self) -> None:
+        """Close the bag."""
+        self._call(StopRecording, f"{LOGGER}/stop", StopRecording.Request())
+
+    def mark(self) -> None:
+        """Put a mark into the recording."""
+        label = self.label.text().strip() or "mark"
+        self._call(MarkRecording, f"{LOGGER}/mark", MarkRecording.Request(label=label))
+
+    def browse(self) -> None:
+        """Choose a plan."""
+        path, _ = QFileDialog.getOpenFileName(self, "Plan", "", "Trajectories (*.npz)")
+        if path:
+            self.plan.setText(path)
+
+    def arm(self) -> None:
+        """Allow the next motion, where the executor asks for it."""
+        self._call(Trigger, f"{EXECUTOR}/arm", Trigger.Request())
+
+    def execute(self, *, check_only: bool = False) -> None:
+        """Check the plan, and play it unless only the check is asked for."""
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=self.plan.text().strip(),
+            speed_scale=float(self.speed.value()),
+            check_only=check_only,
+        )
+        self.caller.send_goal(ExecuteTrajectory, f"{self.prefix}{EXECUTOR}/execute", goal)
+
+    def stop(self) -> None:
+        """Cancel every goal of the executor, whoever sent it."""
+        name = f"{EXECUTOR}/execute/_action/cancel_goal"
+        self._call(CancelGoal, name, CancelGoal.Request())  # an empty id: all goals
+
+    def _call(self, kind: type, name: str, request: object) -> None:
+        self.caller.call(kind, f"{self.prefix}{name}", request)

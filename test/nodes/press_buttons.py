@@ -1,0 +1,79 @@
+"""Opens the panels without a display beside a running graph, presses their buttons, takes pictures.
+
+Usage: press_buttons.py PLAN BAG PICTURES; prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import rclpy
+from python_qt_binding.QtWidgets import QApplication, QPushButton
+from rclpy.executors import SingleThreadedExecutor
+
+from sysid_rqt.estimate_panel import EstimatePanel
+from sysid_rqt.panel import Panel
+from sysid_rqt.robot_panel import RobotPanel
+from sysid_rqt.send_panel import SendPanel
+
+
+def main(plan: str, bag: str, pictures: str) -> None:
+    app = QApplication([])
+    rclpy.init()
+    node = rclpy.create_node("panels")
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    threading.Thread(target=executor.spin, daemon=True).start()
+    robot, estimate, send = RobotPanel(node), EstimatePanel(node), SendPanel(node)
+    panels = {"robot": robot, "estimate": estimate, "send": send}
+    for panel in panels.values():
+        panel.resize(760, 820)
+        panel.show()
+
+    def until(done: Callable[[], bool], seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        while not done() and time.monotonic() < end:
+            app.processEvents()
+            time.sleep(0.02)
+        return done()
+
+    def press(panel: Panel, name: str, seconds: float = 20.0) -> str:
+        panel.answer.setText("")
+        panel.findChild(QPushButton, name).click()
+        until(lambda: bool(panel.answer.text()), seconds)
+        return str(panel.answer.text())
+
+    found: dict[str, object] = {}
+    found["nodes"] = until(lambda: robot.nodes.rowCount() >= 2, 30.0)
+    found["streams"] = until(lambda: robot.streams.rowCount() >= 1, 20.0)
+    robot.path.setText(bag)
+    found["start"] = press(robot, "start_recording")
+    robot.plan.setText(plan)
+    robot.speed.setValue(1.0)
+    found["arm"] = press(robot, "arm")
+    found["play"] = press(robot, "play", 30.0)
+    found["moving"] = until(lambda: robot.progress.value() > 200, 60.0)
+    found["payload"] = until(lambda: estimate.payload.rowCount() == 10, 30.0)
+    until(lambda: False, 1.5)
+    for name, panel in panels.items():
+        panel.grab().save(str(Path(pictures) / f"{name}.png"))
+    found["stop"] = press(robot, "stop")
+    found["stopped"] = until(lambda: "abort" in robot.state.text(), 20.0)
+    found["state"] = robot.state.text()
+    found["stop_recording"] = press(robot, "stop_recording")
+    found["no_bridge"] = press(send, "propose")
+    for panel in panels.values():
+        panel.close_view()
+    print(json.dumps(found))
+    sys.stdout.flush()
+    executor.shutdown(timeout_sec=1.0)
+    rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,120 @@
+"""The panels with the real rqt and a live graph; layouts name only what the messages have."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+from conftest import EXECUTOR, FRAME, simulated
+
+from sysid_nodes import graph
+
+ROOT = Path(__file__).resolve().parents[2]
+TOPICS = {
+    "/trajectory_executor/state": "robot_sysid.msg.ExecutorState",
+    "/estimator/payload_estimate": "robot_sysid.msg.PayloadEstimate",
+    "/data_logger/wrench": "robot_sysid.msg.FilteredWrench",
+    "/data_logger/statistics": "robot_sysid.msg.StreamStatistics",
+}
+
+
+def has_path(topic: str, fields: list[str]) -> bool:
+    module, _, name = TOPICS[topic].rpartition(".")
+    value = getattr(importlib.import_module(module), name)()
+    for field in fields:
+        if not hasattr(value, field):
+            return False
+        value = getattr(value, field)
+    return isinstance(value, (int, float, str))
+
+
+def test_every_curve_of_the_plotjuggler_layout_exists() -> None:
+    curves = re.findall(r'curve name="([^"]*)"', (ROOT / "config" / "plotjuggler.xml").read_text())
+    assert len(curves) > 10
+    for curve in curves:
+        topic = next(t for t in TOPICS if curve.startswith(f"{t}/"))
+        assert has_path(topic, curve[len(topic) + 1 :].split("/")), curve
+
+
+def test_every_path_of_the_foxglove_layout_exists() -> None:
+    layout = json.loads((ROOT / "config" / "foxglove.json").read_text(encoding="utf-8"))
+    paths = [p["value"] for c in layout["configById"].values() for p in c.get("paths", [])]
+    assert len(paths) > 10
+    for path in paths:
+        topic, _, fields = path.partition(".")
+        assert has_path(topic, fields.split(".")), path
+
+
+def panels_named(text: str) -> set[str]:
+    return set(re.findall(r'class name="(\w+)" type="sysid_rqt', text))
+
+
+def test_the_perspective_opens_the_plugins_that_are_exported() -> None:
+    perspective = json.loads((ROOT / "config" / "monitor.perspective").read_text(encoding="utf-8"))
+    running = perspective["groups"]["pluginmanager"]["keys"]["running-plugins"]["repr"]
+    names = panels_named((ROOT / "plugin.xml").read_text(encoding="utf-8"))
+    assert names == set(re.findall(r"robot_sysid/(\w+)'", running)) == {"Robot", "Estimate", "Send"}
+
+
+@pytest.fixture
+def gui(real_ros: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """Environment for Qt without a display."""
+    home = {"HOME": str(tmp_path), "QT_QPA_PLATFORM": "offscreen"}
+    probe = "import python_qt_binding.QtWidgets, rqt_gui_py.plugin"
+    done = subprocess.run(
+        [sys.executable, "-c", probe], env=real_ros | home, capture_output=True, check=False
+    )
+    if done.returncode != 0:
+        pytest.skip("needs rqt and a Qt binding: sudo apt install ros-$ROS_DISTRO-rqt-gui-py")
+    return real_ros | home
+
+
+@pytest.mark.ros
+def test_rqt_lists_the_plugins(gui: dict[str, str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from rqt_gui.main import main; main()", "--force-discover",
+         "--list-plugins"],
+        env=gui, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert "robot sysid" in done.stdout.lower() or "sysid_rqt" in done.stdout, done.stderr[-800:]
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_the_buttons_of_the_panels_record_play_and_stop(
+    gui: dict[str, str], start_nodes, short_plan, tmp_path: Path
+) -> None:
+    path, plan = short_plan
+    client, _ = start_nodes(
+        graph.demo(
+            robot=simulated(plan),
+            executor=EXECUTOR,
+            logger={"effort_kind": "actuator_torque", "directory": str(tmp_path)},
+            estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1"},
+        )
+    )
+    for name in ("trajectory_executor", "data_logger", "estimator"):
+        client.wait_for_active(name)
+    pictures = tmp_path / "pictures"
+    pictures.mkdir()
+    script = str(Path(__file__).with_name("press_buttons.py"))
+    domain = {"ROS_DOMAIN_ID": os.environ["ROS_DOMAIN_ID"]}
+    done = subprocess.run(
+        [sys.executable, script, str(path), "pressed", str(pictures)],
+        env=gui | domain, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    for key in ("nodes", "streams", "moving", "payload", "stopped"):
+        assert found[key], found
+    assert "payload_bridge" in found["no_bridge"]
+    assert {p.name for p in pictures.glob("*.png")} == {"robot.png", "estimate.png", "send.png"}
