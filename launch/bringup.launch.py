@@ -1,29 +1,40 @@
-"""On a real robot: ros2 launch robot_sysid bringup.launch.py config:=config/bringup_ur.yaml
+"""On a real robot: ros2 launch robot_sysid bringup.launch.py config:=bringup_ur.yaml
 
-Nothing moves until a goal is sent to trajectory_executor/execute.
+`config` is a path, or the name of a file that comes with the package. Nothing moves until a goal is
+sent to trajectory_executor/execute; a node that dies is started again.
 """
 
 from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes.bringup import read_config
+from sysid_nodes.bringup import find_config, read_config
 from sysid_nodes.launching import launch_nodes
+
+ARGUMENTS = {
+    "config": (None, "YAML of the robot: a path, or a name such as bringup_ur.yaml"),
+    "namespace": ("", "of all nodes and of relative topics"),
+    "use_sim_time": ("false", "take the time from /clock, as for a replayed bag"),
+    "autostart": ("true", "configure and activate at once; false leaves it to a manager"),
+    "respawn": ("true", "start a node that dies again"),
+}
 
 
 def start(context: LaunchContext) -> list:
-    config = LaunchConfiguration("config").perform(context)
-    namespace = LaunchConfiguration("namespace").perform(context)
-    return launch_nodes(read_config(config, namespace=namespace))
+    value = {name: LaunchConfiguration(name).perform(context) for name in ARGUMENTS}
+    yes = {name: text.lower() in ("true", "1") for name, text in value.items()}
+    specs = read_config(
+        find_config(value["config"]),
+        namespace=value["namespace"],
+        **({"use_sim_time": True} if yes["use_sim_time"] else {}),
+        **({} if yes["autostart"] else {"autostart": False}),
+    )
+    return launch_nodes(specs, respawn=yes["respawn"])
 
 
 def generate_launch_description() -> LaunchDescription:
-    return LaunchDescription(
-        [
-            DeclareLaunchArgument(
-                "config", description="YAML of the robot, see config/bringup_*.yaml"
-            ),
-            DeclareLaunchArgument("namespace", default_value="", description="of all nodes"),
-            OpaqueFunction(function=start),
-        ]
-    )
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=text)
+        for name, (default, text) in ARGUMENTS.items()
+    ]
+    return LaunchDescription([*arguments, OpaqueFunction(function=start)])

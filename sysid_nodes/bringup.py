@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from pydantic import Field
 from rich.console import Console
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, FileSchema, Name, read_schema, unknown_key
+from sysid_core.files import FileKind, FileSchema, Name, read_schema, read_yaml, unknown_key
 from sysid_nodes import (
     computed_torque_controller,
     data_logger,
@@ -19,11 +20,12 @@ from sysid_nodes import (
     graph,
     trajectory_executor,
 )
-from sysid_nodes.lifecycle import check
+from sysid_nodes.lifecycle import CommonConfig, check
 from sysid_nodes.processes import running
 from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 _FILE = FileKind("bringup file", "Start from one of config/bringup_*.yaml.")
+_ROS = "ros__parameters"
 CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
     "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
@@ -34,20 +36,26 @@ SCHEMAS = {
 }
 
 
-def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpec, ...]:
+def read_config(
+    path: str | Path, *, namespace: str = "", **common: Any
+) -> tuple[graph.NodeSpec, ...]:
     """The node graph of a bringup file, every parameter checked against its schema.
 
-    The file has `topics` (names of the robot's own), and one section of parameters per node;
-    `payload_bridge` and `computed_torque_controller` are started only where they have one.
+    The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
+    `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge` and
+    `computed_torque_controller` are started only where they have one. A ROS parameter file
+    (`/**: ros__parameters: …`) is taken too; topics are then the nodes' own names.
 
     Args:
         path: The YAML file.
-        namespace: Prefix of all nodes' names.
+        namespace: Prefix of all nodes' names and of relative topics; bags and results go to folders
+            of this name.
+        common: Parameters of every node that win over the file's.
 
     Raises:
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
     """
-    file = read_schema(path, _File, _FILE)
+    file = _read(Path(path))
     unknown = [
         unknown_key(topic, graph.TOPICS) for topic in file.topics if topic not in graph.TOPICS
     ]
@@ -57,10 +65,11 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
     values: dict[str, dict[str, Any]] = {}
     for node, schema in SCHEMAS.items():
         try:
-            section = getattr(file, node) or {}
-            values[node] = {name: check(schema, name, value) for name, value in section.items()}
+            section = {**(file.common or {}), **(getattr(file, node) or {}), **common}
+            values[node] = {name: _checked(schema, name, x) for name, x in section.items()}
         except SysIdError as err:
             raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
+        _keep_apart(values[node], schema, namespace)
     return graph.bringup(
         namespace=namespace,
         executor=values["trajectory_executor"],
@@ -72,13 +81,69 @@ def read_config(path: str | Path, *, namespace: str = "") -> tuple[graph.NodeSpe
     )
 
 
+def _checked(schema: type, name: str, value: Any) -> Any:
+    """A parameter's value, of the node's own or of those that every node has."""
+    own = name in {field.name for field in dataclasses.fields(schema)}
+    return check(schema if own else CommonConfig, name, value)
+
+
+def _keep_apart(values: dict[str, Any], schema: type, namespace: str) -> None:
+    """Two robots' bags and results go to two folders."""
+    defaults = {field.name: field.default for field in dataclasses.fields(schema)}
+    if namespace and "directory" in defaults:
+        folder = Path(values.get("directory", defaults["directory"]))
+        values["directory"] = str(folder / namespace.strip("/"))
+
+
+def _read(path: Path) -> _File:
+    """The file by its schema, also where it is a ROS parameter file."""
+    raw = read_yaml(path, _FILE)
+    if not isinstance(raw, dict) or not any(
+        isinstance(section, dict) and _ROS in section for section in raw.values()
+    ):
+        return read_schema(path, _File, _FILE)
+    sections: dict[str, dict[str, Any]] = {}
+    for pattern, section in raw.items():
+        own = section.get(_ROS) if isinstance(section, dict) else None
+        name = "common" if pattern in ("/**", "**") else str(pattern).rsplit("/", 1)[-1]
+        if not isinstance(own, dict) or name not in _File.model_fields:
+            raise _FILE.refusal(
+                path,
+                f"`{pattern}` isn't a node of ours with `{_ROS}`",
+                f"Nodes: {', '.join(SCHEMAS)}.",
+            )
+        sections.setdefault(name, {}).update(own)
+    return _File(**sections)
+
+
 class _File(FileSchema):
     topics: dict[str, Name] = Field(default_factory=dict)
+    common: dict[str, Any] | None = None
     trajectory_executor: dict[str, Any] | None = None
     data_logger: dict[str, Any] | None = None
     estimator: dict[str, Any] | None = None
     payload_bridge: dict[str, Any] | None = None
     computed_torque_controller: dict[str, Any] | None = None
+
+
+def find_config(name: str | Path) -> Path:
+    """A bringup file: a path, or the name of one that comes with the package."""
+    path = Path(name)
+    if path.is_file() or path.is_absolute():
+        return path
+    for folder in (_share() / "config", Path(__file__).resolve().parents[1] / "config"):
+        if (folder / path.name).is_file():
+            return folder / path.name
+    return path
+
+
+def _share() -> Path:
+    from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
+
+    try:
+        return Path(get_package_share_directory("robot_sysid"))
+    except PackageNotFoundError:
+        return Path()
 
 
 def run(config: Path | None, out: Path, *, namespace: str = "") -> int:
@@ -88,7 +153,7 @@ def run(config: Path | None, out: Path, *, namespace: str = "") -> int:
             "A bringup needs to know the robot.",
             remedy="Give --config; start from config/bringup_ur.yaml, _franka.yaml or _xarm.yaml.",
         )
-    specs = read_config(config, namespace=namespace)
+    specs = read_config(find_config(config), namespace=namespace)
     console = Console()
     console.print(
         f"ROS_DOMAIN_ID={os.environ.get('ROS_DOMAIN_ID', '0')}: starting"

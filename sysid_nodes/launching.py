@@ -9,8 +9,13 @@ from launch_ros.actions import LifecycleNode
 from sysid_nodes.graph import NodeSpec
 
 
-def launch_nodes(specs: Sequence[NodeSpec]) -> list[LifecycleNode]:
-    """One lifecycle node action per spec; the nodes configure and activate themselves."""
+def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
+    """One lifecycle node action per spec; the nodes configure and activate themselves.
+
+    Args:
+        specs: What to start.
+        respawn: Start a node that ends by itself again; nothing moves on a start.
+    """
     actions = []
     for spec in specs:
         parameters = {
@@ -27,6 +32,8 @@ def launch_nodes(specs: Sequence[NodeSpec]) -> list[LifecycleNode]:
                 parameters=[parameters] if parameters else [],
                 remappings=list(spec.remappings.items()),
                 output="screen",
+                respawn=respawn,
+                respawn_delay=1.0,
             )
         )
     return actions

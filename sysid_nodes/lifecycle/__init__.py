@@ -2,6 +2,7 @@
 
 from ament_index_python.packages import get_package_share_directory
 
+from sysid_nodes.lifecycle.common import CommonConfig
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import ParameterError, check, descriptor_of, parameter
@@ -14,6 +15,7 @@ __all__ = [
     "LATCHED",
     "OK",
     "WARN",
+    "CommonConfig",
     "ManagedNode",
     "ParameterError",
     "check",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,11 +36,55 @@ def test_every_bringup_file_fits_the_nodes_schemas(file: Path) -> None:
 def test_a_controller_is_started_where_the_bringup_file_has_a_section_for_it() -> None:
     specs = {spec.name: spec for spec in read_config(CONFIG / "bringup_torque_control.yaml")}
     controller = specs["computed_torque_controller"]
-    assert controller.remappings["effort_commands"] == "/effort_controller/commands"
+    assert controller.remappings["effort_commands"] == "effort_controller/commands"
     assert controller.parameters["bandwidth"] == 10.0
     assert "computed_torque_controller" not in {
         spec.name for spec in read_config(CONFIG / "bringup_ur.yaml")
     }
+
+
+@pytest.mark.parametrize("file", sorted(CONFIG.glob("bringup_*.yaml")), ids=lambda f: f.stem)
+def test_two_robots_in_two_namespaces_share_no_topic_and_no_folder(file: Path) -> None:
+    left, right = (read_config(file, namespace=name) for name in ("left", "right"))
+    for one, other in zip(left, right, strict=True):
+        for target in (*one.remappings.values(), *_names(one.parameters)):
+            assert not target.startswith("/"), f"{one.name}: {target}"
+        folders = [spec.parameters.get("directory", "") for spec in (one, other)]
+        assert folders == ["", ""] or folders[0] != folders[1]
+        assert (one.namespace, other.namespace) == ("left", "right")
+
+
+def _names(parameters: Mapping[str, Any]) -> list[str]:
+    return [str(v) for k, v in parameters.items() if k.endswith(("_name", "_topic"))]
+
+
+def test_a_bringup_file_takes_the_parameters_that_every_node_has(tmp_path: Path) -> None:
+    file = tmp_path / "bringup.yaml"
+    file.write_text(
+        "common: {joints: ['j*'], lock: [finger=0.01], use_sim_time: true}\n"
+        "data_logger: {autostart: false, effort_kind: motor_current}\n"
+    )
+    specs = {spec.name: spec.parameters for spec in read_config(file)}
+    assert specs["estimator"]["lock"] == ("finger=0.01",)
+    assert all(spec["use_sim_time"] is True for spec in specs.values())
+    assert specs["data_logger"]["autostart"] is False
+    overridden = {spec.name: spec.parameters for spec in read_config(file, autostart=True)}
+    assert overridden["data_logger"]["autostart"] is True
+
+
+def test_a_plain_ros_parameter_file_is_a_bringup_file(tmp_path: Path) -> None:
+    file = tmp_path / "params.yaml"
+    file.write_text(
+        "/**:\n  ros__parameters: {joints: ['j*']}\n"
+        "/left/data_logger:\n  ros__parameters: {effort_kind: link_torque}\n"
+        "payload_bridge:\n  ros__parameters: {vendor: xarm}\n"
+    )
+    specs = {spec.name: spec.parameters for spec in read_config(file)}
+    assert specs["data_logger"] == {"joints": ("j*",), "effort_kind": "link_torque"}
+    assert specs["payload_bridge"]["vendor"] == "xarm"
+    file.write_text("/**:\n  ros__parameters: {jointz: [j]}\n")
+    with pytest.raises(SysIdError, match="jointz"):
+        read_config(file)
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=lambda s: s.__name__)
