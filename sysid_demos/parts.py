@@ -89,10 +89,10 @@ def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
 def identify(client: LiveClient, console: Console, folder: Path, **goal: Path | str) -> Any:
     """Have the estimator identify through its action; `goal`: fields of the action."""
     shutil.rmtree(folder, ignore_errors=True)
-    fields = {name: str(value) for name, value in goal.items()}
+    fields = {name: Path(value).name for name, value in goal.items()}  # below the demo's folder
     with console.status("The estimator identifies (action ~/identify)"):
         result = client.identify(
-            Identify.Goal(directory=str(folder), **fields), lambda _: None, timeout_s=900.0
+            Identify.Goal(directory=folder.name, **fields), lambda _: None, timeout_s=900.0
         )
     estimate = result.estimate
     console.print(

@@ -82,7 +82,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         },
         executor={"tcp_frame": SENSOR_FRAME, **PATIENCE},
         logger={"effort_kind": "actuator_torque"},
-        estimator={"sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
+        estimator={"directory": str(out), "sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
     )
     began = time.monotonic()
     with live(specs, out, namespace, console) as client:

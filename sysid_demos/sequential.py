@@ -65,6 +65,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     specs = graph.demo(
         namespace=namespace,
+        estimator={"recordings": str(out), "directory": str(out)},
         robot={
             "robot": ROBOT,
             "sensor_frame": "",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 from robot_sysid.msg import Identifiability
 from robot_sysid.srv import SaveResult
@@ -15,6 +14,7 @@ from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
 from sysid_nodes.components import IdentificationComponent, PayloadComponent
+from sysid_nodes.confined import new_inside
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, parameter, run_node
 
 
@@ -41,6 +41,12 @@ class EstimatorConfig:
     calibration: str = parameter(
         "", "Sensor calibration from an earlier tare; empty: tare from marks."
     )
+    keep_tare_s: float = parameter(
+        600.0,
+        "A restarted estimator goes on with a tare that is younger than this [s]; 0: never.",
+        minimum=0.0,
+        maximum=86400.0,
+    )
     rate_hz: float = parameter(10.0, "Of the running payload [Hz].", minimum=0.1, maximum=100.0)
     lag_s: float = parameter(
         0.3,
@@ -48,7 +54,10 @@ class EstimatorConfig:
         minimum=0.0,
         maximum=5.0,
     )
-    directory: str = parameter("results", "Where results are written.")
+    recordings: str = parameter(
+        "recordings", "Folder below which ~/identify finds recordings, plans and loops files."
+    )
+    directory: str = parameter("results", "Folder below which results are written.")
 
 
 class EstimatorNode(ManagedNode):
@@ -58,6 +67,7 @@ class EstimatorNode(ManagedNode):
 
     def __init__(self) -> None:
         super().__init__("estimator")
+        self._identification: IdentificationComponent | None = None
 
     def configure(self) -> None:
         """Make the topics; the robot may come later."""
@@ -71,6 +81,11 @@ class EstimatorNode(ManagedNode):
     def activate(self) -> None:
         """Listen to the logger."""
         self._payload.activate()
+
+    def clean_up(self) -> None:
+        """End what is running."""
+        if self._identification is not None:
+            self._identification.clean_up()
 
     def got_robot(self, model: RobotModel) -> None:
         """Say what is identifiable, get ready for a payload."""
@@ -101,8 +116,8 @@ class EstimatorNode(ManagedNode):
             response.message = "There is no estimate yet: play a motion, or call ~/identify."
             return response
         try:
-            folder = Path(request.directory or self.config.directory)
-            folder.mkdir(parents=True, exist_ok=True)
+            folder = new_inside(self.config.directory, request.directory, "The folder")
+            folder.mkdir(parents=True)
             self.latest.save(folder / "estimate.yaml")
             response.success, response.path = True, str(folder / "estimate.yaml")
         except OSError as err:

@@ -26,7 +26,7 @@ class ProcessError(SysIdError):
     """A node that didn't start or ended by itself."""
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child: be interrupted when the parent ends, however it ends."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
@@ -84,7 +84,7 @@ class NodeProcesses:
                     stdout=log,
                     stderr=subprocess.STDOUT,
                     start_new_session=True,  # Ctrl-C reaches this process, which stops them in order
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=die_with_parent,
                     env=dict(environment) if environment is not None else dict(os.environ),
                 )
 

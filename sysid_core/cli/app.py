@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
+from rich.status import Status
 
 from sysid_core.errors import SysIdError
 
@@ -34,7 +35,41 @@ app.add_typer(plan, name="plan")
 app.add_typer(reproduce, name="reproduce")
 
 console = Console()
-errors = Console(stderr=True)
+
+
+class _Steps(Status):
+    """Steps on lines of their own, for who reads them instead of looking at a spinner."""
+
+    def update(self, status: RenderableType | None = None, **options: Any) -> None:
+        if status is not None:
+            sys.stderr.write(f"[step] {status}\n")
+            sys.stderr.flush()
+        super().update(status, **options)
+
+
+class _Errors(Console):
+    """Standard error; `steps` makes lines of what is going on."""
+
+    steps = False
+
+    def status(self, status: RenderableType, **options: Any) -> Status:
+        if not self.steps:
+            return super().status(status, **options)
+        lines = _Steps(status, console=self)
+        lines.update(status)
+        return lines
+
+
+errors = _Errors(stderr=True)
+
+
+@app.callback()
+def _main(
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Write what is being done on lines of their own.")
+    ] = False,
+) -> None:
+    errors.steps = steps
 
 
 def copy_json(text: str, json_path: str) -> bool:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify
 from robot_sysid.msg import InertialEstimate
 
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_nodes import conversions
 from sysid_nodes.components.job import IdentificationJob
@@ -18,7 +17,7 @@ _LONGEST_S = 3600.0
 
 
 class IdentificationComponent:
-    """Serves `~/identify` and publishes what it finds on `~/parameters`.
+    """Serves `~/identify`, one goal at a time, and publishes what it finds on `~/parameters`.
 
     Args:
         node: The estimator.
@@ -27,38 +26,75 @@ class IdentificationComponent:
     def __init__(self, node: ManagedNode) -> None:
         self.node = node
         self.latest: Estimate | None = None
+        self._job: IdentificationJob | None = None
+        self._busy = False
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
         self._action = ActionServer(
             node,
             Identify,
             "~/identify",
             execute_callback=self._on_identify,
-            goal_callback=lambda _: GoalResponse.ACCEPT,
-            cancel_callback=lambda _: CancelResponse.REJECT,
+            goal_callback=self._on_goal,
+            cancel_callback=self._on_cancel,
         )
 
+    def clean_up(self) -> None:
+        """End what is running."""
+        if self._job is not None:
+            self._job.cancel()
+
+    def _on_goal(self, _: Identify.Goal) -> GoalResponse:
+        if self._busy:
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
+
+    def _on_cancel(self, _: ServerGoalHandle) -> CancelResponse:
+        if self._job is not None:
+            self._job.cancel()
+        return CancelResponse.ACCEPT
+
     async def _on_identify(self, goal: ServerGoalHandle) -> Identify.Result:
-        """The command line does it, in a process of its own: the streams go on meanwhile."""
-        result, model = Identify.Result(), self.node.model
-        if model is None:
-            result.message = "No robot_description has arrived: start the robot, or set `robot`."
+        try:
+            result = await self._identify(goal)
+        except SysIdError as err:
+            self.node.complain(err, "identify")
+            result = Identify.Result(message=str(err))
+        finally:
+            self._job, self._busy = None, False
+        if result.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            result.message = "Cancelled."
+            goal.canceled()
+        else:
             goal.abort()
-            return result
-        folder = Path(goal.request.directory or self.node.config.directory)
-        job = IdentificationJob(goal.request, model, folder)
+        return result
+
+    async def _identify(self, goal: ServerGoalHandle) -> Identify.Result:
+        """The command line does it, in a process of its own: the streams go on meanwhile."""
+        model, config = self.node.model, self.node.config
+        if model is None:
+            raise SysIdError(
+                "No robot_description has arrived.", remedy="Start the robot, or set `robot`."
+            )
+        job = IdentificationJob(goal.request, model, config.recordings, config.directory)
+        self._job = job
+        told = ""
 
         def ended() -> bool:
-            goal.publish_feedback(Identify.Feedback(step=job.step, progress=job.progress))
+            nonlocal told
+            if job.step != told:
+                told = job.step
+                goal.publish_feedback(Identify.Feedback(step=told, progress=job.progress))
             return job.done
 
         await self.node.wait_until(ended, _LONGEST_S)
-        if job.error:
-            result.message = job.error
-            self.node.get_logger().error(job.error)
-            goal.abort()
-            return result
-        self.latest = Estimate.load(folder / "estimate.yaml")
-        result.estimate = conversions.message_from_estimate(
+        job.cancel()  # where the time was up
+        if job.error or goal.is_cancel_requested:
+            raise SysIdError(job.error or "Cancelled.")
+        self.latest = Estimate.load(job.folder / "estimate.yaml")
+        estimate = conversions.message_from_estimate(
             self.latest,
             stamp_ns=self.node.now_ns(),
             valid_from_ns=job.recording_began_ns,
@@ -67,7 +103,7 @@ class IdentificationComponent:
             model="robot",
             robot=model,
         )
-        self._parameters.publish(result.estimate)
-        result.success, result.report = True, str(folder / "report.html")
-        goal.succeed()
-        return result
+        self._parameters.publish(estimate)
+        return Identify.Result(
+            success=True, estimate=estimate, report=str(job.folder / "report.html")
+        )

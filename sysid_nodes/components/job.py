@@ -2,44 +2,70 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from pathlib import Path
 
 import yaml
 from robot_sysid.action import Identify
 
 from sysid_core.robot import RobotModel
+from sysid_nodes.confined import existing_inside, new_inside
+from sysid_nodes.processes import die_with_parent
+
+_METHODS = {"constrained": "lmi"}  # of a closed chain
+_NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package
+_STEP = re.compile(rb"^\[step\] (.+)$", re.MULTILINE)
+# What the command says that it does, and how much of the work is done by then (measured).
+_PROGRESS = {"reading": 0.05, "identifying": 0.2, "predicting": 0.8, "writing": 0.9}
+_PATIENCE_S = 5.0
 
 
 class IdentificationJob:
-    """One running identification.
+    """One running identification. It ends with the node, however that ends.
 
     Args:
-        request: Of the action.
+        request: Goal of the action.
         model: The robot whose description the node has.
-        folder: For estimate, result and report.
+        recordings: Folder below which recordings, plans and loops files are.
+        directory: Folder below which a new one is made for estimate, result and report.
+
+    Raises:
+        SysIdError: A path that isn't allowed, isn't there, or would be overwritten.
     """
 
-    def __init__(self, request: Identify.Goal, model: RobotModel, folder: Path) -> None:
-        self._recording = Path(request.recording)
-        folder.mkdir(parents=True, exist_ok=True)
-        urdf = folder / "robot.urdf"
-        urdf.write_text(model.urdf_xml, encoding="utf-8")
-        command = [sys.executable, "-m", "sysid_core.cli", "identify", request.recording]
-        command += ["--robot", str(urdf), "--out", str(folder)]
-        for option, value in (
-            ("--validate", request.validation),
-            ("--method", "lmi" if request.method == "constrained" else request.method),
-            ("--plan", request.trajectory_file),
-            ("--loops", request.loops_file),
+    def __init__(
+        self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
+    ) -> None:
+        self._recording = existing_inside(recordings, request.recording, "The recording")
+        options = ["--method", _METHODS.get(request.method, request.method or "ols")]
+        for option, name, what in (
+            ("--validate", request.validation, "The recording to predict"),
+            ("--plan", request.trajectory_file, "The plan"),
+            ("--loops", request.loops_file, "The loops file"),
         ):
-            if value:
-                command += [option, value]
-        self._log = (folder / "identify.log").open("w+b")
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=subprocess.STDOUT
-        )
+            if option == "--loops" and _NAME.fullmatch(name):
+                options += [option, name]
+            elif name:
+                options += [option, str(existing_inside(recordings, name, what))]
+        for joint, position in model.locked.items():
+            options += ["--lock", f"{joint}={position!r}"]
+        self.folder = new_inside(directory, request.directory, "The folder for the result")
+        self.folder.mkdir(parents=True)
+        urdf = self.folder / "robot.urdf"
+        urdf.write_text(model.urdf_xml, encoding="utf-8")
+        self._log = self.folder / "identify.log"
+        command = [sys.executable, "-m", "sysid_core.cli", "--steps", "identify", *options]
+        command += ["--robot", str(urdf), "--out", str(self.folder), "--", str(self._recording)]
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
 
     @property
     def recording_began_ns(self) -> int:
@@ -58,19 +84,36 @@ class IdentificationJob:
 
     @property
     def step(self) -> str:
-        """What goes on."""
-        return "done" if self.done else "fitting"
+        """What goes on, in the command's own words."""
+        if self.done:
+            return "done"
+        found = _STEP.findall(self._log.read_bytes())
+        return found[-1].decode(errors="replace") if found else "starting"
 
     @property
     def progress(self) -> float:
-        """0 to 1."""
-        return 1.0 if self.done else 0.5
+        """Share of the work that is done, by the step that goes on, 0 to 1."""
+        step = self.step
+        return 1.0 if step == "done" else _PROGRESS.get(step.split(" ")[0], 0.0)
+
+    def cancel(self) -> None:
+        """End it."""
+        if not self.done:
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
 
     @property
     def error(self) -> str:
         """What went wrong, "" when nothing did."""
         if not self._process.returncode:
             return ""
-        self._log.seek(0)
-        words = self._log.read().decode(errors="replace").strip().splitlines()
+        words = [
+            line
+            for line in self._log.read_text(errors="replace").strip().splitlines()
+            if not line.startswith("[step]")
+        ]
         return " ".join(words[-6:]) or f"sysid identify ended with {self._process.returncode}"

@@ -14,11 +14,12 @@ from robot_sysid.msg import (
 )
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.estimation.payload_live import TARE_PREFIX, OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes import conversions
+from sysid_nodes.components.kept_calibration import KeptCalibration
 from sysid_nodes.components.sensor import SensorComponent
 from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 
@@ -51,6 +52,7 @@ class PayloadComponent:
             return
         self._shape = load_shape(c.shape)
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
+        self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
         self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
         self._parameters = node.create_publisher(InertialEstimate, "~/payload_parameters", LATCHED)
@@ -59,12 +61,14 @@ class PayloadComponent:
         """Get ready for a payload of this robot, forget another's samples."""
         self._published, self.latest = 0, None
         if self.wanted:
-            self.session = PayloadSession(
-                self._sensor.mounted(model),
-                self.config.sensor_frame,
-                OnlinePayload(self._shape),
-                calibration=self._calibration,
-            )
+            self._begin(self._sensor.mounted(model), self._calibration or self._kept.load())
+
+    def _begin(self, model: RobotModel, calibration: SensorCalibration | None) -> None:
+        online = OnlinePayload(self._shape)
+        self.session = PayloadSession(
+            model, self.config.sensor_frame, online, calibration=calibration
+        )
+        self._may_tare = calibration is not None and self._calibration is None
 
     def activate(self) -> None:
         """Listen to the logger and publish at a fixed rate."""
@@ -94,8 +98,11 @@ class PayloadComponent:
         )
 
     def _on_mark(self, message: Mark) -> None:
-        if self.session is not None:
-            self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
+        if self.session is None:
+            return
+        if self._may_tare and message.label.startswith(TARE_PREFIX):  # instead of a kept tare
+            self._begin(self.session.model, None)
+        self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
 
     # ---- results
 
@@ -106,6 +113,7 @@ class PayloadComponent:
         session.advance(self.node.now_ns() - round(self.config.lag_s * 1e9))
         if session.problem is not None:
             raise session.problem
+        self._kept.keep(session.calibration)
         n = session.online.n_samples
         if n < 3 or n == self._published:
             return

@@ -36,9 +36,8 @@ class Health:
         self.hardware_id = ""
         self._publisher = node.create_publisher(DiagnosticArray, _TOPIC, 10)
         # On the steady clock: a simulated clock that stands still hides nothing.
-        self._timer = node.create_timer(
-            1.0, self.publish, clock=Clock(clock_type=ClockType.STEADY_TIME)
-        )
+        self.clock = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = node.create_timer(1.0, self.publish, clock=self.clock)
 
     def say(
         self,

@@ -19,7 +19,7 @@ from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
 from sysid_nodes.lifecycle.common import CommonConfig
 from sysid_nodes.lifecycle.entities import Entities
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
-from sysid_nodes.lifecycle.health import ERROR, WARN
+from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.parameters import declare, read, value_to_set
 from sysid_nodes.lifecycle.qos import DATA
 from sysid_nodes.lifecycle.robot_description import RobotSource
@@ -48,6 +48,7 @@ class ManagedNode(GuardedNode):
         self._lost: dict[str, int] = {}
         self._unconfigured = self._inactive = Entities(self)
         self.add_on_set_parameters_callback(self._on_set)
+        self._twin_timer = self.create_timer(2.0, self._look_for_twins, clock=self.health.clock)
         if self.get_parameter("autostart").value:
             self._starter = self.create_timer(0.0, self._autostart)
 
@@ -88,7 +89,7 @@ class ManagedNode(GuardedNode):
         except Exception:  # rclpy's lifecycle would swallow it
             self.get_logger().fatal(f"{what} failed by a fault of ours:\n{traceback.format_exc()}")
             return TransitionCallbackReturn.ERROR
-        self.health.forget("lifecycle")
+        self.health.say("lifecycle", OK, f"{what} is done.")
         return TransitionCallbackReturn.SUCCESS
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -211,6 +212,16 @@ class ManagedNode(GuardedNode):
         await finished
         self._waits.discard(timer)
         self.destroy_timer(timer)
+
+    def _look_for_twins(self) -> None:
+        """Two nodes of one name publish on the same topics, each as if it were alone."""
+        mine = (self.get_name(), self.get_namespace())
+        if self.get_node_names_and_namespaces().count(mine) < 2:
+            self.health.forget("twin")
+            return
+        words = f"Another node is called {self.get_fully_qualified_name()} too: end one of them."
+        self._tell(words, key="twin")
+        self.health.say("twin", ERROR, words)
 
     def now_ns(self) -> int:
         """The node's clock [ns]."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,13 @@ def start_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sta
         def start(
             specs: Sequence[NodeSpec], namespace: str = ""
         ) -> tuple[LiveClient, NodeProcesses]:
+            folders = {"recordings": str(tmp_path), "directory": str(tmp_path)}
+            specs = [
+                replace(spec, parameters={**folders, **spec.parameters})
+                if spec.executable == "estimator"
+                else spec
+                for spec in specs
+            ]
             nodes = stack.enter_context(running(specs, tmp_path / "logs"))
             client = stack.enter_context(live_client(namespace))
             return client, nodes

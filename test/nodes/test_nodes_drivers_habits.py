@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import rclpy
 from conftest import Start
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
@@ -17,9 +20,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.robot import RobotModel
+from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes.client import LiveClient
 from sysid_nodes.graph import NodeSpec
-from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.lifecycle import ERROR, LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -140,3 +144,51 @@ def test_a_bad_configuration_fails_at_configure_and_can_be_mended(
     assert client.wait_for("estimator/identifiability").n_base > 0
     driver.timer.cancel()
     nodes.check()
+
+
+def test_parameters_take_effect_at_once_or_are_refused_with_the_reason(start_nodes: Start) -> None:
+    client, _ = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
+    client.wait_for_active("estimator")
+
+    def set_to(value: object, name: str = "shape") -> Any:
+        request = SetParameters.Request(
+            parameters=[Parameter(name, value=value).to_parameter_msg()]
+        )
+        return client.call(SetParameters, "estimator/set_parameters", request).results[0]
+
+    refused = set_to("sphere 0.1")
+    assert not refused.successful and "while the node is configured" in refused.reason
+    assert not set_to(1e9, "lag_s").successful
+    assert not set_to(float("nan"), "rate_hz").successful
+    assert not set_to(["j*"], "joints").successful
+
+
+def test_a_twin_is_noticed_and_diagnostics_come_once_a_second(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
+    client.wait_for_active("estimator")
+    arrays: list[DiagnosticArray] = []
+    client.node.create_subscription(DiagnosticArray, "/diagnostics", arrays.append, 50)
+    client.wait_until(lambda: len(arrays) >= 4, 20.0, "diagnostics of an idle node")
+    stamps = [a.header.stamp.sec + a.header.stamp.nanosec * 1e-9 for a in arrays]
+    assert 0.5 < np.median(np.diff(stamps)) < 1.5
+    twin = rclpy.create_node("estimator")
+    words = "Another node is called /estimator"
+    client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)
+    client.wait_until(
+        lambda: any(words in s.message and s.level == ERROR for s in arrays[-1].status),
+        10.0,
+        "the diagnostic",
+    )
+    assert {s.hardware_id for s in arrays[-1].status} == {"ur5"}
+    twin.destroy_node()
+    nodes.check()
+
+
+def test_a_restarted_estimator_goes_on_with_the_tare(start_nodes: Start, tmp_path: Path) -> None:
+    calibration = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-6 * np.eye(10))
+    calibration.save(tmp_path / "tare_of_estimator_tool0.yaml")
+    client, _ = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
+    words = "Going on with the tare"
+    client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)

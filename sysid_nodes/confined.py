@@ -1,0 +1,64 @@
+"""Paths that come over the network: below a folder of ours, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+
+from sysid_core.errors import SysIdError
+
+
+class PathError(SysIdError):
+    """A path that a service or an action may not use."""
+
+
+def inside(folder: str | Path, name: str, what: str) -> Path:
+    """A path below a configured folder, also after symbolic links are followed.
+
+    Args:
+        folder: The configured folder.
+        name: As requested, relative to it.
+        what: What it is, for the error.
+
+    Raises:
+        PathError: It is absolute, leaves the folder, or holds what no file name should.
+    """
+    root = Path(folder).resolve()
+    bad = not name or name.startswith(("/", "-", "~")) or not name.isprintable()
+    path = root if bad else (root / name).resolve()
+    if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
+        raise PathError(
+            f"{what} '{name[:200]}' isn't allowed.",
+            remedy=f"Give a name below '{root}', without '..'; another folder is a parameter of the"
+            " node.",
+        )
+    return path
+
+
+def existing_inside(folder: str | Path, name: str, what: str) -> Path:
+    """A regular file or a folder that is there.
+
+    Raises:
+        PathError: It isn't allowed, isn't there, or is a pipe or device.
+    """
+    path = inside(folder, name, what)
+    if not (path.is_file() or path.is_dir()):
+        raise PathError(
+            f"{what} '{name[:200]}' is neither a file nor a folder below '{folder}'.",
+            remedy="Check its name, and the node's parameter for that folder.",
+        )
+    return path
+
+
+def new_inside(folder: str | Path, name: str, what: str) -> Path:
+    """A folder that isn't there yet; named by the date where no name is given.
+
+    Raises:
+        PathError: It isn't allowed, or something is there.
+    """
+    path = inside(folder, name or f"{datetime.datetime.now():%Y%m%d_%H%M%S_%f}", what)
+    if path.exists():
+        raise PathError(
+            f"{what} '{name[:200]}' exists: nothing is overwritten.", remedy="Give a new name."
+        )
+    return path

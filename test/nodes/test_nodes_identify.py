@@ -1,0 +1,138 @@
+"""The action `~/identify`: one goal at a time, cancelled, confined, and never an orphan."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Start
+from rclpy.action import ActionClient
+from robot_sysid.action import Identify
+from robot_sysid.srv import SaveResult
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel
+from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.confined import existing_inside, inside, new_inside
+from sysid_nodes.graph import NodeSpec
+
+
+@pytest.mark.parametrize(
+    "name", ["", "/etc/passwd", "../x", "a/../../x", "-rf", "~/x", "a\0b", "a\nb", "link/x", "."]
+)
+def test_no_path_from_the_network_leaves_its_folder(tmp_path: Path, name: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "link").symlink_to(tmp_path)
+    with pytest.raises(SysIdError) as caught:
+        inside(root, name, "The file")
+    assert caught.value.remedy
+
+
+def test_pipes_are_no_recordings_and_nothing_is_overwritten(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "bag").mkdir()
+    with pytest.raises(SysIdError, match="neither a file nor a folder"):
+        existing_inside(tmp_path, "pipe", "The recording")
+    assert existing_inside(tmp_path, "bag", "The recording") == tmp_path.resolve() / "bag"
+    with pytest.raises(SysIdError, match="overwritten"):
+        new_inside(tmp_path, "bag", "The folder")
+    assert new_inside(tmp_path, "", "The folder").parent == tmp_path.resolve()
+
+
+def write_run(folder: Path, seconds: float) -> None:
+    """A UR5's motion with its torques, as a bag."""
+    from rclpy.serialization import serialize_message
+    from sensor_msgs.msg import JointState
+
+    from sysid_core.signals.bags import BagWriter
+    from sysid_nodes.conversions import stamp_from_ns
+
+    model = RobotModel.from_urdf("ur5")
+    t = np.arange(0.0, seconds, 0.01)[:, None]
+    w = np.linspace(1.0, 2.3, 6)
+    q, v, a = 0.5 * np.sin(w * t), 0.5 * w * np.cos(w * t), -0.5 * w**2 * np.sin(w * t)
+    tau = model.inverse_dynamics(q, v, a) + 2.0 * np.tanh(v / 0.05) + 5.0 * v
+    bag = BagWriter(
+        folder, custom_data={"effort_kind": "actuator_torque", "joint_topic": "/joint_states"}
+    )
+    bag.add_topic("/joint_states", "sensor_msgs/msg/JointState")
+    names = list(model.joint_names)
+    for k in range(len(t)):
+        ns = 1_000_000_000_000 + round(t[k, 0] * 1e9)
+        message = JointState(
+            name=names, position=q[k].tolist(), velocity=v[k].tolist(), effort=tau[k].tolist()
+        )
+        message.header.stamp = stamp_from_ns(ns)
+        bag.write("/joint_states", serialize_message(message), ns)
+    bag.close()
+
+
+def children_of(pid: int) -> list[int]:
+    text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    return [int(child) for child in text.split()]
+
+
+def send(client: LiveClient, **goal: str) -> tuple[Any, list[Identify.Feedback]]:
+    feedback: list[Identify.Feedback] = []
+    action = ActionClient(client.node, Identify, "estimator/identify")
+    client.wait_until(action.server_is_ready, 20.0, "the action")
+    sent = action.send_goal_async(
+        Identify.Goal(**goal), feedback_callback=lambda m: feedback.append(m.feedback)
+    )
+    client.wait_until(sent.done, 10.0, "an answer")
+    return sent.result(), feedback
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    write_run(tmp_path / "run", 30.0)
+    (tmp_path / "robot.urdf").write_text("THE REAL ROBOT DESCRIPTION")
+    client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters={"robot": "ur5"})])
+    process = nodes.processes["estimator"]
+    client.wait_for_active("estimator")
+    for hostile in (
+        {"recording": "--help"},
+        {"recording": str(tmp_path / "run")},
+        {"recording": "run", "directory": "../elsewhere"},
+        {"recording": "run", "directory": "."},
+        {"recording": "run", "loops_file": "/etc/passwd"},
+    ):
+        with pytest.raises(LiveError, match="isn't allowed"):
+            client.identify(Identify.Goal(**hostile), lambda _: None)
+    steps: list[str] = []
+    result = client.identify(
+        Identify.Goal(recording="run", method="ols", directory="first"),
+        lambda f: steps.append(f.step),
+    )
+    assert result.estimate.rank > 0 and len(set(steps)) >= 3, steps
+    assert result.estimate.valid_from.sec == 1000
+    with pytest.raises(LiveError, match="isn't allowed"):
+        client.call(SaveResult, "estimator/save", SaveResult.Request(directory="/tmp/x"))
+    assert (tmp_path / "robot.urdf").read_text() == "THE REAL ROBOT DESCRIPTION"
+    with pytest.raises(LiveError, match="overwritten"):
+        client.identify(Identify.Goal(recording="run", directory="first"), lambda _: None)
+
+    handle, feedback = send(client, recording="run", method="lmi")
+    client.wait_until(lambda: bool(feedback), 20.0, "progress")
+    assert handle.accepted and not send(client, recording="run")[0].accepted
+    assert children_of(process.pid)
+    client.wait_until(handle.cancel_goal_async().done, 10.0, "the cancel")
+    outcome = handle.get_result_async()
+    client.wait_until(outcome.done, 20.0, "the end")
+    assert not outcome.result().result.success
+    client.wait_until(lambda: not children_of(process.pid), 10.0, "the job to end")
+
+    handle, _ = send(client, recording="run", method="lmi")
+    client.wait_until(lambda: bool(children_of(process.pid)), 10.0, "the next job")
+    (job,) = children_of(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)
+    client.wait_until(lambda: not Path(f"/proc/{job}").exists(), 10.0, "the orphan to end")
