@@ -16,6 +16,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from scipy.spatial import ConvexHull, QhullError
 
+from sysid_core.errors import ModelError
 from sysid_core.excitation.cell import Obstacle
 from sysid_core.excitation.hull_distances import HullDistances
 from sysid_core.robot import Array, RobotModel
@@ -131,9 +132,15 @@ class RobotGeometry:
                     " not checked for contact. Give their package folder."
                 )
             # Some URDF parsers need a folder even where no mesh is left to look for.
-            self._geometry = pin.buildGeomFromUrdfString(
-                pin_model, urdf, pin.GeometryType.COLLISION, package_dirs=directories
-            )
+            try:
+                self._geometry = pin.buildGeomFromUrdfString(
+                    pin_model, urdf, pin.GeometryType.COLLISION, package_dirs=directories
+                )
+            except Exception as err:  # whatever the mesh reader makes of garbage
+                raise ModelError(
+                    f"A collision mesh of '{self.model.name}' can't be read: {err}",
+                    remedy="Repair the file, or take its <collision> out of the URDF.",
+                ) from err
         if self.held is not None:
             self._add_held_box(self.held)
         self._n_own = len(self._geometry.geometryObjects)

@@ -15,6 +15,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent
 from sysid_core.robot.locked_joints import lock_joints
 from sysid_core.robot.urdf import urdf_digest, urdf_text
+from sysid_core.robot.urdf_check import doubtful_units, sound_urdf
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 
@@ -75,6 +76,7 @@ class RobotModel:
             ModelError: The description can't be parsed.
         """
         text = urdf_text(source)
+        sound_urdf(text)
         try:
             if floating_base:
                 model = pin.buildModelFromXML(text, pin.JointModelFreeFlyer())
@@ -183,7 +185,8 @@ class RobotModel:
     def warnings(self) -> tuple[str, ...]:
         """What is suspicious in the description; it is used all the same."""
         consistent = is_physically_consistent(self.pi)
-        return tuple(
+        units = doubtful_units(self.urdf_xml) if self.urdf_xml else ()
+        return units + tuple(
             f"The inertia of link '{name}' in the URDF is not physically consistent"
             f" ({'zero' if not np.any(pi) else 'triangle inequality or sign violated'}): used as is."
             for name, pi, ok in zip(self.body_names, self.pi, consistent, strict=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sysconfig
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
 from sysid_core.errors import ModelError
+from sysid_core.files import FileKind, nearest, read_text
 
 # Short names for the robots of the PyPI package example-robot-data that demos and tests use.
 _ALIASES = {
@@ -19,6 +21,7 @@ _ALIASES = {
     "xarm7": "xarm_description/urdf/xarm7.urdf",
 }
 
+_FILE = FileKind("robot description", "Give a URDF file.", ModelError)
 _LONGEST_TEXT = 20_000_000  # characters of a description
 _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
@@ -43,25 +46,28 @@ def urdf_text(source: str | Path) -> str:
     text = str(source)
     if "<robot" not in text:
         path = Path(text)
-        if not path.is_file():
-            examples = example_robots()
-            if text not in examples:
-                raise ModelError(
-                    f"No robot '{text}': it is neither a URDF file nor one of example-robot-data.",
-                    remedy=f"Give a path, or one of: {', '.join(sorted(examples)) or '(none installed)'}.",
-                    source=text,
-                )
-            path = examples[text]
-        try:
-            text = path.read_text(encoding="utf-8")
-        except UnicodeDecodeError as err:
-            raise ModelError(f"'{path}' is no text.", remedy="Give a URDF file.") from err
+        if not os.path.exists(text):
+            path = _example(text)
+        text = read_text(path, _FILE)
     name = "the XML" if text is source else source
     if "<robot" not in text:
         raise ModelError(f"'{name}' holds no <robot> element.", remedy=_EXPAND)
     if "<xacro:" in _without_comments(text):
         raise ModelError(f"'{name}' is a xacro file, not a URDF.", remedy=_EXPAND)
     return text
+
+
+def _example(name: str) -> Path:
+    examples = example_robots()
+    if name in examples:
+        return examples[name]
+    close = nearest(name, list(examples))
+    names = ", ".join(sorted(examples)) or "(none installed)"
+    raise ModelError(
+        f"No robot '{name}': it is neither a URDF file nor one of example-robot-data.",
+        remedy=f"Did you mean '{close}'?" if close else f"Give a path, or one of: {names}.",
+        source=name,
+    )
 
 
 def received_urdf(text: str) -> str:

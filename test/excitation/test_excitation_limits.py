@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.excitation import (
     HeldBox,
     MotionChecker,
@@ -241,6 +241,17 @@ def test_another_robots_motion_is_refused(arm):
     other = planar_arm('<box size="0.4 0.06 0.06"/>')
     with pytest.raises(ExcitationError, match="was made for"):
         check_motion(other, trajectory, free(other))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"garbage" * 1000, b"\0" * 80 + b"\xff" * 4 + b"\0" * 500]
+)
+def test_meshes_that_cannot_be_read_are_named(tmp_path, content):
+    (tmp_path / "link.stl").write_bytes(content)
+    model = planar_arm(f'<mesh filename="{tmp_path}/link.stl"/>')
+    with pytest.raises(ModelError, match=r"link\.stl") as err:
+        check_motion(model, move(model, [0, 0, 0], [0.1, 0, 0], 2.0), free(model))
+    assert err.value.remedy
 
 
 def test_missing_meshes_are_said_not_hidden():

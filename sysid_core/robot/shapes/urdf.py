@@ -13,6 +13,7 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.urdf import urdf_text
+from sysid_core.robot.urdf_check import urdf_root
 
 
 def shape_from_urdf(
@@ -29,12 +30,7 @@ def shape_from_urdf(
     Raises:
         ModelError: There is no such link, no collision geometry, or a mesh can't be read.
     """
-    try:
-        root = ElementTree.fromstring(urdf_text(source))
-    except ElementTree.ParseError as err:
-        raise ModelError(
-            f"The URDF can't be parsed: {err}.", remedy="Check it with `check_urdf`."
-        ) from err
+    root = urdf_root(urdf_text(source))
     links = {element.get("name"): element for element in root.iter("link")}
     if link not in links:
         raise ModelError(
