@@ -14,7 +14,7 @@ CORE = ROOT / "sysid_core"
 # room above it.
 ROOMS: dict[str, tuple[str, ...]] = {
     "files": (),
-    "robot": ("shapes", "loops"),
+    "robot": ("urdf", "shapes", "loops"),
     "controller_payload": (),
     "identifiability": ("rpna", "composite_bodies"),
     "excitation": ("design", "execution", "payload", "sequential", "closed_chain"),

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array, is_physically_consistent
 from sysid_core.robot.locked_joints import lock_joints
-from sysid_core.robot.urdf import urdf_digest, urdf_text
-from sysid_core.robot.urdf_check import doubtful_units, sound_urdf
+from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)  # [m/s^2], in the base frame
 

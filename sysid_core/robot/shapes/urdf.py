@@ -12,8 +12,7 @@ from trimesh import creation
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
-from sysid_core.robot.urdf import urdf_text
-from sysid_core.robot.urdf_check import urdf_root
+from sysid_core.robot.urdf import urdf_root, urdf_text
 
 
 def shape_from_urdf(

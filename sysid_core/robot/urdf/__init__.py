@@ -1,0 +1,14 @@
+"""Robot descriptions: where they come from, and whether they hold."""
+
+from sysid_core.robot.urdf.check import doubtful_units, sound_urdf, urdf_root
+from sysid_core.robot.urdf.source import example_robots, received_urdf, urdf_digest, urdf_text
+
+__all__ = [
+    "doubtful_units",
+    "example_robots",
+    "received_urdf",
+    "sound_urdf",
+    "urdf_digest",
+    "urdf_root",
+    "urdf_text",
+]
