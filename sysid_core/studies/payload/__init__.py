@@ -2,7 +2,9 @@
 
 from sysid_core.studies.payload.arm import record_arm
 from sysid_core.studies.payload.checks import stop_and_go_table
+from sysid_core.studies.payload.families import CHOICE_FAMILIES, FAMILIES, told_shape
 from sysid_core.studies.payload.objects import modular_objects, modular_shape, random_objects
+from sysid_core.studies.payload.robustness import robustness_study
 from sysid_core.studies.payload.runs import (
     PAYLOAD_METHODS,
     Case,
@@ -22,6 +24,8 @@ from sysid_core.studies.payload.study import payload_study
 from sysid_core.studies.payload.tables import StudyTable
 
 __all__ = [
+    "CHOICE_FAMILIES",
+    "FAMILIES",
     "GOAL_FAULTS",
     "NOISE_LEVELS",
     "PAYLOAD_METHODS",
@@ -36,8 +40,10 @@ __all__ = [
     "random_objects",
     "record_arm",
     "robot",
+    "robustness_study",
     "run_case",
     "simulate",
     "stop_and_go_table",
     "swing",
+    "told_shape",
 ]
