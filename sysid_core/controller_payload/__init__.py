@@ -2,6 +2,7 @@
 
 from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange, Proposal
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
+from sysid_core.controller_payload.settings import ControllerSetting, controller_settings
 from sysid_core.controller_payload.vendors import (
     VENDORS,
     Vendor,
@@ -13,12 +14,14 @@ from sysid_core.controller_payload.vendors import (
 __all__ = [
     "VENDORS",
     "ControllerPayload",
+    "ControllerSetting",
     "ExchangeState",
     "PayloadExchange",
     "PayloadLimits",
     "Proposal",
     "Vendor",
     "VendorRequest",
+    "controller_settings",
     "fixed_pose",
     "response_accepted",
     "vendor_request",

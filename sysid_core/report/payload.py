@@ -14,7 +14,7 @@ from sysid_core.estimation.payload import (
     PointMassDiscretization,
     summarise_payload,
 )
-from sysid_core.estimation.payload_live import PayloadMoment
+from sysid_core.estimation.payload_live import PayloadMoment, object_size
 from sysid_core.report.html import Report
 from sysid_core.report.payload_charts import (
     convergence_chart,
@@ -79,7 +79,7 @@ def payload_report(
     *,
     estimate: Estimate,
     data: PayloadData,
-    shape: Shape,
+    shape: Shape | None,
     history: Sequence[PayloadMoment] = (),
     recording: Recording | None = None,
     filtered: JointStream | None = None,
@@ -92,7 +92,7 @@ def payload_report(
         report: To be filled.
         estimate: The result.
         data: That it was fitted to.
-        shape: Of the object, in the sensor frame.
+        shape: Of the object, in the sensor frame; None where it isn't known.
         history: Of the running estimate.
         recording: Raw streams.
         filtered: Joint states after the filter.
@@ -126,10 +126,11 @@ def payload_report(
     if others:
         report.heading("All methods on the same data")
         measures = () if truth is None else ("mass", "com", "inertia")
+        size = object_size(summarise_payload(estimate)) if shape is None else shape.size
         rows = []
         for other in (estimate, *others):
             p = summarise_payload(other) if other.values[0] > 0 else None
-            errors = error_summary(other, truth, shape.size) if p and truth is not None else {}
+            errors = error_summary(other, truth, size) if p and truth is not None else {}
             rows.append(
                 [
                     other.method,
@@ -163,14 +164,15 @@ def payload_report(
         report.figure(
             convergence_chart(history, truth), "The running estimate with two standard deviations."
         )
-    pmd = PointMassDiscretization(shape)
-    masses = pmd.masses(PayloadInformation.from_data(data, pmd.dynamism_scale))
-    report.heading("Point masses inside the shape")
-    report.figure(
-        object_scene(shape, masses, estimate),
-        "Balls: the mass that point-mass discretisation gives each cell, by volume. Diamond: the"
-        " centre of mass with its ellipsoid of two standard deviations.",
-    )
+    if shape is not None:
+        pmd = PointMassDiscretization(shape)
+        masses = pmd.masses(PayloadInformation.from_data(data, pmd.dynamism_scale))
+        report.heading("Point masses inside the shape")
+        report.figure(
+            object_scene(shape, masses, estimate),
+            "Balls: the mass that point-mass discretisation gives each cell, by volume. Diamond:"
+            " the centre of mass with its ellipsoid of two standard deviations.",
+        )
     if recording is not None and filtered is not None:
         report.heading("Signals")
         trajectory, rates, wrench = signal_charts(recording, filtered)

@@ -85,3 +85,44 @@ def test_a_truth_without_ten_parameters_is_refused_by_name(run, text):
     result = payload(folder)
     assert isinstance(result.exception, SignalError)
     assert "truth.yaml" in str(result.exception)
+
+
+def test_without_a_shape_mass_and_centre_are_known(run):
+    folder, pi = run
+    command = ["payload", "bag", "--sensor-frame", "link7", "--out", str(folder / "out")]
+    command += ["--calibration", str(folder / "sensor.yaml"), "--no-compare", "--json", "-"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    values = json.loads(result.stdout)["methods"]["map"]
+    assert values[0] == pytest.approx(pi[0], rel=0.02)
+    assert np.allclose(np.array(values[1:4]) / values[0], pi[1:4] / pi[0], atol=3e-3)
+
+
+def test_a_calibrated_sensor_gives_smaller_deviations_and_settings_for_controllers(run):
+    folder, _ = run
+    sds = []
+    for quality in ("ordinary", "calibrated"):
+        answer = json.loads(
+            payload(folder, "--sensor", quality, "--no-compare", "--json", "-").stdout
+        )
+        sds.append(answer["estimate"]["parameters"][0]["sd"])
+        assert set(answer["controllers"]) == {"UR", "Franka", "xArm"}
+        assert answer["controllers"]["UR"]["error_torque"] < 0.02
+    assert sds[1] < 0.3 * sds[0]
+    assert "guess" in str(payload(folder, "--sensor", "guess").exception)
+
+
+def test_repeated_weighings_are_a_table_with_their_scatter(run):
+    folder, _ = run
+    for name in "abc":
+        (folder / "bags" / name).mkdir(parents=True)
+    command = ["payload", "--repeat", str(folder / "bags"), "--sensor-frame", "link7"]
+    command += ["--calibration", str(folder / "sensor.yaml"), "--out", str(folder / "out")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    assert "3 weighings" in result.stdout
+    found = json.loads((folder / "out" / "repeatability.json").read_text())
+    assert found["mass_scatter"] == pytest.approx(0.0, abs=1e-9)
+    assert isinstance(
+        CliRunner().invoke(app, ["payload", "bag", *command[1:]]).exception, SignalError
+    )

@@ -1,9 +1,10 @@
 """Live payload estimation from streams."""
 
-from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import TARE_PREFIX, PayloadMoment, PayloadSession
 from sysid_core.estimation.payload_live.streams import PayloadStreams
+from sysid_core.estimation.payload_live.weighing import Weighing, repeatability, weigh_recording
 
 __all__ = [
     "TARE_PREFIX",
@@ -12,5 +13,9 @@ __all__ = [
     "PayloadSession",
     "PayloadState",
     "PayloadStreams",
+    "Weighing",
+    "object_size",
+    "repeatability",
     "replay_payload",
+    "weigh_recording",
 ]

@@ -48,19 +48,19 @@ class OnlinePayload:
     The same samples in the same order give the same answer, live or from a file.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Of the object, in the sensor frame; None where it isn't known.
         estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
             `RunningMAP`, the default estimator in running form.
         sensor: What the sensor's errors may be before a tare, for the default estimator; None: an
             ordinary sensor's.
         mass_tolerance: Mass counts as known below this relative standard deviation.
-        com_tolerance: COM counts as known below this part of the shape's largest length.
+        com_tolerance: COM counts as known below this part of the object's largest length.
         inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
     """
 
     def __init__(
         self,
-        shape: Shape,
+        shape: Shape | None = None,
         estimator: InformationEstimator | None = None,
         *,
         sensor: SensorModel | None = None,
@@ -182,12 +182,17 @@ class OnlinePayload:
         diagonal = [estimate.verdicts[i] for i in (4, 6, 9)]
         if Verdict.PRIOR_DOMINATED in diagonal:
             return PayloadState.PRIOR_DOMINATED
-        known = np.max(inertia) <= self.tolerances[2]
+        known = np.max(inertia) <= self.tolerances[2] and not self.warnings
         return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the estimate says against itself: a misfit, a shape that can't be right."""
+        return self.estimate().notes if self.n_samples else ()
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
         """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
-        size = self.shape.size
+        size = object_size(summary) if self.shape is None else self.shape.size
         scale = summary.mass / 12.0 * (size @ size - size**2)
         return (
             summary.mass_sd / summary.mass,
@@ -212,6 +217,8 @@ class OnlinePayload:
                 f"Tilt the sensor so that its {axis} axis becomes horizontal: the centre of mass"
                 f" along {axis} is the least known."
             )
+        if self.warnings:
+            return self.warnings[0]
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
             return "Enough is known; more motion only sharpens it."
@@ -219,3 +226,10 @@ class OnlinePayload:
             f"Turn faster, back and forth, about the sensor's {axis} axis: the inertia about it is"
             " the least known."
         )
+
+
+def object_size(summary: PayloadSummary) -> Array:
+    """Lengths of the solid box with the estimated inertia, shape (3,) [m]."""
+    moments = np.diag(summary.inertia)
+    squares = 6.0 * (moments.sum() - 2.0 * moments) / summary.mass
+    return np.sqrt(np.maximum(squares, 0.02**2))

@@ -38,6 +38,9 @@ MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
 MOTION_CORRELATION = 0.05  # [s]
 _UNKNOWN_NOISE = (0.1, 0.005)  # until enough samples tell: Nadeau et al. 2022, moderate
 _TINY = 1e-18  # keeps a covariance with zeros positive
+_SPIKE = 6.0  # of the noise, from one sample to the next
+_LONGEST_SPIKE = 4  # samples
+_SURE_OF_NOISE = 40  # samples
 _DRIFT_S = 0.5  # [s] between steps of the bias
 _REFRESH = 10  # samples between updates of the payload that whitens
 
@@ -86,6 +89,8 @@ class RunningMAP:
         size = len(self._precision) + 11
         self._gram = np.zeros((size, size))
         self._drifts = max(sensor.drift) > 0 and max(sensor.bias) > 0
+        self._before: tuple[Array, Array] | None = None
+        self._n_spiked = 0
         self._drifting, self._wandered = 0.0, np.zeros(6)
         if self._drifts:  # the prior of a bias that wanders is used up once
             self._gram[:6, :6] = np.diag(self._precision[:6])
@@ -118,9 +123,11 @@ class RunningMAP:
         b, a, omega, alpha, g = (
             np.asarray(x, dtype=float) for x in (wrench, a, omega, alpha, gravity)
         )
-        self.information.add(b, a, omega, alpha, g)
         self._follow_noise(b)
         A = wrench_regressor(a, omega, alpha)
+        if self._is_spike(b, A):
+            return
+        self.information.add(b, a, omega, alpha, g)
         if self._pi is None:
             self._weigh(A, b)
         pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
@@ -207,6 +214,20 @@ class RunningMAP:
             scale = np.where(scale > 0, scale, 1.0)
             R = R - np.linalg.pinv(R / scale).T @ (self._attenuation / scale[:, None])
         return R, r, back
+
+    def _is_spike(self, b: Array, A: Array) -> bool:
+        """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
+        before, self._before = self._before, (b, A)
+        pi = self._pi
+        if before is None or pi is None or self._rough_count < _SURE_OF_NOISE:
+            return False
+        jump = (b - before[0] - (A - before[1]) @ pi) / (np.sqrt(2.0) * self._noise_sd())
+        if np.abs(jump).max() < _SPIKE or self._n_spiked >= _LONGEST_SPIKE:
+            self._n_spiked = 0
+            return False
+        self._n_spiked += 1
+        self._before = before
+        return True
 
     def _drift(self, time: float) -> None:
         """Let the bias wander: the old bias is eliminated, a new one lies near it.

@@ -56,14 +56,21 @@ class SensorModel:
             )
         return SENSOR_QUALITIES[quality]
 
-    def tared(self, calibration: SensorCalibration) -> SensorModel:
-        """What remains after a tare: its own uncertainty and some drift; gains stay as they are."""
-        sd = calibration.bias_sd
+    def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
+        """What remains after a tare: its own uncertainty, and drift since; gains stay as they are.
+
+        Args:
+            calibration: From the tare.
+            age_s: Time since it [s]; never more is left than before the tare.
+        """
         delay = calibration.delay[1]
-        limit = np.minimum(BIAS_DRIFT, self.bias)  # of a calibrated sensor, no more than that
+        own = np.array([calibration.bias_sd[:3].max(), calibration.bias_sd[3:].max()])
+        floor = np.minimum(BIAS_DRIFT, self.bias)  # of a calibrated sensor, no more than that
+        drift = np.minimum(np.multiply(self.drift, np.sqrt(age_s)), self.bias)
+        bias = np.hypot(np.maximum(own, floor), drift)
         return replace(
             self,
-            bias=(max(float(sd[:3].max()), limit[0]), max(float(sd[3:].max()), limit[1])),
+            bias=(float(bias[0]), float(bias[1])),
             delay=min(delay, self.delay) if np.isfinite(delay) else self.delay,
         )
 

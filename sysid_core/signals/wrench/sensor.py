@@ -64,6 +64,8 @@ class SensorCalibration:
         delay: By which the wrench lags the kinematics [s], and its standard deviation [s]
             (infinite when never estimated).
         n_postures: Still postures used.
+        stamp_ns: When the last posture was held; 0 where unknown.
+        temperature: Of the sensor then [°C]; NaN where unknown.
         source: Where the data came from.
         notes: Remarks, one sentence each.
     """
@@ -78,6 +80,8 @@ class SensorCalibration:
     misalignment: float = float("nan")
     delay: tuple[float, float] = (0.0, float("inf"))
     n_postures: int = 0
+    stamp_ns: int = 0
+    temperature: float = float("nan")
     source: str = ""
     notes: tuple[str, ...] = ()
 
@@ -104,6 +108,12 @@ class SensorCalibration:
     def bias_sd(self) -> Array:
         """Standard deviation of the bias, shape (6,)."""
         return np.sqrt(np.diag(self.covariance)[4:])
+
+    def age_s(self, now_ns: int) -> float:
+        """Time since the tare [s]; infinite where its stamp is unknown, or lies ahead."""
+        if not 0 < self.stamp_ns <= now_ns:
+            return float("inf")
+        return (now_ns - self.stamp_ns) * 1e-9
 
     @property
     def tare_mass(self) -> tuple[float, float]:
@@ -159,6 +169,8 @@ class SensorCalibration:
         raw["misalignment"] = float(self.misalignment)
         raw["delay"] = [float(x) for x in self.delay]
         raw["n_postures"] = int(self.n_postures)
+        raw["stamp_ns"] = int(self.stamp_ns)
+        raw["temperature"] = float(self.temperature)
         raw["source"] = self.source
         raw["notes"] = list(self.notes)
         write_yaml(path, raw)

@@ -37,6 +37,7 @@ class Nuisance:
         delay: Of the wrench [s].
         gravity: Tilt of gravity [rad].
         encoder: Offset of every encoder, standard deviation [rad].
+        age: Of the tare, which a session knows [s].
     """
 
     wrench: Fault = lambda time, wrench, rng: wrench
@@ -44,6 +45,7 @@ class Nuisance:
     delay: float = 0.0
     gravity: float = 0.0
     encoder: float = 0.0
+    age: float = 0.0
 
 
 def _axis(rng: np.random.Generator) -> Array:
@@ -96,7 +98,7 @@ NUISANCES: dict[str, Nuisance] = {
     "none": Nuisance(),
     "stale tare (.3 N)": Nuisance(lambda t, w, rng: w + 0.3 * _PER_NEWTON * rng.normal(size=6)),
     "drift .5 N / 30 s, fresh": Nuisance(_drift(0.5 / 30, 0.0)),
-    "drift .5 N / 30 s, 20 s after the tare": Nuisance(_drift(0.5 / 30, 20.0)),
+    "drift .5 N / 30 s, 20 s after the tare": Nuisance(_drift(0.5 / 30, 20.0), age=20.0),
     "drift .5 N / 30 s, 30 s recorded": Nuisance(_drift(0.5 / 30, 0.0), seconds=30.0),
     "gain 2 % per axis": Nuisance(_gain(0.02, 0.0)),
     "crosstalk 2 %": Nuisance(_gain(0.0, 0.02)),
@@ -125,7 +127,7 @@ def nuisance_experiment(
     late = swing(speed, nuisance.seconds, shift=-nuisance.delay)
     offsets = nuisance.encoder * rng.normal(size=model.nv)
     wrench = _true_wrench(replace(late, q=late.q + offsets), thing, nuisance.gravity, rng)
-    if nuisance is NUISANCES["quantised .1 N"]:
+    if nuisance is NUISANCES["quantised .1 N"]:  # after the noise
         wrench = nuisance.wrench(time, wrench + _NOISE * rng.normal(size=wrench.shape), rng)
     else:
         wrench = nuisance.wrench(time, wrench, rng) + _NOISE * rng.normal(size=wrench.shape)

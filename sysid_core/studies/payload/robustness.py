@@ -124,7 +124,9 @@ def nuisance_outcomes(number: int) -> list[Outcome]:
         experiment = nuisance_experiment(
             SPEED, thing, nuisance, np.random.default_rng([_SEED, number, 4])
         )
-        for kind, solve in _fits(thing.shape, TARED, experiment).items():
+        drifted = np.hypot(TARED.bias, np.multiply(TARED.drift, np.sqrt(nuisance.age)))
+        sensor = replace(TARED, bias=(float(drifted[0]), float(drifted[1])))
+        for kind, solve in _fits(thing.shape, sensor, experiment).items():
             try:
                 found.append(outcome(name, kind, solve(), thing))
             except SysIdError:

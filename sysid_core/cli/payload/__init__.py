@@ -1,0 +1,3 @@
+"""`sysid payload`."""
+
+from sysid_core.cli.payload import command  # noqa: F401  (registers the command)

@@ -1,0 +1,195 @@
+"""`sysid payload`: what a robot with a force-torque sensor held in a recording."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sysid_core.cli.app import app, console, errors, require_folder
+from sysid_core.cli.sensor import (
+    LockOption,
+    SensorParentOption,
+    SensorPoseOption,
+    WrenchFrameOption,
+    sensor_robot,
+)
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.payload_live import Weighing
+    from sysid_core.estimation.payload_map import SensorModel
+    from sysid_core.robot import RobotModel
+    from sysid_core.robot.shapes import Shape
+    from sysid_core.signals import Recording
+
+METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
+
+
+@app.command()
+def payload(
+    recording: Annotated[
+        Path | None, typer.Argument(help="rosbag2 folder or MCAP file.", show_default=False)
+    ] = None,
+    sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")] = "",
+    shape: Annotated[
+        str,
+        typer.Option(
+            help="Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L',"
+            " 'sphere R' (metres), each with 'at X Y Z' where its centre isn't the sensor's origin;"
+            " a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a YAML file (see"
+            " config/shapes). Without one the inertia is known less well."
+        ),
+    ] = "",
+    repeat: Annotated[
+        Path | None,
+        typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
+    ] = None,
+    robot: Annotated[
+        str, typer.Option(help="URDF file or name; default: the description in the bag.")
+    ] = "",
+    lock: LockOption = None,
+    wrench_frame: WrenchFrameOption = None,
+    sensor_parent: SensorParentOption = "",
+    sensor_pose: SensorPoseOption = "",
+    method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map",
+    compare: Annotated[
+        bool, typer.Option(help="Every other method on the same data too, for the report.")
+    ] = True,
+    sensor: Annotated[
+        str,
+        typer.Option(help="Quality of the sensor: ordinary, or calibrated (gains, delay, axes)."),
+    ] = "ordinary",
+    calibration: Annotated[
+        Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
+    ] = None,
+    flange_frame: Annotated[
+        str, typer.Option(help="Frame in which the controller wants it; default: the sensor's.")
+    ] = "",
+    truth: Annotated[
+        Path | None, typer.Option(help="YAML with `pi` (ten numbers), to compare with.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
+        "results/payload"
+    ),
+    json_out: Annotated[
+        str, typer.Option("--json", help="Also write the result here; - for standard output.")
+    ] = "",
+) -> None:
+    """Identify the payload from a bag with joint states, wrench and marks."""
+    from sysid_core.cli.payload.repeat import weigh_again
+    from sysid_core.cli.payload.result import Answer, read_truth, show, write
+    from sysid_core.estimation.payload_map import SensorModel
+    from sysid_core.robot.shapes import load_shape
+
+    if (recording is None) == (repeat is None):
+        raise SignalError(
+            "Exactly one of a recording and --repeat is needed.",
+            remedy="Give a bag, or --repeat with a folder of bags.",
+        )
+    if not sensor_frame:
+        raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+    if method not in METHODS:
+        raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
+    require_folder(out)
+    body = load_shape(shape) if shape else None
+    quality = SensorModel.named(sensor)
+    true_pi = None if truth is None else read_truth(truth)
+
+    def weigh(bag: Path) -> tuple[Weighing, Recording, RobotModel]:
+        run, model = _opened(
+            bag, robot, sensor_frame, lock, wrench_frame, sensor_parent, sensor_pose
+        )
+        return _weighed(run, model, sensor_frame, body, quality, calibration), run, model
+
+    if repeat is not None:
+        weigh_again(repeat, lambda bag: weigh(bag)[0].estimate, out, json_out)
+        return
+    assert recording is not None
+    waiting = contextlib.nullcontext() if json_out == "-" else console.status("Replaying")
+    with waiting:
+        weighing, run, model = weigh(recording)
+        others = _others(method, weighing, body) if compare or method != "map" else {}
+    answer = Answer(recording, run, model, weighing, method, others, body, true_pi, flange_frame)
+    out.mkdir(parents=True, exist_ok=True)
+    text = write(answer, out)
+    if json_out == "-":
+        print(text)
+        return
+    if json_out:
+        Path(json_out).write_text(text, encoding="utf-8")
+    show(answer)
+    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+
+
+def _opened(
+    bag: Path,
+    robot: str,
+    sensor_frame: str,
+    lock: list[str] | None,
+    wrench_frame: list[str] | None,
+    parent: str,
+    pose: str,
+) -> tuple[Recording, RobotModel]:
+    """Recording and robot; faults of the sensor are said."""
+    from sysid_core.signals.bags import read_bag
+    from sysid_core.signals.wrench import wrench_faults
+
+    run = read_bag(bag)
+    for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
+        text = f"[yellow]warning:[/] {fault.text} {fault.remedy}"
+        errors.print(text, highlight=False, soft_wrap=True)
+    return run, sensor_robot(
+        run,
+        robot,
+        sensor_frame,
+        lock=lock or (),
+        accepted=wrench_frame or (),
+        parent=parent,
+        pose=pose,
+    )
+
+
+def _weighed(
+    run: Recording,
+    model: RobotModel,
+    sensor_frame: str,
+    shape: Shape | None,
+    quality: SensorModel,
+    calibration: Path | None,
+) -> Weighing:
+    from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, weigh_recording
+    from sysid_core.signals.wrench import SensorCalibration
+
+    session = PayloadSession(
+        model,
+        sensor_frame,
+        OnlinePayload(shape, sensor=quality),
+        calibration=SensorCalibration.load(calibration) if calibration else None,
+    )
+    return weigh_recording(run, session, shape, sensor=quality)
+
+
+def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, Any]:
+    """The answers of the other methods, by their names on the command line."""
+    from sysid_core.estimation import payload as e
+
+    estimators: dict[str, Callable[[], Any]] = {
+        "ols": e.OrdinaryLeastSquares,
+        "rtls": e.RecursiveTotalLeastSquares,
+        "lmi": e.PhysicalLeastSquares,
+    }
+    if shape is not None:
+        estimators |= {
+            "pmd": lambda: e.PointMassDiscretization(shape),
+            "pmd-squared": lambda: e.PointMassDiscretization(shape, squared=True),
+            "geo": lambda: e.EntropicRegression(shape),
+            "homogeneous": lambda: e.HomogeneousBody(shape),
+        }
+    elif method not in (*estimators, "map", "map-running"):
+        raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
+    results = {name: make().fit(weighing.data) for name, make in estimators.items()}
+    return {"map-running": weighing.session.online.estimate()} | results

@@ -1,0 +1,171 @@
+"""What `sysid payload` writes and shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+
+from sysid_core.cli.app import console
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.controller_payload import ControllerSetting
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.payload_live import Weighing
+    from sysid_core.robot import Array, RobotModel
+    from sysid_core.robot.shapes import Shape
+    from sysid_core.signals import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Everything about one weighed recording.
+
+    Attributes:
+        recording: Its path.
+        run: Its content.
+        model: The robot.
+        weighing: By the default estimator.
+        method: Name of the method that was asked for.
+        others: Estimates of the other methods.
+        shape: Of the object, or None.
+        truth: pi, shape (10,), or None.
+        flange_frame: The controller's frame; "": the sensor's.
+    """
+
+    recording: Path
+    run: Recording
+    model: RobotModel
+    weighing: Weighing
+    method: str
+    others: dict[str, Any]
+    shape: Shape | None
+    truth: Array | None
+    flange_frame: str
+
+    @property
+    def estimate(self) -> Estimate:
+        """By the method that was asked for."""
+        found: Estimate = self.others.get(self.method, self.weighing.estimate)
+        return found
+
+    @property
+    def settings(self) -> tuple[ControllerSetting, ...]:
+        """For the vendors' controllers; empty when nothing that weighs is held."""
+        from sysid_core.controller_payload import (
+            ControllerPayload,
+            controller_settings,
+            fixed_pose,
+        )
+        from sysid_core.robot import transform_pi
+
+        pi = self.estimate.values
+        if not pi[0] > 0:
+            return ()
+        if self.flange_frame:
+            sensor = self.weighing.session.sensor_frame
+            pi = transform_pi(fixed_pose(self.model, self.flange_frame, sensor), pi)
+        return controller_settings(ControllerPayload.from_pi(pi))
+
+
+def write(answer: Answer, out: Path) -> str:
+    """Estimate, calibration, result and report into a folder; the result's text."""
+    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload_live import object_size
+    from sysid_core.report import Report, error_summary, payload_report
+
+    estimate, session = answer.estimate, answer.weighing.session
+    estimate.save(out / "estimate.yaml")
+    if session.calibration is not None:
+        session.calibration.save(out / "sensor_calibration.yaml")
+    errors = None
+    if answer.truth is not None:
+        payload = summarise_payload(estimate)
+        size = object_size(payload) if answer.shape is None else answer.shape.size
+        errors = error_summary(estimate, answer.truth, size)
+    methods = {"map": answer.weighing.estimate} | answer.others
+    result = {
+        "recording": str(answer.recording),
+        "estimate": estimate.to_dict(),
+        "state": session.online.state.value,
+        "advice": session.online.advice,
+        "errors_percent": errors,
+        "methods": {name: other.values.tolist() for name, other in methods.items()},
+        "controllers": {
+            s.vendor: {"setting": s.text, "error_torque": s.error_torque} for s in answer.settings
+        },
+    }
+    text = json.dumps(result, indent=1)
+    (out / "result.json").write_text(text, encoding="utf-8")
+    report = Report(f"Payload of {answer.model.name}", f"{answer.recording}, {estimate.method}")
+    payload_report(
+        report,
+        estimate=estimate,
+        data=answer.weighing.data,
+        shape=answer.shape,
+        history=session.history,
+        recording=answer.run,
+        filtered=answer.weighing.filtered,
+        truth=answer.truth,
+        others=[other for name, other in methods.items() if name != answer.method],
+    )
+    report.save(out / "report.html")
+    return text
+
+
+def show(answer: Answer) -> None:
+    """Table, remarks and settings on the console."""
+    from sysid_core.report import comparison_rows
+
+    estimate, online = answer.estimate, answer.weighing.session.online
+    _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
+    for note in (*estimate.notes, *estimate.certify()):
+        console.print(f"[yellow]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+    console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
+    frame = answer.flange_frame or answer.weighing.session.sensor_frame
+    console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
+    for s in answer.settings:
+        console.print(
+            f"  {s.vendor:7} {escape(s.text)}  leaves {s.error_torque:.1g} N m",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def read_truth(path: Path) -> Array:
+    """The ten parameters that a result is compared with, shape (10,)."""
+    import numpy as np
+    import yaml
+
+    text = path.read_text(encoding="utf-8")
+    try:
+        pi = np.asarray(yaml.safe_load(text)["pi"], dtype=float)
+    except (yaml.YAMLError, KeyError, TypeError, ValueError):
+        pi = np.empty(0)
+    if pi.shape != (10,) or not np.isfinite(pi).all() or pi[0] <= 0:
+        raise SignalError(
+            f"'{path}' holds no true parameters.",
+            remedy="Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the"
+            " sensor's origin.",
+        )
+    return pi
+
+
+def _print_table(rows: Sequence[Sequence[object]], *, known: bool) -> None:
+    from rich.table import Table
+
+    from sysid_core.report import cell_text
+
+    table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
+    names = ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict")
+    shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
+    for i in shown:
+        table.add_column(names[i], justify="right" if 2 <= i < 6 else "left")
+    for row in rows:
+        table.add_row(*(cell_text(row[i]) for i in shown))
+    console.print(table)

@@ -1,0 +1,132 @@
+"""A recorded payload weighed by the default estimator, once or several times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload_live.replay import replay_payload
+from sysid_core.estimation.payload_live.session import PayloadSession
+from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
+from sysid_core.robot import Array
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import Recording
+from sysid_core.signals.filters import FilteredJointStream
+
+
+@dataclass(frozen=True, eq=False)
+class Weighing:
+    """One recording's answer.
+
+    Attributes:
+        estimate: By `PayloadMAP`.
+        data: That it was fitted to, bias and tool removed.
+        filtered: Joint states as the live nodes filter them.
+        session: As it was run live.
+    """
+
+    estimate: Estimate
+    data: PayloadData
+    filtered: FilteredJointStream
+    session: PayloadSession
+
+
+def weigh_recording(
+    recording: Recording,
+    session: PayloadSession,
+    shape: Shape | None,
+    *,
+    sensor: SensorModel | None = None,
+    history_period_s: float = 0.1,
+) -> Weighing:
+    """Tare and weigh as live, then once more with all samples together.
+
+    Args:
+        recording: Raw joint states, wrenches and marks.
+        session: Fresh.
+        shape: Of the object, in the sensor frame; None where it isn't known.
+        sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
+        history_period_s: Between remembered running estimates [s].
+
+    Raises:
+        SysIdError: There is no wrench, no motion, or the sensor can't be tared.
+    """
+    filtered = replay_payload(recording, session, history_period_s=history_period_s)
+    data = session.data()
+    model = sensor or SensorModel()
+    if session.calibration is not None:
+        model = model.tared(session.calibration)
+    estimate = PayloadMAP(shape, sensor=model).fit(
+        *smoothed_payload_data(
+            session.model,
+            session.sensor_frame,
+            recording.joints,
+            session.motion_stamps_ns(),
+            data.wrench,
+            source=recording.source,
+        )
+    )
+    return Weighing(estimate, data, filtered, session)
+
+
+@dataclass(frozen=True, eq=False)
+class Repeatability:
+    """Several weighings of one object.
+
+    Attributes:
+        mass: Of each, shape (K,) [kg].
+        com: Shape (K, 3) [m].
+        mass_sd: Told with each, shape (K,) [kg].
+        com_sd: Shape (K, 3) [m].
+    """
+
+    mass: Array
+    com: Array
+    mass_sd: Array
+    com_sd: Array
+
+    @property
+    def mass_scatter(self) -> float:
+        """Standard deviation of the masses as a part of their mean."""
+        return float(self.mass.std(ddof=1) / self.mass.mean())
+
+    @property
+    def com_scatter(self) -> Array:
+        """Standard deviation of the centres of mass, shape (3,) [m]."""
+        return np.asarray(self.com.std(axis=0, ddof=1))
+
+    @property
+    def chi(self) -> float:
+        """Scatter in the deviations that were told; 1 where these are right."""
+        z = np.hstack(
+            [
+                ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],
+                (self.com - self.com.mean(axis=0)) / self.com_sd,
+            ]
+        )
+        return float(np.sqrt(np.sum(z**2) / (4 * (len(z) - 1))))
+
+
+def repeatability(estimates: Sequence[Estimate]) -> Repeatability:
+    """Scatter of several weighings.
+
+    Raises:
+        EstimationError: Fewer than two.
+    """
+    if len(estimates) < 2:
+        raise EstimationError(
+            f"{len(estimates)} weighing(s) don't show how repeatable they are.",
+            remedy="Record the same object two times or more; ten are better.",
+        )
+    payloads = [summarise_payload(estimate) for estimate in estimates]
+    return Repeatability(
+        np.array([p.mass for p in payloads]),
+        np.array([p.com for p in payloads]),
+        np.array([p.mass_sd for p in payloads]),
+        np.array([p.com_sd for p in payloads]),
+    )
