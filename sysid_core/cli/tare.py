@@ -18,7 +18,8 @@ from sysid_core.cli.sensor import (
 )
 
 if TYPE_CHECKING:
-    from sysid_core.signals.wrench import SensorCalibration
+    from sysid_core.robot import Array
+    from sysid_core.signals.wrench import FullCalibration, SensorCalibration
 
 
 @app.command()
@@ -38,9 +39,20 @@ def tare(
     tool: Annotated[
         bool, typer.Option("--tool", help="What hangs there is the tool: subtract it from now on.")
     ] = False,
+    calibrate: Annotated[
+        bool,
+        typer.Option(
+            "--calibrate",
+            help="Gains, mounting, gravity's direction and drift too: 8 postures or more.",
+        ),
+    ] = False,
     bare: Annotated[bool, typer.Option("--bare", help="Nothing hangs on the sensor.")] = False,
     expected_mass: Annotated[
-        float, typer.Option(min=0.0, help="What should hang there, in kg; 0: not known.")
+        float,
+        typer.Option(
+            min=0.0,
+            help="What should hang there, in kg; 0: not known. With --calibrate it is taken as exact.",
+        ),
     ] = 0.0,
     force_range: Annotated[
         float, typer.Option(min=0.0, help="Full scale of the forces, in N; 0: not known.")
@@ -58,6 +70,7 @@ def tare(
     from sysid_core.errors import SignalError
     from sysid_core.signals.bags import read_bag
     from sysid_core.signals.wrench import (
+        calibrate_static,
         delay_of_recording,
         require_sound_wrench,
         static_postures,
@@ -80,16 +93,33 @@ def tare(
             run.wrench, force_range=force_range or None, torque_range=torque_range or None
         )
     postures = static_postures(run, model, sensor_frame)
-    calibration = tare_static(
-        postures.wrench,
-        postures.gravity_S,
-        R_WS=postures.R_WS,
-        frame=sensor_frame,
-        noise=postures.noise,
-        expected_mass=expected_mass or None,
-        allow_bare=bare,
-        source=str(recording),
+    full = None
+    if calibrate:
+        full = calibrate_static(
+            postures.wrench,
+            postures.gravity_S,
+            postures.R_WS,
+            postures.start_ns * 1e-9,
+            known_mass=expected_mass or None,
+            frame=sensor_frame,
+            noise=postures.noise,
+            source=str(recording),
+        )
+    calibration = (
+        full.calibration
+        if full
+        else tare_static(
+            postures.wrench,
+            postures.gravity_S,
+            R_WS=postures.R_WS,
+            frame=sensor_frame,
+            noise=postures.noise,
+            expected_mass=expected_mass or None,
+            allow_bare=bare,
+            source=str(recording),
+        )
     )
+    calibration = replace(calibration, stamp_ns=int(postures.start_ns.max()), notes=postures.notes)
     try:
         delay = delay_of_recording(run, model, sensor_frame)
         if delay.is_known:
@@ -100,10 +130,13 @@ def tare(
         calibration = calibration.with_load_as_tool()
     out.parent.mkdir(parents=True, exist_ok=True)
     calibration.save(out)
-    text = json.dumps(result_dict(calibration), indent=2)
+    result = result_dict(calibration) | ({} if full is None else full_dict(full))
+    text = json.dumps(result, indent=2)
     if copy_json(text, json_path):
         return
     _print_summary(calibration, out)
+    if full is not None:
+        _print_full(full)
 
 
 def result_dict(calibration: SensorCalibration) -> dict[str, object]:
@@ -131,6 +164,33 @@ def result_dict(calibration: SensorCalibration) -> dict[str, object]:
         "delay_sd": delay_sd if np.isfinite(delay_sd) else None,
         "tool_mass": float(calibration.tool_pi[0]),
     }
+
+
+def full_dict(full: FullCalibration) -> dict[str, object]:
+    """What `--calibrate` adds to the result."""
+    arrays = ("gain", "gain_sd", "mounting", "mounting_sd", "tilt", "tilt_sd", "drift", "drift_sd")
+    found: dict[str, object] = {name: getattr(full, name).tolist() for name in arrays}
+    return found | {"confounded": list(full.confounded)}
+
+
+def _print_full(full: FullCalibration) -> None:
+    import numpy as np
+
+    def pairs(values: Array, sds: Array, scale: float, digits: int) -> str:
+        return ", ".join(
+            f"{scale * x:.{digits}f} ± {scale * s:.{digits}f}"
+            for x, s in zip(values, sds, strict=True)
+        )
+
+    gains, degrees = np.diag(full.gain), np.rad2deg(1.0)
+    for line in (
+        f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
+        f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
+        f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
+        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
+        "Not to be told apart by these postures: " + " ".join(full.confounded),
+    ):
+        console.print(line, soft_wrap=True, highlight=False)
 
 
 def _print_summary(calibration: SensorCalibration, out: Path) -> None:

@@ -33,11 +33,11 @@ def posture_at(t: np.ndarray, postures: np.ndarray) -> np.ndarray:
     return postures[k] + s[:, None] * (following - postures[k])
 
 
-def write_run(path: Path, rng: np.random.Generator, sign: float = 1.0) -> Path:
-    """A bag of six tilted postures; the wrench is late."""
+def write_run(path: Path, rng: np.random.Generator, sign: float = 1.0, count: int = 6) -> Path:
+    """A bag of tilted postures; the wrench is late."""
     robot = RobotModel.from_urdf("xarm7")
-    postures = rng.uniform(-1.2, 1.2, size=(6, robot.nv))
-    t = np.arange(0.0, 6 * (STILL + MOVE), 0.01)
+    postures = rng.uniform(-1.2, 1.2, size=(count, robot.nv))
+    t = np.arange(0.0, count * (STILL + MOVE), 0.01)
     h = 1e-3
     before, q_late, after = (posture_at(t - DELAY + d, postures) for d in (-h, 0.0, h))
     v, a = (after - before) / (2 * h), (after - 2 * q_late + before) / h**2
@@ -97,3 +97,18 @@ def test_tare_of_a_reversed_sensor_is_refused(rng: np.random.Generator, tmp_path
     assert isinstance(done.exception, SignalError)
     assert "opposite sign" in str(done.exception)
     assert not (tmp_path / "sensor.yaml").exists()
+
+
+def test_calibrating_adds_gains_mounting_and_drift_with_deviations(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    bag, out = write_run(tmp_path / "bag", rng, count=10), tmp_path / "sensor.yaml"
+    done = tare(bag, out, "--calibrate", "--expected-mass", "0.9", "--json", "-")
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert np.all(np.abs(np.diag(result["gain"]) - 1) < 4 * np.diag(result["gain_sd"]) + 1e-3)
+    assert np.all(np.abs(result["mounting"]) < 4 * np.array(result["mounting_sd"]) + 1e-3)
+    assert result["confounded"]
+    assert SensorCalibration.load(out).stamp_ns > 1_700_000_000_000_000_000
+    few = tare(write_run(tmp_path / "few", rng), out, "--calibrate")
+    assert "too few" in str(few.exception)

@@ -75,15 +75,16 @@ class OnlinePayload:
         self.tolerances = (mass_tolerance, com_tolerance, inertia_tolerance)
         self.reset()
 
-    def reset(self, calibration: SensorCalibration | None = None) -> None:
+    def reset(self, calibration: SensorCalibration | None = None, age_s: float = 0.0) -> None:
         """Forget all samples.
 
         Args:
             calibration: Of the sensor, if it has been tared: what may be left of its errors is
                 believed from now on.
+            age_s: Time since that tare [s].
         """
         self._running.reset(
-            self._sensor if calibration is None else self._sensor.tared(calibration)
+            self._sensor if calibration is None else self._sensor.tared(calibration, age_s)
         )
         scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
         self._own_information = PayloadInformation(scale)

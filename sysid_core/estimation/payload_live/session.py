@@ -8,7 +8,7 @@ run gave.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +24,8 @@ from sysid_core.signals.wrench import (
     SensorCalibration,
     compensate,
     require_sensor_frame,
+    slow_note,
+    slow_part,
     tare_static,
 )
 
@@ -68,6 +70,7 @@ class PayloadSession:
         calibration: Of the sensor, once it is tared.
         problem: Why it can't be, or None.
         history: Remembered estimates.
+        tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
         n_without_motion: Wrenches left out because no joint states surround them.
     """
 
@@ -102,9 +105,12 @@ class PayloadSession:
         self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
         self.problem: SysIdError | None = None
+        self.tare_age_s = 0.0
         self._segment = ""
         self._segment_start = 0
         self._tare: list[tuple[Array, Array]] = []
+        self._slow: list[float] = []
+        self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
         self._used: list[tuple[int, Array, FrameMotion]] = []
 
@@ -176,19 +182,28 @@ class PayloadSession:
         segment, _, edge = label.rpartition(":")
         if edge == "start":
             self._segment, self._segment_start = segment, stamp_ns
-            if segment in MOTION_SEGMENTS and self.calibration is None:
+            if segment in MOTION_SEGMENTS and not self._used:
                 try:
-                    self.calibration, self.problem = self._calibrate(), None
-                    self.online.reset(self.calibration)
+                    self._use_calibration(stamp_ns)
                 except SysIdError as err:  # a late mark may still mend it
                     self.problem, self._segment = err, ""
         elif edge == "end" and segment == self._segment:
             if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
                 wrenches = np.array([w for w, _ in self._tare])
                 q = np.mean([q for _, q in self._tare], axis=0)
+                self._slow.append(slow_part(wrenches))
+                self._last_tare = stamp_ns
                 self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
             self._tare = []
             self._segment = ""
+
+    def _use_calibration(self, stamp_ns: int) -> None:
+        """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
+        if self.calibration is None:
+            self.calibration, self.problem = self._calibrate(), None
+        age = self.calibration.age_s(stamp_ns)
+        self.tare_age_s = age if np.isfinite(age) else 0.0
+        self.online.reset(self.calibration, self.tare_age_s)
 
     def _calibrate(self) -> SensorCalibration:
         if not self._postures:
@@ -200,13 +215,14 @@ class PayloadSession:
         q = np.array([posture[1] for posture in self._postures])
         still = np.zeros_like(q)
         motion = self.model.frame_motion(self.sensor_frame, q, still, still)
-        return tare_static(
+        calibration = tare_static(
             np.array([posture[0] for posture in self._postures]),
             motion.gravity,
             R_WS=motion.R_WF,
             frame=self.sensor_frame,
             noise=np.sqrt(np.mean([posture[2] ** 2 for posture in self._postures], axis=0)),
         )
+        return replace(calibration, stamp_ns=self._last_tare, notes=slow_note(self._slow))
 
     # ---- samples
 

@@ -60,7 +60,7 @@ def weigh_recording(
     data = session.data()
     model = sensor or SensorModel()
     if session.calibration is not None:
-        model = model.tared(session.calibration)
+        model = model.tared(session.calibration, session.tare_age_s)
     estimate = PayloadMAP(shape, sensor=model).fit(
         *smoothed_payload_data(
             session.model,

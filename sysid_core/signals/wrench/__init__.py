@@ -1,8 +1,11 @@
 """Force-torque signals: bias, tare, mounting, delay, filter."""
 
+from sysid_core.signals.wrench.calibrate import FullCalibration, calibrate_static
 from sysid_core.signals.wrench.checks import (
     require_sensor_frame,
     require_sound_wrench,
+    slow_note,
+    slow_part,
     wrench_faults,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
@@ -20,8 +23,10 @@ from sysid_core.signals.wrench.tare import static_postures, tare_single, tare_st
 __all__ = [
     "WRENCH_AXES",
     "FilteredWrench",
+    "FullCalibration",
     "SensorCalibration",
     "WrenchFilter",
+    "calibrate_static",
     "check_mounting",
     "check_wrench_frame",
     "compensate",
@@ -31,6 +36,8 @@ __all__ = [
     "require_sensor_frame",
     "require_sound_wrench",
     "require_weight",
+    "slow_note",
+    "slow_part",
     "static_postures",
     "static_regressor",
     "tare_single",

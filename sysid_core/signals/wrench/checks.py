@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.ndimage import uniform_filter1d
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.recording import Array, WrenchStream
 from sysid_core.signals.wrench.sensor import WRENCH_AXES
 
+_SLOW_WINDOW = 15  # samples
+SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
 
 
@@ -124,6 +128,36 @@ def require_sound_wrench(
             remedy=" ".join(fault.remedy for fault in faults),
             faults=faults,
         )
+
+
+def slow_part(samples: Array) -> float:
+    """Slow changes of readings that should be constant, in their white noise; 1 for white noise.
+
+    Moving averages against fourth differences, which no slow change survives; the worse of forces
+    and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
+
+    Args:
+        samples: Of one still posture, shape (N, 6).
+    """
+    if len(samples) < 4 * _SLOW_WINDOW:
+        return 0.0
+    noise = np.std(np.diff(samples, n=4, axis=0), axis=0) / np.sqrt(70.0)
+    mean = uniform_filter1d(samples - samples.mean(axis=0), _SLOW_WINDOW, axis=0, mode="nearest")
+    inner = mean[_SLOW_WINDOW // 2 : -_SLOW_WINDOW // 2]
+    relative = np.std(inner, axis=0) * np.sqrt(_SLOW_WINDOW) / np.maximum(noise, 1e-12)
+    groups = (relative[:3], relative[3:])
+    return float(max(np.sqrt(np.mean(group**2)) for group in groups))
+
+
+def slow_note(parts: Sequence[float]) -> tuple[str, ...]:
+    """A remark when the readings wander in (most) still postures; `slow_part` of each."""
+    if not parts or float(np.median(parts)) < SLOW_LIMIT:
+        return ()
+    return (
+        f"The readings wander {np.median(parts):.1f} times more than their noise while the arm stands"
+        " still: a hum near a multiple of the sampling rate (aliasing), vibration or contact. Sample"
+        " faster, or switch on the sensor's low-pass filter before the samples are thinned out.",
+    )
 
 
 def _names(mask: Array) -> tuple[str, ...]:

@@ -68,6 +68,8 @@ class SensorCalibration:
         temperature: Of the sensor then [°C]; NaN where unknown.
         source: Where the data came from.
         notes: Remarks, one sentence each.
+        matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
+            were not calibrated.
     """
 
     frame: str
@@ -84,6 +86,7 @@ class SensorCalibration:
     temperature: float = float("nan")
     source: str = ""
     notes: tuple[str, ...] = ()
+    matrix: Array = field(default_factory=lambda: np.eye(6))
 
     def __post_init__(self) -> None:
         shapes = {
@@ -93,6 +96,7 @@ class SensorCalibration:
             "tool_pi": (10,),
             "noise": (6,),
             "residual_rms": (6,),
+            "matrix": (6, 6),
         }
         for key, shape in shapes.items():
             value = frozen_array(getattr(self, key))
@@ -164,7 +168,15 @@ class SensorCalibration:
     def save(self, path: str | Path) -> None:
         """Write the calibration as YAML."""
         raw: dict[str, object] = {"schema": SCHEMA, "frame": self.frame}
-        for key in ("bias", "tare_load", "covariance", "tool_pi", "noise", "residual_rms"):
+        for key in (
+            "bias",
+            "tare_load",
+            "covariance",
+            "tool_pi",
+            "noise",
+            "residual_rms",
+            "matrix",
+        ):
             raw[key] = getattr(self, key).tolist()
         raw["misalignment"] = float(self.misalignment)
         raw["delay"] = [float(x) for x in self.delay]
@@ -214,6 +226,11 @@ class _File(FileSchema):
     misalignment: AnyNumber
     delay: tuple[Number, AnyNumber]
     n_postures: Count
+    stamp_ns: Count = 0
+    temperature: AnyNumber = float("nan")
+    matrix: Annotated[list[_Six], Field(min_length=6, max_length=6)] = Field(
+        default_factory=lambda: np.eye(6).tolist()
+    )
     source: str
     notes: tuple[str, ...]
 
@@ -235,7 +252,7 @@ def static_regressor(gravity_S: ArrayLike) -> Array:
 
 
 def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibration) -> Array:
-    """Wrench of the object alone: reading minus bias minus the known tool.
+    """Wrench of the object alone: reading minus bias, gains corrected, minus the known tool.
 
     Args:
         wrench: Readings, shape (K, 6).
@@ -252,4 +269,4 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
             remedy="Resample both to common instants first.",
         )
     tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
-    return wrench - calibration.bias - tool
+    return np.asarray((wrench - calibration.bias) @ calibration.matrix.T - tool)

@@ -15,7 +15,7 @@ from scipy.ndimage import maximum_filter1d, minimum_filter1d
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, Recording
-from sysid_core.signals.wrench.checks import require_sensor_frame
+from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
 from sysid_core.signals.wrench.mounting import require_mounting, require_weight
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
@@ -34,6 +34,7 @@ class StaticPostures:
         noise: Standard deviation of a single sample, pooled, shape (6,).
         n_samples: Wrench samples per posture, shape (K,).
         start_ns: Stamp at which each begins (settling left out), shape (K,).
+        notes: Remarks on the readings, one sentence each.
     """
 
     wrench: Array
@@ -42,6 +43,7 @@ class StaticPostures:
     noise: Array
     n_samples: NDArray[np.int64]
     start_ns: NDArray[np.int64]
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.wrench)
@@ -87,6 +89,7 @@ def static_postures(
     still = np.all(swing < tolerance, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
     means, variances, counts, starts, configurations = [], [], [], [], []
+    slow: list[float] = []
     for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
         if time[last] - time[first] < min_duration:
             continue
@@ -98,6 +101,7 @@ def static_postures(
         means.append(samples.mean(axis=0))
         variances.append(samples.var(axis=0, ddof=1))
         counts.append(len(samples))
+        slow.append(slow_part(samples))
         starts.append(start_ns)
         configurations.append(joints.q[first : last + 1].mean(axis=0))
     if not means:
@@ -114,6 +118,7 @@ def static_postures(
         noise=np.sqrt(np.average(variances, axis=0, weights=np.array(counts) - 1)),
         n_samples=np.array(counts, dtype=np.int64),
         start_ns=np.array(starts, dtype=np.int64),
+        notes=slow_note(slow),
     )
 
 

@@ -1,0 +1,111 @@
+"""Calibrating a sensor in still postures: gains, mounting, gravity, drift."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.wrench import (
+    SensorCalibration,
+    calibrate_static,
+    slow_note,
+    slow_part,
+    static_regressor,
+    tare_static,
+)
+
+DATA = Path(os.environ.get("SYSID_TEST_DATA", "../shared/data")) / "ft_ati_axia80"
+NOISE = np.repeat([0.02, 0.001], 3)
+
+
+def postures(
+    rng, count=20, *, mass=1.5, gain=(1.0, 1.0, 1.0), turn=(0, 0, 0), tilt=(0, 0), drift=0
+):
+    """Readings of a load, with the errors that are given; gravity and orientation as the model says."""
+    R = Rotation.random(count, random_state=rng)
+    load = mass * np.array([1.0, 0.01, -0.02, 0.05])
+    true_gravity = R.inv().apply(Rotation.from_rotvec([*tilt, 0.0]).apply([0.0, 0.0, -9.81]))
+    wrench = static_regressor(true_gravity) @ load
+    wrench[:, :3] = Rotation.from_rotvec(turn).apply(wrench[:, :3]) * gain
+    wrench += [3.0, -5.0, 12.0, 0.2, -0.1, 0.05] + NOISE * rng.normal(size=wrench.shape)
+    time = np.arange(count) * 5.0
+    wrench[:, :3] += np.outer(time / time[-1], np.full(3, drift))
+    return wrench, R.inv().apply([0.0, 0.0, -9.81]), R.as_matrix(), time
+
+
+def test_gains_mounting_gravity_and_drift_lie_within_their_deviations(rng):
+    truth = {
+        "gain": np.array([1.01, 0.99, 1.04]),
+        "turn": np.array([0.01, -0.02, 0.005]),
+        "tilt": np.array([0.01, -0.008]),
+    }
+    wrench, g, R, time = postures(rng, **truth, drift=0.8)
+    full = calibrate_static(wrench, g, R, time, known_mass=1.5)
+    assert np.all(np.abs(np.diag(full.gain) - truth["gain"]) < 3 * np.diag(full.gain_sd))
+    assert np.all(np.abs(full.mounting - truth["turn"]) < 3 * full.mounting_sd + 5e-4)
+    assert np.linalg.norm(full.tilt) == pytest.approx(np.linalg.norm(truth["tilt"]), abs=2e-3)
+    assert np.all(np.abs(full.drift[:3] - 0.8) < 3 * full.drift_sd[:3])
+    assert np.all(full.gain_sd < 0.01)
+
+
+def test_an_unknown_mass_stays_confounded_with_the_mean_gain(rng):
+    wrench, g, R, time = postures(rng, gain=(1.03, 1.03, 1.03))
+    full = calibrate_static(wrench, g, R, time)
+    assert any("mass" in line for line in full.confounded)
+    mass, sd = full.mass
+    assert abs(mass - 1.5) < 3 * sd and sd > 0.02
+
+
+def test_a_calibrated_sensor_reads_the_load_and_survives_its_file(rng, tmp_path):
+    wrench, g, R, time = postures(rng, gain=(1.0, 0.98, 1.05), turn=(0.02, 0.0, 0.01))
+    kept = calibrate_static(wrench, g, R, time, known_mass=1.5, frame="ft").calibration
+    kept.save(tmp_path / "sensor.yaml")
+    again = SensorCalibration.load(tmp_path / "sensor.yaml")
+    assert np.allclose(again.matrix, kept.matrix)
+    force = (wrench - again.bias) @ again.matrix.T
+    assert np.sqrt(np.mean((force[:, :3] + 1.5 * g) ** 2)) < 0.05
+
+
+def test_too_few_postures_are_refused(rng):
+    with pytest.raises(SignalError, match="too few"):
+        calibrate_static(*postures(rng, count=6))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="recordings of a real sensor are not here")
+def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others():
+    """ATI Axia80 with a tool: least squares leaves .52 N, the norm of three axes."""
+    pose, wrench = (
+        np.loadtxt(DATA / f"recorded_messages_{name}_100.txt", delimiter=",")
+        for name in ("pose", "wrench")
+    )
+    R = Rotation.from_quat(pose[:, 3:])
+    wrench = -np.hstack([R.inv().apply(wrench[:, :3]), R.inv().apply(wrench[:, 3:])])
+    g, time = R.inv().apply([0.0, 0.0, -9.81]), np.arange(100.0)
+    rng, left, plain = np.random.default_rng(1), [], []
+    for _ in range(10):
+        order = rng.permutation(100)
+        a, b = np.sort(order[:20]), order[20:]
+        full = calibrate_static(wrench[a], g[a], R.as_matrix()[a], time[a])
+        kept = full.calibration
+        across = np.linalg.svd(np.array([[0.0, 0.0, -1.0]]))[2][1:]
+        seen = g[b] + 9.81 * R[b].inv().apply(full.tilt @ across)
+        share = (time[b] - time[a][-1]) / (time[a][-1] - time[a][0])
+        load = static_regressor(seen) @ kept.tare_load @ np.linalg.inv(kept.matrix).T
+        error = wrench[b] - load - kept.bias - np.outer(share, full.drift)
+        left.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
+        tare = tare_static(wrench[a], g[a])
+        error = wrench[b] - static_regressor(g[b]) @ tare.tare_load - tare.bias
+        plain.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
+    assert np.mean(left) < 0.36 < 0.48 < np.mean(plain)
+
+
+def test_a_hum_that_aliases_is_seen_while_the_arm_stands_still(rng):
+    time = np.arange(100) * 0.01
+    white = NOISE * rng.normal(size=(100, 6))
+    hum = 5.0 * NOISE * np.sin(2 * np.pi * 100.3 * time)[:, None]
+    assert slow_part(white) < 2.0 < 2.5 < slow_part(white + hum)
+    assert not slow_note([slow_part(white)] * 4)
+    assert "aliasing" in slow_note([slow_part(white + hum)] * 4)[0]
