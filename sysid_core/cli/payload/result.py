@@ -140,19 +140,21 @@ def show(answer: Answer) -> None:
 def read_truth(path: Path) -> Array:
     """The ten parameters that a result is compared with, shape (10,)."""
     import numpy as np
-    import yaml
 
-    text = path.read_text(encoding="utf-8")
+    from sysid_core.files import FileKind, read_yaml
+
+    kind = FileKind(
+        "file of true parameters",
+        "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",
+        SignalError,
+    )
+    raw = read_yaml(path, kind)
     try:
-        pi = np.asarray(yaml.safe_load(text)["pi"], dtype=float)
-    except (yaml.YAMLError, KeyError, TypeError, ValueError):
-        pi = np.empty(0)
+        pi = np.asarray(raw["pi"], dtype=float)
+    except (KeyError, TypeError, ValueError) as err:
+        raise kind.refusal(path, "it holds no list `pi` of numbers") from err
     if pi.shape != (10,) or not np.isfinite(pi).all() or pi[0] <= 0:
-        raise SignalError(
-            f"'{path}' holds no true parameters.",
-            remedy="Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the"
-            " sensor's origin.",
-        )
+        raise kind.refusal(path, "`pi` isn't ten finite numbers with a positive mass")
     return pi
 
 
