@@ -77,7 +77,7 @@ def arrays_to_regression(
         tau=tau,
         names=inertial_parameter_names(model) + friction.names,
         units=INERTIAL_UNITS * model.n_bodies + friction.units,
-        rows=model.joint_names,
+        joints=model.joint_names,
         bodies=model.body_names,
         prior=np.concatenate([model.pi.ravel(), np.zeros(len(friction.names))]),
         prior_sd=np.concatenate([inertial_scale(model), friction_scale(Phi, tau)]),

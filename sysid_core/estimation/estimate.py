@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,12 @@ class Estimate:
         urdf_hash: Of the model that it belongs to.
         source: The data.
         notes: Remarks, one sentence each.
+        unknown: Names of parameters that the data leave open: they show only in combination with
+            others, weakly, or not at all. Their values come from the URDF, and no declared prior
+            says how good that is: their deviation is NaN. Together with the measured ones they
+            predict.
+        combinations: Base parameter to the terms of the combination that it stands for.
+        measured: What the data say whatever the prior: the base parameters, with deviations.
     """
 
     method: str
@@ -84,6 +90,9 @@ class Estimate:
     urdf_hash: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    combinations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    measured: Estimate | None = None
 
     def __post_init__(self) -> None:
         p = len(self.names)
@@ -101,8 +110,10 @@ class Estimate:
 
     @property
     def standard_deviations(self) -> Array:
-        """Shape (p,)."""
-        return np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
+        """Shape (p,); NaN where the value isn't known from the data (see `unknown`)."""
+        sd = np.sqrt(np.clip(np.diag(self.covariance), 0.0, None))
+        unknown = set(self.unknown)
+        return np.where([name in unknown for name in self.names], np.nan, sd)
 
     @property
     def physically_consistent(self) -> bool | None:
@@ -146,17 +157,7 @@ class Estimate:
             "robot": self.robot,
             "urdf_hash": self.urdf_hash,
             "source": self.source,
-            "parameters": [
-                {"name": n, "value": float(x), "sd": float(s), "unit": u, "verdict": v.value}
-                for n, x, s, u, v in zip(
-                    self.names,
-                    self.values,
-                    self.standard_deviations,
-                    self.units,
-                    self.verdicts,
-                    strict=True,
-                )
-            ],
+            "parameters": self._parameters(),
             "covariance": self.covariance.tolist(),
             "consistent": dict(self.consistent),
             "physically_consistent": self.physically_consistent,
@@ -167,12 +168,36 @@ class Estimate:
             "rank_tolerance": float(self.rank_tolerance),
             "n_samples": int(self.n_samples),
             "notes": list(self.notes),
+            **({"measured": self.measured._parameters()} if self.measured is not None else {}),
         }
+
+    def _parameters(self) -> list[dict[str, object]]:
+        rows = zip(
+            self.names,
+            self.values.tolist(),
+            self.standard_deviations.tolist(),
+            self.units,
+            self.verdicts,
+            strict=True,
+        )
+        return [
+            {
+                "name": name,
+                "value": value,
+                "sd": None if np.isnan(sd) else sd,
+                "unit": unit,
+                "verdict": verdict.value,
+                **({"stands_for": dict(terms)} if (terms := self.combinations.get(name)) else {}),
+            }
+            for name, value, sd, unit, verdict in rows
+        ]
 
     def save(self, path: str | Path) -> None:
         """Write `estimate.yaml`; a row of the covariance is one text, which reads 20 times faster."""
-        rows = [" ".join(map(repr, row)) for row in self.covariance.tolist()]
-        write_yaml(path, {**self.to_dict(), "covariance": rows})
+        raw = {**self.to_dict(), "covariance": _rows_as_text(self.covariance)}
+        if self.measured is not None:
+            raw["measured_covariance"] = _rows_as_text(self.measured.covariance)
+        write_yaml(path, raw)
 
     @classmethod
     def load(cls, path: str | Path) -> Estimate:
@@ -182,24 +207,52 @@ class Estimate:
             EstimationError: It is another kind of file.
         """
         file = read_schema(path, _EstimateFile, _FILE)
-        rows = file.parameters
-        shared = set(_EstimateFile.model_fields) & {f.name for f in fields(cls)}
+        shared = {"method", "robot", "urdf_hash", "source", "residual_rms", "n_samples"}
+        shared |= {"rank", "structural_rank", "rank_tolerance", "condition_number"}
+        same = {key: getattr(file, key) for key in shared}
+        measured = None
+        if file.measured:
+            measured = cls(**same, **_columns(file.measured, file.measured_covariance))
         return cls(
-            **{key: getattr(file, key) for key in shared - {"covariance"}},
-            names=tuple(row.name for row in rows),
-            values=np.array([row.value for row in rows]),
-            units=tuple(row.unit for row in rows),
-            verdicts=tuple(row.verdict for row in rows),
-            covariance=file.matrix(),
+            **same,
+            **_columns(file.parameters, file.covariance),
+            consistent=file.consistent,
+            notes=file.notes,
+            measured=measured,
         )
+
+
+def _rows_as_text(matrix: Array) -> list[str]:
+    return [" ".join(map(repr, row)) for row in matrix.tolist()]
+
+
+def _columns(
+    rows: Sequence[_ParameterRow], covariance: Sequence[str | list[float]]
+) -> dict[str, Any]:
+    """Fields of an estimate that go parameter by parameter."""
+    return {
+        "names": tuple(row.name for row in rows),
+        "values": np.array([row.value for row in rows]),
+        "units": tuple(row.unit for row in rows),
+        "verdicts": tuple(row.verdict for row in rows),
+        "covariance": _matrix(covariance),
+        "unknown": tuple(row.name for row in rows if row.sd is None),
+        "combinations": {row.name: row.stands_for for row in rows if row.stands_for},
+    }
+
+
+def _matrix(covariance: Sequence[str | list[float]]) -> Array:
+    rows = [row.split() if isinstance(row, str) else row for row in covariance]
+    return np.array(rows, dtype=float).reshape(len(rows), -1 if rows else 0)
 
 
 class _ParameterRow(FileSchema):
     name: Name
     value: Number
-    sd: AnyNumber
+    sd: AnyNumber | None
     unit: str
     verdict: Verdict
+    stands_for: dict[str, Number] = Field(default_factory=dict)
 
 
 class _EstimateFile(FileSchema):
@@ -219,23 +272,25 @@ class _EstimateFile(FileSchema):
     rank_tolerance: AnyNumber
     n_samples: Count
     notes: tuple[str, ...]
+    measured: list[_ParameterRow] = Field(default_factory=list)
+    measured_covariance: list[str | list[AnyNumber]] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _sound(self) -> _EstimateFile:
-        names = [row.name for row in self.parameters]
-        if len(set(names)) < len(names):
-            raise ValueError("`parameters` has a name twice")
-        try:
-            shape = self.matrix().shape
-        except ValueError as err:
-            raise ValueError(f"`covariance` isn't a matrix of numbers ({err})") from err
-        if shape != (len(names), len(names)):
-            raise ValueError(f"`covariance` isn't {len(names)} x {len(names)}")
+        for key, rows, covariance in (
+            ("parameters", self.parameters, self.covariance),
+            ("measured", self.measured, self.measured_covariance),
+        ):
+            names = [row.name for row in rows]
+            if len(set(names)) < len(names):
+                raise ValueError(f"`{key}` has a name twice")
+            try:
+                shape = _matrix(covariance).shape
+            except ValueError as err:
+                raise ValueError(f"`covariance` isn't a matrix of numbers ({err})") from err
+            if shape != (len(names), len(names)):
+                raise ValueError(f"`covariance` isn't {len(names)} x {len(names)}")
         return self
-
-    def matrix(self) -> Array:
-        rows = [row.split() if isinstance(row, str) else row for row in self.covariance]
-        return np.array(rows, dtype=float).reshape(len(rows), -1 if rows else 0)
 
 
 def residual_statistics(

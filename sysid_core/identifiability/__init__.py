@@ -9,15 +9,23 @@ from sysid_core.identifiability.sampled import (
     random_states,
     sampled_base_parameters,
 )
+from sysid_core.identifiability.shown_directions import (
+    EXCITED,
+    ShownDirections,
+    shown_directions,
+)
 
 __all__ = [
+    "EXCITED",
     "BaseParameters",
     "ConstrainedRanks",
     "ExcitationCertificate",
+    "ShownDirections",
     "base_parameters_of_robot",
     "certify_excitation",
     "constrained_ranks",
     "numerical_rank",
     "random_states",
     "sampled_base_parameters",
+    "shown_directions",
 ]

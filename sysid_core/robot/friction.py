@@ -8,7 +8,7 @@ the others are what real geared arms show. `s = tanh(v / v_0)` is the smooth sig
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 import numpy as np
@@ -161,6 +161,15 @@ class FrictionModel:
         """Terms that any axis has, in the order of `FrictionTerm`."""
         used = {term for i in range(len(self.drives.axis_names)) for term in self._asked(i)}
         return tuple(term for term in FrictionTerm if term in used)
+
+    def with_terms(self, more: Sequence[FrictionTerm]) -> FrictionModel:
+        """The same with more terms at every axis."""
+
+        def joined(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
+            return tuple(dict.fromkeys((*terms, *more)))
+
+        own = {axis: joined(terms) for axis, terms in self.own_terms.items()}
+        return replace(self, terms=joined(self.terms), own_terms=own)
 
     def terms_of(self, axis: str) -> tuple[FrictionTerm, ...]:
         """Terms of an axis."""

@@ -81,11 +81,14 @@ class Bench:
             tau=tau,
             names=self.names,
             units=INERTIAL_UNITS * self.model.n_bodies + self.friction.units,
-            rows=self.model.joint_names,
+            joints=self.model.joint_names,
             bodies=self.model.body_names,
             prior=np.concatenate([self.model.pi.ravel(), np.zeros(p - n_inertial)]),
             prior_sd=np.concatenate(
-                [inertial_scale(self.model), friction_scale(self.Y[:, :, n_inertial:], tau)]
+                [
+                    inertial_scale(self.model),
+                    friction_scale(self.Y[:, :, n_inertial:], tau),
+                ]
             ),
             non_negative=np.zeros(p, dtype=bool),
             structure=self.structure,

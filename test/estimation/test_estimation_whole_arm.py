@@ -32,9 +32,10 @@ from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,
     Prior,
+    build_consistent_problem,
     compress,
-    consistent_fit,
     score_covariance,
+    solve_consistent,
     solve_convex,
 )
 from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
@@ -243,7 +244,7 @@ def test_outliers_do_not_move_the_robust_fit(exact_equations):
 
 def test_compressed_equations_give_the_same_sums_of_squares(equations):
     regression = equations.regression(equations.prior)
-    data = compress(regression.Y, regression.tau)
+    data = compress(regression)
     pi = np.random.default_rng(0).normal(size=len(regression.names))
     direct = np.mean((regression.tau - regression.Y @ pi) ** 2, axis=0)
     assert data.variances(pi) == pytest.approx(direct, rel=1e-9)
@@ -267,7 +268,7 @@ def test_covariance_of_scores_matches_simulated_correlated_noise():
     for _ in range(200):
         e = np.convolve(rng.normal(size=K + 39), taps, "valid")[:, None]
         scores.append(Y[:, 0].T @ e[:, 0])
-        estimates.append(score_covariance(Y, e, np.ones(1), (0,), 400))
+        estimates.append(score_covariance([(slice(0, len(Y)), Y)], e, (0,), 400)[0])
     truth = np.diag(np.cov(np.array(scores).T))
     assert np.diag(np.mean(estimates, axis=0)) == pytest.approx(truth, rel=0.25)
     assert b == len(truth)
@@ -392,13 +393,15 @@ def test_the_consistent_fit_is_the_best_that_is_consistent(noise):
     run = recording(truth, friction, USUAL_VALUES, rng, duration=15.0, noise=noise)
     regression = ArmEquations.build(urdf, [run], friction, WIDE).regression(urdf.pi.ravel())
     free = np.ones(len(regression.names), dtype=bool)
-    R, r = compress(regression.Y, regression.tau).weighted(np.full(3, 1e4))
+    R, r = compress(regression).weighted(np.full(3, 1e4))
     rho = np.ones(len(free))
     for prior in ("quadratic", "entropic"):
-        found, notes = consistent_fit(
+        problem = build_consistent_problem(
             regression, free, R, r, rho, Prior(prior), Consistency(margin=1e-5)
         )
-        assert not notes
+        assert {"link1 consistent", "link3 consistent", "non-negative"} <= set(problem.constraints)
+        found, certificate = solve_consistent(problem)
+        assert certificate.is_optimal() and not certificate.notes
         assert np.all(is_physically_consistent(found[:30].reshape(3, 10)))
 
         def cost(pi, prior=prior):
@@ -423,7 +426,8 @@ def test_the_consistent_fit_is_the_best_that_is_consistent(noise):
 def test_a_problem_that_is_almost_solved_says_so():
     x = cp.Variable(2)
     barely = cp.bmat([[x[0], 1e-7], [1e-7, x[1]]]) >> 0  # impossible with x_0 = 0, but for 1e-7
-    notes = solve_convex(cp.Problem(cp.Minimize(x[1]), [barely, x[0] == 0.0]), "the test")
+    program = cp.Problem(cp.Minimize(x[1]), [barely, x[0] == 0.0])
+    notes = solve_convex(program, "the test").notes
     assert len(notes) == 1 and "the test is almost solved" in notes[0]
 
 

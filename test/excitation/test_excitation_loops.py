@@ -11,17 +11,19 @@ import pytest
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.closed_chain import (
     LoopExcitation,
-    ShownDirections,
     assembly_map,
     coupled_drives,
     motion_box,
     plan_loop_excitation,
     shown_by_motions,
-    shown_directions,
     sine_trajectory,
     structural_rows,
 )
-from sysid_core.identifiability import sampled_base_parameters
+from sysid_core.identifiability import (
+    ShownDirections,
+    sampled_base_parameters,
+    shown_directions,
+)
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import Recording
 
+ENOUGH = 40_000  # samples that settings are judged on
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
 
@@ -58,10 +59,15 @@ class ArmRun:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Delay, gains and load in words."""
-        corrected = bool(self.identification.processing.delay)
+        if self.identification.processing.delay:
+            what = "corrected"
+        elif self.lag.worth_correcting:
+            what = "not corrected: --delay auto would"
+        else:
+            what = "not corrected: that wouldn't improve the prediction of held-out data"
         lag = (
             f"efforts lag {1e3 * self.lag.seconds:.1f} ± {1e3 * self.lag.sd:.1f} ms behind positions"
-            f" ({'corrected' if corrected else 'not corrected: --delay auto'})"
+            f" ({what})"
         )
         return (lag,) if self.loaded is None else (lag, *load_sentences(self.loaded))
 
@@ -118,14 +124,14 @@ def identify_arm(
         equations = _with_chosen_terms(equations)
     say("estimating the delay of the efforts")
     lag = torque_delay(equations)
-    if delay == "auto" and lag.significant:
+    if delay == "auto" and lag.worth_correcting:
         equations = equations.with_delay(lag.seconds)
     weight = prior_weight
     if weight is not None and weight <= 0.0 and load:
         weight = 1.0  # the load's mass is to scale the torques, not the URDF's masses
     if weight is not None and weight <= 0.0:
         say("choosing the weight of the prior on held-out parts of the recordings")
-        weight = choose_prior_weight(equations)[0]
+        weight = choose_prior_weight(equations.spread(ENOUGH))[0]
     say(f"identifying {model.name}")
     together = None
     if load and carrying:
@@ -136,7 +142,7 @@ def identify_arm(
     else:
         result = identify_equations(equations, estimator(weight or 1.0))
     say("finding out what each friction term buys")
-    benefits = term_benefits(equations, prior_weight=weight or 1.0)
+    benefits = term_benefits(equations.spread(ENOUGH), prior_weight=weight or 1.0)
     return ArmRun(result, lag, weight, benefits, together)
 
 
@@ -178,7 +184,7 @@ def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
     drives = equations.friction.drives
     candidates = [term for term in FrictionTerm if not term.waves or drives.waves.get(term.value)]
     return equations.with_friction(
-        choose_terms(equations, candidates, prior_weight=SELECTION_PRIOR)[0]
+        choose_terms(equations.spread(ENOUGH), candidates, prior_weight=SELECTION_PRIOR)[0]
     )
 
 

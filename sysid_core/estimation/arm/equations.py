@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import maximum_filter1d
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.recordings import (
@@ -17,9 +18,10 @@ from sysid_core.estimation.arm.recordings import (
     prepare,
     shifted,
 )
+from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
 from sysid_core.estimation.fit import (
     Regression,
-    friction_scale,
+    friction_scale_from_squares,
     inertial_scale,
     refuse_unmeasured,
     unmeasured_joints,
@@ -37,18 +39,21 @@ from sysid_core.robot import (
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
+HELD = 64e6  # bytes of rigid-body regressors, and of filtered ones, that are held
+
 
 @dataclass(frozen=True, eq=False)
 class ArmEquations:
-    """Unfiltered rigid-body regressors of several spans, from which regressions are made.
+    """Recordings of an open chain, from which regressions are made.
 
     Attributes:
         model: The robot.
         friction: Terms that resist.
         processing: Rates and cut-offs.
         spans: The data.
-        Y: Rigid-body regressor of each span, (K_i, n, 10 N).
-        structure: At random states, shape (s, p).
+        Y: Unfiltered rigid-body regressor of each span, (K_i, n, 10 N); None for long recordings,
+            where it is computed anew whenever it is needed.
+        structure: Regressor at random states, shape (s, p).
         prior: Inertial parameters to start from, shape (10 N,).
         scale: Their natural scale, shape (10 N,).
     """
@@ -57,7 +62,7 @@ class ArmEquations:
     friction: FrictionModel
     processing: Processing
     spans: tuple[Span, ...]
-    Y: tuple[Array, ...]
+    Y: tuple[Array, ...] | None
     structure: Array
     prior: Array
     scale: Array
@@ -76,20 +81,29 @@ class ArmEquations:
             for recording in recordings
             for span in prepare(model, recording, friction, processing)
         )
-        Y = tuple(
-            joint_torque_regressor(model, s.motion.q, filled(s.motion.v), filled(s.motion.a))
-            for s in parts
-        )
         return cls(
             model,
             friction,
             processing,
             parts,
-            Y,
+            None,
             arm_structural_rows(model, friction),
             model.pi.ravel(),
             inertial_scale(model),
-        )
+        ).with_spans(parts)
+
+    def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
+        """The same robot with other data."""
+        size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
+        Y = None
+        if 8 * size <= HELD:
+            Y = tuple(
+                joint_torque_regressor(
+                    self.model, s.motion.q, filled(s.motion.v), filled(s.motion.a)
+                )
+                for s in spans
+            )
+        return replace(self, spans=tuple(spans), Y=Y)
 
     def with_friction(self, friction: FrictionModel) -> ArmEquations:
         """The same data with other friction terms."""
@@ -97,12 +111,28 @@ class ArmEquations:
 
     def with_delay(self, delay: float) -> ArmEquations:
         """The same data with the motion as it was `delay` [s] before the efforts."""
-        by, parts = delay - self.processing.delay, self.spans
+        by = delay - self.processing.delay
+        Y = self.Y and tuple(
+            shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, self.spans, strict=True)
+        )
         return replace(
             self,
-            spans=tuple(replace(s, motion=earlier(s.motion, by)) for s in parts),
-            Y=tuple(shifted(Y, s.motion.time, by) for Y, s in zip(self.Y, parts, strict=True)),
+            spans=tuple(replace(s, motion=earlier(s.motion, by)) for s in self.spans),
+            Y=Y,
             processing=replace(self.processing, delay=delay),
+        )
+
+    def spread(self, samples: int) -> ArmEquations:
+        """About so many samples, in pieces evenly spread over the recordings; or all."""
+        pieces = evenly_spread([len(s.tau) for s in self.spans], samples)
+        if sum(len(s.tau) for s in self.spans) <= samples:
+            return self
+        return self.with_spans(
+            [
+                replace(span, motion=span.motion.select(piece), tau=span.tau[piece])
+                for span, of_span in zip(self.spans, pieces, strict=True)
+                for piece in of_span
+            ]
         )
 
     def moving(self) -> list[NDArray[np.bool_]]:
@@ -125,6 +155,7 @@ class ArmEquations:
         keep: Sequence[NDArray[np.bool_]] | None = None,
         *,
         raw: bool = False,
+        fast: float = 0.0,
     ) -> Regression:
         """Filtered, trimmed and decimated equations.
 
@@ -132,54 +163,29 @@ class ArmEquations:
             pi: Inertial parameters that the load-dependent friction is taken from, (10 N,).
             keep: Samples of every span to use, each (K_i,); default: those in motion.
             raw: Neither filtered nor decimated, as a prediction is judged.
+            fast: Equations of a joint are left out around samples in which it is slower [rad/s].
 
         Raises:
             EstimationError: No joint moves, or no effort was measured.
         """
-        silent = self.unmeasured()
-        refuse_unmeasured(silent)
-        keep = self.moving() if keep is None else keep
-        blocks, taus, phi_raw, starts, count = [], [], [], [], 0
-        for i, (span, Y) in enumerate(zip(self.spans, self.Y, strict=True)):
-            motion, rate = span.motion, span.rate_hz
-            v, a = filled(motion.v), filled(motion.a)
-            Phi = self.friction.regressor(motion.q, v, a, Y @ pi)
-            low_pass = ZeroPhaseFilter(self.processing.torque_cutoff_hz)
-            full, tau, step = np.concatenate([Y, Phi], axis=2), span.tau, 1
-            full[:, silent] = 0.0
-            if not raw:
-                full = _filtered(full, low_pass, rate)
-                tau = low_pass.apply(tau, rate)
-                step = max(1, int(rate / (6.0 * self.processing.torque_cutoff_hz)))
-            use = np.zeros(len(tau), dtype=bool)
-            trim = min(int(self.processing.end_trim * rate), len(tau) // 8)
-            use[trim : len(tau) - trim : step] = True
-            use &= keep[i]
-            rows = np.flatnonzero(use)
-            if not len(rows):
-                continue
-            # A hole in the samples ends the correlation of the noise.
-            holes = np.flatnonzero(np.diff(rows) > step) + 1
-            starts += [count, *(count + holes).tolist()]
-            count += len(rows)
-            blocks.append(full[rows])
-            taus.append(tau[rows])
-            phi_raw.append(Phi[rows])
-        if not blocks:
-            raise EstimationError(
-                "No joint moves in these recordings.",
-                remedy=f"Nothing is faster than {self.processing.moving} rad/s: move the robot, or"
-                " lower the limit.",
-            )
-        tau_all = np.concatenate(taus)
-        names = inertial_parameter_names(self.model) + self.friction.names
-        friction_sd = friction_scale(np.concatenate(phi_raw), tau_all, self.friction.names)
-        return Regression(
-            Y=np.concatenate(blocks),
-            tau=tau_all,
-            names=names,
+        unmeasured = self.unmeasured()
+        refuse_unmeasured(unmeasured)
+        chosen = self._chosen(self.moving() if keep is None else keep, raw)
+        tau, starts = chosen.tau, chosen.starts
+        cutoff = None if raw else self.processing.torque_cutoff_hz
+        blocks = RegressorBlocks(
+            self.model, self.friction, self.spans, self.Y, chosen.rows, pi, cutoff, unmeasured
+        )
+        friction_sd = friction_scale_from_squares(
+            blocks.friction_squares(), tau, self.friction.names
+        )
+        Y = np.concatenate(list(blocks)) if 8 * np.prod(blocks.shape) <= HELD else blocks
+        regression = Regression(
+            Y=Y,
+            tau=tau,
+            names=inertial_parameter_names(self.model) + self.friction.names,
             units=INERTIAL_UNITS * self.model.n_bodies + self.friction.units,
-            rows=self.model.joint_names,
+            joints=self.model.joint_names,
             bodies=self.model.body_names,
             prior=np.concatenate([self.prior, np.zeros(len(self.friction.names))]),
             prior_sd=np.concatenate([self.scale, friction_sd]),
@@ -187,8 +193,62 @@ class ArmEquations:
                 [np.zeros(len(self.prior), dtype=bool), np.array(self.friction.non_negative)]
             ),
             structure=self.structure,
-            starts=tuple(starts),
+            starts=starts,
+            used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
+            time=chosen.time,
         )
+        return regression if fast <= 0.0 else self._fast_only(regression, chosen, fast)
+
+    def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
+        """The equations without those near a joint's standstill or reversal."""
+        used = []
+        for span, rows in zip(self.spans, chosen.rows, strict=True):
+            reach = int(span.rate_hz / self.processing.torque_cutoff_hz)
+            slow = np.abs(filled(span.motion.v)) < fast
+            used.append(~maximum_filter1d(slow, 2 * reach + 1, axis=0)[rows])
+        mask = np.concatenate(used) & (True if regression.used is None else regression.used)
+        Y = np.where(mask[:, :, None], regression.matrix, 0.0)
+        return replace(regression, Y=Y, tau=np.where(mask, regression.tau, 0.0), used=mask)
+
+    def _chosen(self, keep: Sequence[NDArray[np.bool_]], raw: bool) -> _Chosen:
+        """Samples that enter a regression, with their torques."""
+        p = self.processing
+        low_pass = ZeroPhaseFilter(p.torque_cutoff_hz)
+        chosen, taus, times, starts, count, elapsed = [], [], [], [], 0, 0.0
+        for span, kept in zip(self.spans, keep, strict=True):
+            step = 1 if raw else max(1, int(span.rate_hz / (6.0 * p.torque_cutoff_hz)))
+            use = np.zeros(len(span.tau), dtype=bool)
+            trim = min(int(p.end_trim * span.rate_hz), len(span.tau) // 8)
+            use[trim : len(span.tau) - trim : step] = True
+            rows = np.flatnonzero(use & kept)
+            chosen.append(rows)
+            if not len(rows):
+                continue
+            # A hole in the samples ends the correlation of the noise.
+            holes = np.flatnonzero(np.diff(rows) > step) + 1
+            starts += [count, *(count + holes).tolist()]
+            count += len(rows)
+            tau = span.tau if raw else low_pass.apply(span.tau, span.rate_hz)
+            taus.append(tau[rows])
+            times.append(elapsed + span.motion.time[rows])
+            elapsed += float(span.motion.time[-1])
+        if not taus:
+            raise EstimationError(
+                "No joint moves in these recordings.",
+                remedy=f"Nothing is faster than {p.moving} rad/s: move the robot, or lower the"
+                " limit.",
+            )
+        return _Chosen(tuple(chosen), np.concatenate(taus), np.concatenate(times), tuple(starts))
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """Samples of a regression: rows of each span, torques, stamps and starts of gapless spans."""
+
+    rows: tuple[NDArray[np.intp], ...]
+    tau: Array
+    time: Array
+    starts: tuple[int, ...]
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
@@ -214,13 +274,3 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 
     rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
     flat = rows.reshape(-1, rows.shape[2])
     return np.asarray(np.linalg.qr(flat, mode="r"))
-
-
-def _filtered(values: Array, low_pass: ZeroPhaseFilter, rate_hz: float) -> Array:
-    """Filter only the columns that aren't zero: half of a serial arm's regressor is."""
-    K, n, p = values.shape
-    flat = values.reshape(K, n * p)
-    used = np.any(flat != 0.0, axis=0)
-    out = np.zeros_like(flat)
-    out[:, used] = low_pass.apply(flat[:, used], rate_hz)
-    return out.reshape(K, n, p)

@@ -38,7 +38,9 @@ class BlockScores:
 
     @classmethod
     def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = 6) -> BlockScores:
-        """Normal equations of equal shares of the samples in motion.
+        """Normal equations of blocks of equal time in motion.
+
+        Blocks are cut by time: recordings of different rates are decimated differently.
 
         Args:
             equations: The data.
@@ -47,10 +49,11 @@ class BlockScores:
         """
         filtered = equations.regression(pi)
         raw = equations.regression(pi, raw=True)
+        edges = _edges(raw, n_blocks)
         return cls(
             filtered,
-            _block_products(filtered, n_blocks),
-            _block_products(raw, n_blocks),
+            _block_products(filtered, edges),
+            _block_products(raw, edges),
             equations.friction.drives.gains,
         )
 
@@ -92,7 +95,7 @@ class BlockScores:
     def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
         """Inverse residual variance per joint, from a fit to everything."""
         weights = np.ones(len(total))
-        count = self.regression.n_samples
+        count = self.regression.counts
         for _ in range(3):
             pi = _solve(total, weights, prior, sd, rho)
             theta = np.append(-pi, 1.0)
@@ -250,13 +253,25 @@ def _quadratic(theta: Array, products: Array) -> Array:
     return np.asarray((products @ theta) @ theta)
 
 
-def _block_products(regression: Regression, n_blocks: int) -> Array:
-    Y, tau = regression.Y, regression.tau
-    out = []
-    for rows in np.array_split(np.arange(len(tau)), n_blocks):
-        A = np.concatenate([Y[rows], tau[rows][:, :, None]], axis=2).transpose(1, 0, 2)
-        out.append(np.swapaxes(A, 1, 2) @ A)
-    return np.array(out)
+def _edges(regression: Regression, n_blocks: int) -> Array:
+    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s]."""
+    time = np.asarray(regression.time)
+    passed = np.cumsum(np.clip(np.diff(time, prepend=time[0]), 0.0, 0.1))  # holes don't count
+    return np.interp(np.arange(1, n_blocks) / n_blocks * passed[-1], passed, time)
+
+
+def _block_products(regression: Regression, edges: Array) -> Array:
+    """`[Y tau]^T [Y tau]` of every block and joint, shape (blocks, n, p + 1, p + 1)."""
+    of_block = np.searchsorted(edges, np.asarray(regression.time), side="right")
+    n, p = len(regression.joints), len(regression.names)
+    out = np.zeros((len(edges) + 1, n, p + 1, p + 1))
+    for rows, Y in regression.blocks():
+        for block in np.unique(of_block[rows]):
+            own = of_block[rows] == block
+            A = np.concatenate([Y[own], regression.tau[rows][own][:, :, None]], axis=2)
+            A = A.transpose(1, 0, 2)
+            out[block] += np.swapaxes(A, 1, 2) @ A
+    return out
 
 
 def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float) -> Array:

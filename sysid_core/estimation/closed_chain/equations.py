@@ -145,12 +145,13 @@ class ConstrainedEquations:
                 chain's own are taken out of the torques.
         """
         chain, p = self.chain, self.processing
-        blocks, torques, starts, count = [], [], [], 0
+        blocks, torques, used, starts, count = [], [], [], [], 0
         for span in self.spans:
             W, u, left_out = self._filtered(span, inertials)
             W[left_out], u[left_out] = 0.0, 0.0
             blocks.append(W)
             torques.append(u)
+            used.append(~left_out)
             starts.append(count)
             count += len(u)
         W, u = np.concatenate(blocks), np.concatenate(torques)
@@ -177,7 +178,7 @@ class ConstrainedEquations:
             tau=u,
             names=names[first:],
             units=units[first:],
-            rows=chain.actuated,
+            joints=chain.actuated,
             bodies=chain.model.body_names if inertials else (),
             prior=np.concatenate(
                 [chain.model.pi.ravel() if inertials else np.empty(0), np.zeros(n_drive)]
@@ -192,6 +193,7 @@ class ConstrainedEquations:
             structure=structural_rows(chain, self.drives, inertials=inertials),
             starts=tuple(starts),
             massless=massless if inertials else (),
+            used=np.concatenate(used),
         )
 
     def unmeasured(self) -> NDArray[np.bool_]:

@@ -22,9 +22,10 @@ from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     Regression,
     Weighting,
+    compress,
     unmeasured_notes,
 )
-from sysid_core.excitation.closed_chain import EXCITED, ShownDirections, shown_directions
+from sysid_core.identifiability import EXCITED, ShownDirections, shown_directions
 from sysid_core.robot import inertial_parameter_names, is_physically_consistent
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
 from sysid_core.signals import Recording
@@ -102,7 +103,7 @@ def identify_constrained_equations(
 
 def _shown(regression: Regression, free: NDArray[np.bool_]) -> ShownDirections:
     """What the data show of the free parameters, against vigorous motion."""
-    rows = regression.Y.reshape(-1, regression.Y.shape[2])[:, free]
+    rows = compress(regression).weighted(np.ones(len(regression.joints)))[0][:, free]
     return shown_directions(regression.base_of(free), rows, regression.structure[:, free])
 
 

@@ -53,7 +53,9 @@ def delay_step(parts: Sequence[DelayedPart], torques: Sequence[Array]) -> tuple[
     values, weights, scale, H = _fit(Y, u)
     # Sandwich H^-1 M H^-1, of which the last entry is wanted: residuals are correlated in time.
     x = np.linalg.lstsq(H, np.eye(len(H))[-1], rcond=1e-14)[0] / scale / scale[-1]
-    M = score_covariance(Y, u - Y @ values, weights, starts, _LAG)
+    scores = weights * (u - Y @ values)
+    M = score_covariance([(slice(0, len(u)), Y)], scores, starts, _LAG, used.sum(axis=0))
+    M = M.sum(axis=0)
     return float(values[-1]), float(np.sqrt(max(x @ M @ x, 0.0)))
 
 

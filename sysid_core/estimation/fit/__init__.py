@@ -1,37 +1,52 @@
 """Fitting core: regressions, least squares, the physically consistent program, uncertainty."""
 
+from sysid_core.estimation.fit.compressed import compress, solve_compressed
 from sysid_core.estimation.fit.consistent_least_squares import ConsistentLeastSquares
-from sysid_core.estimation.fit.consistent_problem import Consistency, Prior, consistent_fit
+from sysid_core.estimation.fit.consistent_problem import (
+    Consistency,
+    ConsistentProblem,
+    Prior,
+    build_consistent_problem,
+    solve_consistent,
+)
 from sysid_core.estimation.fit.correlated_residuals import (
     autocovariance,
     correlation_lag,
     score_covariance,
     span_slices,
 )
-from sysid_core.estimation.fit.least_squares import LeastSquares, Weighting
-from sysid_core.estimation.fit.natural_scale import friction_scale, inertial_scale
+from sysid_core.estimation.fit.least_squares import LeastSquares
+from sysid_core.estimation.fit.natural_scale import (
+    friction_scale,
+    friction_scale_from_squares,
+    inertial_scale,
+)
 from sysid_core.estimation.fit.nearest_consistent import nearest_consistent
 from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression, solve_convex
-from sysid_core.estimation.fit.regression import Regression, compress, solve_compressed
+from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.spd import inverse, root, symmetric
 from sysid_core.estimation.fit.unmeasured_efforts import (
     refuse_unmeasured,
     unmeasured_joints,
     unmeasured_notes,
 )
+from sysid_core.estimation.fit.weighting import RobustLoss, Weighting
 
 __all__ = [
     "Consistency",
     "ConsistentLeastSquares",
+    "ConsistentProblem",
     "LeastSquares",
     "Prior",
     "Regression",
+    "RobustLoss",
     "Weighting",
     "autocovariance",
+    "build_consistent_problem",
     "compress",
-    "consistent_fit",
     "correlation_lag",
     "friction_scale",
+    "friction_scale_from_squares",
     "inertial_scale",
     "inverse",
     "nearest_consistent",
@@ -40,6 +55,7 @@ __all__ = [
     "root",
     "score_covariance",
     "solve_compressed",
+    "solve_consistent",
     "solve_convex",
     "span_slices",
     "symmetric",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,24 +10,18 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.fit.bounded import bounded_fit
-from sysid_core.estimation.fit.consistent_problem import Consistency, Prior, consistent_fit
-from sysid_core.estimation.fit.correlated_residuals import score_covariance
-from sysid_core.estimation.fit.least_squares import (
-    RobustLoss,
-    Weighting,
-    robust_weights,
-    variance_floor,
+from sysid_core.estimation.fit.compressed import Compressed, compress, condition_number
+from sysid_core.estimation.fit.consistent_problem import (
+    Consistency,
+    Prior,
+    build_consistent_problem,
+    solve_consistent,
 )
-from sysid_core.estimation.fit.regression import (
-    RANK_TOLERANCE,
-    Compressed,
-    Regression,
-    compress,
-    condition_number,
-    excited_rank,
-    solve_compressed,
-)
-from sysid_core.estimation.fit.uncertainty import ParameterUncertainty
+from sysid_core.estimation.fit.least_squares import base_verdicts, combinations_of
+from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
+from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
+from sysid_core.identifiability import EXCITED, BaseParameters, shown_directions
 from sysid_core.robot import Array, is_physically_consistent
 
 
@@ -41,13 +34,20 @@ class ConsistentLeastSquares:
     `Prior.ENTROPIC`, d is `tr(P_0^-1 P) - log det(P_0^-1 P) - 4` per body (Lee, Wensing and Park
     2020), which doesn't depend on frames or units.
 
+    What the data say is in the estimate's `measured`: base parameters with deviations. A single
+    parameter has a deviation where the data show it alone, or where a prior was declared.
+
     Args:
-        prior: Distance to the URDF's values.
+        prior: How the distance to the URDF's values is measured.
         prior_weight: rho. 1 takes the natural scales of `Regression.prior_sd` as standard
-            deviations; it is weak against thousands of samples.
+            deviations; it is weak against thousands of samples. A weight chosen for prediction is
+            no belief: deviations don't depend on it.
         prior_weights: Link, joint or symbol to a rho of its own.
-        weighting: Of the residuals.
-        loss: For robust weighting.
+        prior_sd: Declared belief: standard deviation of the URDF's inertial parameters relative to
+            their natural scale (a CAD tolerance of .05, say), or link, joint or symbol to one. It
+            replaces rho by `1 / prior_sd^2`.
+        weighting: How residuals are weighted.
+        loss: Robust loss, for robust weighting.
         fixed: Parameters that keep their prior values (see `Regression.free_columns`).
         mass_bounds: Body to (least, most) mass [kg].
         com_boxes: Body to (least, most) centre of mass [m], two corners in the body frame.
@@ -61,6 +61,7 @@ class ConsistentLeastSquares:
         *,
         prior_weight: float = 1.0,
         prior_weights: Mapping[str, float] | None = None,
+        prior_sd: float | Mapping[str, float] | None = None,
         weighting: Weighting | str = Weighting.JOINT,
         loss: RobustLoss | str = RobustLoss.TUKEY,
         fixed: Sequence[str] = (),
@@ -72,12 +73,15 @@ class ConsistentLeastSquares:
         self.prior = Prior(prior)
         self.prior_weight = float(prior_weight)
         self.prior_weights = dict(prior_weights or {})
+        given = {} if prior_sd is None else prior_sd
+        self.prior_sd = dict(given) if isinstance(given, Mapping) else {"inertials": float(given)}
         self.weighting = Weighting(weighting)
         self.loss = RobustLoss(loss)
         self.fixed = tuple(fixed)
         self.consistency = Consistency(margin, dict(mass_bounds or {}), dict(com_boxes or {}))
         self.max_lag = max_lag
-        if not all(rho > 0.0 for rho in (self.prior_weight, *self.prior_weights.values())):
+        weights = (self.prior_weight, *self.prior_weights.values(), *self.prior_sd.values())
+        if not all(rho > 0.0 for rho in weights):
             raise EstimationError(
                 "The prior needs a positive weight: without one, what the data leave open is"
                 " arbitrary, and links of 150 kg fit as well as any."
@@ -85,7 +89,7 @@ class ConsistentLeastSquares:
 
     @property
     def name(self) -> str:
-        """What the result is signed with."""
+        """Name of the method: `lmi` or `entropic`."""
         return "lmi" if self.prior is Prior.QUADRATIC else "entropic"
 
     def fit(self, regression: Regression) -> Estimate:
@@ -95,6 +99,7 @@ class ConsistentLeastSquares:
             regression: Measurement equations.
 
         Raises:
+            EstimationError: Bounds or priors name unknown bodies or parameters.
             SolverError: No optimum was found.
         """
         limited = {*self.consistency.mass_bounds, *self.consistency.com_boxes}
@@ -105,127 +110,144 @@ class ConsistentLeastSquares:
                 remedy=f"Bodies: {', '.join(regression.bodies)}.",
             )
         free = regression.free_columns(self.fixed)
-        s = regression.prior_sd
-        rho = self._rho(regression)
-        prior_rows = np.sqrt(rho[free]) / s[free]
-        tau = regression.tau - regression.Y[:, :, ~free] @ regression.prior[~free]
-        Y = regression.Y[:, :, free]
-        start = regression.prior[free]
-        floor = variance_floor(regression.tau)
-        data = compress(Y, tau)
+        columns = np.flatnonzero(free)
+        start, s = regression.prior[free], regression.prior_sd[free]
+        rho, declared = self._prior(regression)
+        prior_rows = np.sqrt(rho[free]) / s
+        known = np.where(free, 0.0, regression.prior)
+        compressed = compress(regression)
         # Without constraints until the weights settle; then once with them.
-        weights: Array = np.ones(tau.shape[1])
-        R, r = data.weighted(weights)
-        pi = start
-        for _ in range({"none": 1, "joint": 5, "robust": 20}[self.weighting.value]):
-            pi, previous = (
-                solve_compressed(
-                    np.vstack([R, np.diag(prior_rows)]), np.concatenate([r, prior_rows * start])
-                ),
-                pi,
-            )
-            if self.weighting is Weighting.ROBUST:
-                weights = robust_weights(tau - Y @ pi, self.loss, floor)
-                R, r = compress(Y, tau, weights).weighted(np.ones(tau.shape[1]))
-            else:
-                variance = np.maximum(data.variances(pi), floor)
-                if self.weighting is Weighting.NONE:
-                    variance[:] = np.mean(variance)
-                weights = 1.0 / variance
-                R, r = data.weighted(weights)
-            if np.all(np.abs(pi - previous) <= 1e-3 * s[free]):
-                break
+        _, weights = settled_weights(
+            regression,
+            compressed,
+            self.weighting,
+            self.loss,
+            columns,
+            known,
+            (np.diag(prior_rows), prior_rows * start),
+        )
         if np.any(free[: regression.n_inertial]):
-            full, notes = consistent_fit(regression, free, R, r, rho, self.prior, self.consistency)
+            values, certificate = solve_consistent(
+                build_consistent_problem(
+                    regression, free, weights.R, weights.r, rho, self.prior, self.consistency
+                )
+            )
+            notes = certificate.notes
         else:
-            full, notes = bounded_fit(regression, free, R, r, rho[free]), ()
-        pi = full[free]
-        residual = tau - Y @ pi
-        w = weights if weights.ndim == 1 else np.mean(weights, axis=0)
-        M = score_covariance(Y, residual, w, regression.starts, self.max_lag)
-        precision = np.diag(prior_rows**2)
-        information = ParameterUncertainty.from_data(
-            R.T @ R + precision, M + precision, np.diag(s[free] ** 2)
+            values, notes = bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
+        data = compressed.of(columns.tolist(), known)
+        normal = np.vstack([data.weighted(weights.slopes)[0], np.diag(prior_rows)])
+        M = scores_of_joints(
+            regression,
+            columns.tolist(),
+            regression.tau - regression.predict(values),
+            weights,
+            normal,
+            self.max_lag,
         )
-        covariance = np.zeros((len(free), len(free)))
-        covariance[np.ix_(free, free)] = information.covariance
-        estimate = self._estimate(regression, free, full, covariance, residual, data, R, M)
-        return replace(estimate, notes=(*notes, *estimate.notes))
-
-    def _rho(self, regression: Regression) -> Array:
-        """Weight of every parameter's prior, shape (p,)."""
-        rho = np.full(len(regression.names), self.prior_weight)
-        for name, weight in self.prior_weights.items():
-            rho[~regression.free_columns((name,))] = weight
-        return rho
-
-    def _estimate(
-        self,
-        regression: Regression,
-        free: NDArray[np.bool_],
-        values: Array,
-        covariance: Array,
-        residual: Array,
-        data: Compressed,
-        R: Array,
-        M: Array,
-    ) -> Estimate:
         base = regression.base_of(free)
-        K_d = base.regrouping
-        columns = R[:, list(base.independent)]
-        seen = ParameterUncertainty.from_data(
-            columns.T @ columns,
-            M[np.ix_(base.independent, base.independent)],
-            K_d @ np.diag(regression.prior_sd[free] ** 2) @ K_d.T,
-        )
-        bodies = values[: regression.n_inertial].reshape(-1, 10)
+        measured = self._measured(regression, base, columns, values, data, weights, M)
+        # Sandwich of the shrunken estimate (Huber 1981, 7.6): the prior's own error enters with
+        # the belief, which is the natural scale unless one is declared, not with the weight.
+        belief = np.where(declared[free], 1.0 / rho[free], 1.0)
+        M_prior = np.diag(rho[free] ** 2 * belief / s**2)
+        covariance = np.zeros((len(free), len(free)))
+        covariance[np.ix_(free, free)] = ParameterUncertainty.from_data(
+            normal, M + M_prior, np.diag(s**2)
+        ).covariance
+        verdicts = _verdicts(regression, free, base, measured)
         return Estimate(
             method=self.name,
             names=regression.names,
             values=values,
             units=regression.units,
             covariance=covariance,
-            verdicts=_verdicts(regression, free, covariance, K_d),
-            consistent={
-                body: bool(ok)
-                for body, ok in zip(
-                    regression.bodies, is_physically_consistent(bodies), strict=True
-                )
-            },
-            residual_rms=dict(
-                zip(regression.rows, np.sqrt(np.mean(residual**2, axis=0)).tolist(), strict=True)
+            verdicts=verdicts,
+            consistent=_consistency(regression, values),
+            residual_rms=measured.residual_rms,
+            condition_number=measured.condition_number,
+            rank=measured.rank,
+            structural_rank=measured.structural_rank,
+            rank_tolerance=measured.rank_tolerance,
+            n_samples=regression.n_samples,
+            notes=(*notes, *weights.notes, *measured.notes),
+            unknown=tuple(
+                name
+                for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)
+                if verdict is not Verdict.IDENTIFIABLE and not told
             ),
-            condition_number=condition_number(columns),
-            rank=excited_rank(
-                base.base_regressor(data.weighted(np.ones(len(regression.rows)))[0]),
-                base.base_regressor(regression.structure[:, free]),
-            ),
+            measured=measured,
+        )
+
+    def _prior(self, regression: Regression) -> tuple[Array, NDArray[np.bool_]]:
+        """Weight of every parameter's prior, shape (p,), and for which it is a declared belief."""
+        rho = np.full(len(regression.names), self.prior_weight)
+        for name, weight in self.prior_weights.items():
+            rho[regression.columns_of(name)] = weight
+        declared = np.zeros(len(rho), dtype=bool)
+        for name, sd in self.prior_sd.items():
+            of = regression.columns_of(name)
+            rho[of], declared[of] = 1.0 / sd**2, True
+        return rho, declared
+
+    def _measured(
+        self,
+        regression: Regression,
+        base: BaseParameters,
+        columns: NDArray[np.intp],
+        values: Array,
+        data: Compressed,
+        weights: Weights,
+        M: Array,
+    ) -> Estimate:
+        """The base parameters that the values stand for, with what the data alone say of them."""
+        independent = list(base.independent)
+        R = data.weighted(weights.slopes)[0][:, independent]
+        prior = (base.regrouping * regression.prior_sd[columns] ** 2) @ base.regrouping.T
+        seen = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], prior)
+        unweighted = data.weighted(np.ones(len(regression.joints)))[0]
+        shown = shown_directions(base, unweighted, regression.structure[:, columns])
+        return Estimate(
+            method=f"{self.name}, base parameters",
+            names=base.base_names,
+            values=base.base_values(values[columns]),
+            units=tuple(regression.units[i] for i in columns[independent]),
+            covariance=seen.covariance,
+            verdicts=base_verdicts(base, seen),
+            residual_rms=regression.residual_rms(values),
+            condition_number=condition_number(weights.R[:, independent]),
+            rank=shown.rank,
             structural_rank=base.rank,
-            rank_tolerance=RANK_TOLERANCE,
+            rank_tolerance=EXCITED,
             n_samples=regression.n_samples,
             notes=seen.sentences(base.base_names),
+            combinations=combinations_of(base),
         )
 
 
+def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
+    bodies = values[: regression.n_inertial].reshape(-1, 10)
+    found = is_physically_consistent(bodies)
+    return {body: bool(ok) for body, ok in zip(regression.bodies, found, strict=True)}
+
+
 def _verdicts(
-    regression: Regression, free: NDArray[np.bool_], covariance: Array, regrouping: Array
+    regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
 ) -> tuple[Verdict, ...]:
-    """From the structure first, then from what the data add to the prior."""
+    """From the structure first, then from what the data say of the base parameters."""
     # The row space of the regrouping is what motion can show; a parameter alone lies inside it.
-    Q = np.linalg.qr(regrouping.T)[0]
+    Q = np.linalg.qr(base.regrouping.T)[0]
     shown = np.zeros(len(free))
     shown[free] = np.sum(Q**2, axis=1)
-    sd = np.sqrt(np.diag(covariance))
+    of_base = dict(zip(measured.names, measured.verdicts, strict=True))
     out = []
-    for i, is_free in enumerate(free):
+    for name, is_free, share in zip(regression.names, free, shown, strict=True):
         if not is_free:
             out.append(Verdict.PRIOR_DOMINATED)
-        elif shown[i] < 1e-9:
+        elif share < 1e-9:
             out.append(Verdict.UNIDENTIFIABLE)
-        elif shown[i] < 1.0 - 1e-9:
+        elif share < 1.0 - 1e-9:
             out.append(Verdict.COMBINATION)
-        elif sd[i] > np.sqrt(0.5) * regression.prior_sd[i]:
-            out.append(Verdict.PRIOR_DOMINATED)
         else:
-            out.append(Verdict.IDENTIFIABLE)
+            out.append(of_base.get(name, Verdict.PRIOR_DOMINATED))
     return tuple(out)

@@ -12,7 +12,11 @@ import scipy.linalg
 from numpy.typing import NDArray
 
 from sysid_core.errors import SolverError
-from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression, solve_convex
+from sysid_core.estimation.fit.pseudo_inertia_lmi import (
+    Certificate,
+    pseudo_inertia_expression,
+    solve_convex,
+)
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 
@@ -39,7 +43,36 @@ class Consistency:
     com_boxes: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
 
 
-def consistent_fit(
+@dataclass(frozen=True, eq=False)
+class ConsistentProblem:
+    r"""Zhang et al. (2024), eq. (32), with a prior: `min ||R pi - r||^2 + sum rho d(pi, pi_0)`.
+
+    Attributes:
+        y: Unknowns: free parameters in the directions that data and quadratic prior show alike,
+            in which the objective is `|y|^2` but for what is entropic, shape (k,).
+        pi: All parameters as expressions of y, shape (p,).
+        fit: Squared residuals, with the quadratic prior.
+        divergence: Entropic prior of each body, where there is one.
+        constraints: Constraints by name: `link3 consistent`, `link3 mass`, `link3 centre of mass`,
+            `non-negative`.
+        non_negative: Which parameters the last one is about, indices.
+    """
+
+    y: cp.Variable
+    pi: cp.Expression
+    fit: cp.Expression
+    divergence: Mapping[str, cp.Expression]
+    constraints: Mapping[str, cp.Constraint]
+    non_negative: NDArray[np.intp]
+
+    @property
+    def program(self) -> cp.Problem:
+        """The program for cvxpy."""
+        objective = sum(self.divergence.values(), self.fit)
+        return cp.Problem(cp.Minimize(objective), list(self.constraints.values()))
+
+
+def build_consistent_problem(
     regression: Regression,
     free: NDArray[np.bool_],
     R: Array,
@@ -47,34 +80,23 @@ def consistent_fit(
     rho: Array,
     prior: Prior,
     consistency: Consistency,
-) -> tuple[Array, tuple[str, ...]]:
-    r"""`min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
+) -> ConsistentProblem:
+    r"""State `min ||R pi - r||^2 + sum rho d(pi, pi_0)` over the consistent parameters.
 
-    Zhang, Haugk, Vasudevan 2024, eq. 32, with a prior; the distance d is that of `ConsistentLeastSquares`.
+    Zhang et al. (2024), eq. (32), with a prior and the constraints of eq. (30).
 
     Args:
         regression: Prior, scales and signs.
         free: Parameters that are estimated, shape (p,); the others keep their prior.
-        R: Triangular factor of the free columns.
-        r: Its right side.
+        R: Triangular factor of the free columns, shape (m, k).
+        r: Its right side, shape (m,).
         rho: Weight of every parameter's prior, shape (p,).
-        prior: Distance d.
+        prior: Distance d, as `ConsistentLeastSquares` describes it.
         consistency: Constraints.
-
-    Returns:
-        All parameters, shape (p,), and notes on the solution's accuracy.
-
-    Raises:
-        SolverError: No optimum was found.
     """
     s, start = regression.prior_sd, regression.prior
     k = int(np.sum(free))
-    weight = np.sqrt(rho[free])
-    entropic = np.zeros(len(free), dtype=bool)
-    entropic[: regression.n_inertial] = prior is Prior.ENTROPIC
-    # In natural scales first; then in the directions that data and quadratic prior show alike:
-    # pi = centre + spread y, where the objective is |y|^2 but for what is entropic.
-    rows = np.vstack([R * s[free], np.diag(weight)])
+    rows = np.vstack([R * s[free], np.diag(np.sqrt(rho[free]))])
     target = np.concatenate([r - R @ start[free], np.zeros(k)])
     Q, factor = np.linalg.qr(rows)
     z_0 = scipy.linalg.solve_triangular(factor, Q.T @ target)
@@ -84,42 +106,53 @@ def consistent_fit(
     centre[free] += s[free] * z_0
     y = cp.Variable(k)
     pi = centre + spread @ y
-    objective, constraints = [], []
+    fit, divergence = cp.sum_squares(y), {}
+    constraints: dict[str, cp.Constraint] = {}
     for i, body in enumerate(regression.bodies):
         block = slice(10 * i, 10 * i + 10)
         if not np.any(free[block]):
             continue
         mass, length = float(s[10 * i]), float(np.sqrt(s[10 * i + 4] / s[10 * i]))
         P = pseudo_inertia_expression(pi[block] / mass, length)
-        constraints.append(P - consistency.margin * np.eye(4) >> 0)
+        constraints[f"{body} consistent"] = P >> consistency.margin * np.eye(4)  # Zhang eq. (30)
         if prior is Prior.ENTROPIC:
             d = np.array([1.0 / length] * 3 + [1.0])
             P_0 = _definite(pseudo_inertia_from_pi(start[block]) * np.outer(d, d) / mass)
-            objective.append(rho[10 * i] * (cp.trace(np.linalg.inv(P_0) @ P) - cp.log_det(P)))
+            bregman = cp.trace(np.linalg.inv(P_0) @ P) - cp.log_det(P)
+            divergence[body] = rho[10 * i] * bregman
         if body in consistency.mass_bounds:
             least, most = consistency.mass_bounds[body]
-            constraints += [pi[10 * i] >= least, pi[10 * i] <= most]
+            constraints[f"{body} least mass"] = pi[10 * i] >= least
+            constraints[f"{body} most mass"] = pi[10 * i] <= most
         if body in consistency.com_boxes:
             low, high = (np.array(corner) for corner in consistency.com_boxes[body])
             h = pi[10 * i + 1 : 10 * i + 4]
-            constraints += [h >= pi[10 * i] * low, h <= pi[10 * i] * high]
+            constraints[f"{body} least centre of mass"] = h >= pi[10 * i] * low
+            constraints[f"{body} most centre of mass"] = h <= pi[10 * i] * high
     bounded = np.flatnonzero(free & regression.non_negative)
     if len(bounded):
-        constraints.append(pi[bounded] / s[bounded] >= 0.0)
-    if prior is Prior.ENTROPIC:
+        constraints["non-negative"] = pi[bounded] / s[bounded] >= 0.0
+    if divergence:  # the inertial parameters' quadratic prior is none
+        entropic = np.arange(len(free)) < regression.n_inertial
         kept = np.concatenate([np.ones(len(R), dtype=bool), ~entropic[free]])
-        rest = (target - rows @ z_0)[kept]
-        objective.append(cp.sum_squares(Q[kept] @ y - rest))
-    else:
-        objective.append(cp.sum_squares(y))
-    notes = solve_convex(
-        cp.Problem(cp.Minimize(cp.sum(objective)), constraints), "the arm's parameters"
-    )
-    if y.value is None or not np.all(np.isfinite(y.value)):
+        fit = cp.sum_squares(Q[kept] @ y - (target - rows @ z_0)[kept])
+    return ConsistentProblem(y, pi, fit, divergence, constraints, bounded)
+
+
+def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
+    """All parameters at the optimum, shape (p,), and the solver's certificate.
+
+    Raises:
+        SolverError: No optimum was found.
+    """
+    certificate = solve_convex(problem.program, "the arm's parameters")  # Zhang eq. (32)
+    values = problem.pi.value
+    if values is None or not np.all(np.isfinite(values)):
         raise SolverError("The solver returned no parameters.")
-    values = centre + spread @ y.value
+    values = np.array(values)
+    bounded = problem.non_negative
     values[bounded] = np.maximum(values[bounded], 0.0)  # the solver's tolerance
-    return values, notes
+    return values, certificate
 
 
 def _definite(P: Array, least: float = 1e-4) -> Array:

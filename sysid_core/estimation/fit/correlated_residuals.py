@@ -2,13 +2,14 @@ r"""Covariance of estimates whose residuals are correlated in time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
 import scipy.fft
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import EstimationError
 from sysid_core.robot import Array
 
 
@@ -18,17 +19,25 @@ def span_slices(starts: Sequence[int], n_samples: int) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(bounds) if b > a]
 
 
-def autocovariance(residual: ArrayLike, starts: Sequence[int], max_lag: int) -> Array:
-    r"""`gamma_l = mean_k e_k e_{k+l}` over all spans, l = 0 .. max_lag; (K,) to (max_lag+1,)."""
+def autocovariance(
+    residual: ArrayLike, starts: Sequence[int], max_lag: int, count: float | None = None
+) -> Array:
+    r"""`gamma_l = mean_k e_k e_{k+l}` over all spans, l = 0 .. max_lag; (K,) to (max_lag+1,).
+
+    Args:
+        residual: Shape (K,); zero where an equation was left out.
+        starts: First sample of each gapless span.
+        max_lag: Longest lag.
+        count: Equations in use; None: all K.
+    """
     e = np.asarray(residual, dtype=float)
-    total, count = np.zeros(max_lag + 1), 0
+    total = np.zeros(max_lag + 1)
     for part in span_slices(starts, len(e)):
         piece = e[part]
-        count += int(np.count_nonzero(piece))  # an exact zero is an equation that was left out
         size = scipy.fft.next_fast_len(len(piece) + max_lag + 1, real=True)
         spectrum = np.abs(scipy.fft.rfft(piece, size)) ** 2
         total += scipy.fft.irfft(spectrum, size)[: max_lag + 1]
-    return total / max(count, 1)
+    return total / max(len(e) if count is None else count, 1)
 
 
 def correlation_lag(gamma: Array) -> int:
@@ -38,38 +47,58 @@ def correlation_lag(gamma: Array) -> int:
 
 
 def score_covariance(
-    Y: Array, residual: Array, weights: Array, starts: Sequence[int], max_lag: int
+    blocks: Iterable[tuple[slice, Array]],
+    scores: Array,
+    starts: Sequence[int],
+    max_lag: int,
+    counts: Array | None = None,
 ) -> Array:
-    r"""`M = Cov(sum_k Y_k^T w e_k)` for residuals that are stationary but correlated in time.
+    r"""`M_j = Cov(sum_k y_jk psi_jk)` for scores that are stationary but correlated in time.
 
-    `M = sum_j w_j^2 sum_l kappa_l gamma_j(l) sum_k y_jk y_{j,k+l}^T`: each joint's residual
-    autocovariance gamma, tapered by the Parzen window kappa (Newey and West 1987, with
-    the noise's own covariance instead of the scores'). Joints are taken as independent.
+    `M_j = sum_l kappa_l gamma_j(l) sum_k y_jk y_{j,k+l}^T`: each joint's autocovariance gamma of the
+    weighted residuals psi, tapered by the Parzen window kappa (Newey and West 1987, with the
+    noise's own covariance instead of the scores'). Joints are taken as independent.
 
     Args:
-        Y: Regressor, shape (K, n, b).
-        residual: Shape (K, n).
-        weights: Of the squared residuals, shape (n,).
+        blocks: Samples and their rows of the regressor, (k, n, b), in their order.
+        scores: Weighted residuals, zero where an equation is left out, shape (K, n).
         starts: First sample of each gapless span.
         max_lag: Longest correlation that is looked for, in samples.
+        counts: Equations in use of every joint, shape (n,); None: all K.
 
     Returns:
-        Shape (b, b).
+        One matrix for each joint, shape (n, b, b).
     """
-    K, n, b = Y.shape
-    M = np.zeros((b, b))
+    K, n = scores.shape
     max_lag = max(1, min(max_lag, K // 4))
+    kernels = []
     for j in range(n):
-        gamma = autocovariance(residual[:, j], starts, max_lag)
+        count = None if counts is None else float(counts[j])
+        gamma = autocovariance(scores[:, j], starts, max_lag, count)
         lag = min(max_lag, 3 * correlation_lag(gamma) + 1)
-        gamma = gamma[: lag + 1] * _parzen(lag)
-        used = np.flatnonzero(np.any(Y[:, j] != 0.0, axis=0))
-        block = np.zeros((len(used), len(used)))
-        for part in span_slices(starts, K):
-            y = Y[part, j][:, used]
-            block += y.T @ _correlate(y, gamma)
-        M[np.ix_(used, used)] += weights[j] ** 2 * block
-    return 0.5 * (M + M.T)
+        kernels.append(gamma[: lag + 1] * _parzen(lag))
+    parts, reach, first_part = span_slices(starts, K), max(map(len, kernels)), 0
+    half = tail = None  # half of the sum: the other one is its transpose
+    for rows, Y in blocks:
+        held = Y if tail is None else np.concatenate([tail, Y])
+        half = np.zeros((n, Y.shape[2], Y.shape[2])) if half is None else half
+        first = rows.stop - len(held)
+        while first_part < len(parts) and parts[first_part].stop <= rows.start:
+            first_part += 1
+        for part in parts[first_part:]:
+            if part.start >= rows.stop:
+                break
+            low = max(part.start, first)
+            new = max(part.start, rows.start) - low
+            window = held[low - first : min(part.stop, rows.stop) - first]
+            for j in range(n):
+                used = np.flatnonzero(np.any(window[:, j] != 0.0, axis=0))
+                y = window[:, j][:, used]
+                half[j][np.ix_(used, used)] += y[new:].T @ _lagged(y, kernels[j])[new:]
+        tail = held[-reach:]
+    if half is None:
+        raise EstimationError("There are no samples.")
+    return half + np.swapaxes(half, 1, 2)
 
 
 def _parzen(lag: int) -> Array:
@@ -78,13 +107,9 @@ def _parzen(lag: int) -> Array:
     return np.where(x <= 0.5, 1.0 - 6.0 * x**2 * (1.0 - x), 2.0 * (1.0 - x) ** 3)
 
 
-def _correlate(y: Array, gamma: Array) -> Array:
-    """Product of the symmetric Toeplitz matrix of gamma with the columns of y."""
+def _lagged(y: Array, gamma: Array) -> Array:
+    """`gamma_0 y_k / 2 + sum_l gamma_l y_{k-l}` of every column."""
     size = scipy.fft.next_fast_len(len(y) + len(gamma), real=True)
-    kernel = np.zeros(size)
-    kernel[: len(gamma)] = gamma
-    kernel[-(len(gamma) - 1) :] += gamma[:0:-1]
-    spectrum = scipy.fft.rfft(kernel).real
-    return scipy.fft.irfft(scipy.fft.rfft(y, size, axis=0) * spectrum[:, None], size, axis=0)[
-        : len(y)
-    ]
+    kernel = np.append(0.5 * gamma[0], gamma[1:])
+    spectrum = scipy.fft.rfft(kernel, size)[:, None] * scipy.fft.rfft(y, size, axis=0)
+    return np.asarray(scipy.fft.irfft(spectrum, size, axis=0)[: len(y)])

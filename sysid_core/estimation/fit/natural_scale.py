@@ -1,4 +1,4 @@
-"""How large parameters may well be: scales that make 'weak' and 'excited' mean something."""
+"""A-priori scales of parameters, against which 'weak' and 'excited' are measured."""
 
 from __future__ import annotations
 
@@ -41,18 +41,23 @@ def inertial_scale(model: RobotModel) -> Array:
 
 
 def friction_scale(Phi: Array, tau: Array, names: Sequence[str] = ()) -> Array:
+    """As `friction_scale_from_squares`, from the friction regressor itself, shape (K, n, p)."""
+    return friction_scale_from_squares(np.mean(Phi**2, axis=0), tau, names)
+
+
+def friction_scale_from_squares(squares: Array, tau: Array, names: Sequence[str] = ()) -> Array:
     r"""Natural scale of friction parameters: what would explain a joint's whole torque.
 
     Args:
-        Phi: Friction regressor, shape (K, n, p).
+        squares: Mean square of every column of the friction regressor, shape (n, p).
         tau: Measured torques, shape (K, n).
-        names: Of the parameters, p of them: where a joint hardly moves, its columns count as at
+        names: Names of the p parameters: where a joint hardly moves, its columns count as at
             least a hundredth of the same symbol's at the liveliest joint. Sensor noise is no motion.
 
     Returns:
         Shape (p,); the torque's RMS over the column's, in the joints where the column acts.
     """
-    column = np.sqrt(np.mean(Phi**2, axis=0))  # (n, p)
+    column = np.sqrt(squares)  # (n, p)
     torque = np.sqrt(np.mean(tau**2, axis=0))[:, None]
     symbols = np.array([name.rsplit(".", 1)[-1] for name in names])
     largest = column.max(axis=0, initial=0.0)

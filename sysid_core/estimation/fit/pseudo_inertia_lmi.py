@@ -1,8 +1,9 @@
-"""Physical consistency as a linear matrix inequality, for cvxpy."""
+"""Physical consistency as a linear matrix inequality, and the convex solver with its certificate."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 import cvxpy as cp
 import numpy as np
@@ -15,9 +16,7 @@ _BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T
 
 
 def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expression:
-    r"""`P(pi)` of one body as an affine 4 x 4 expression (see `pseudo_inertia_from_pi`).
-
-    Zhang, Haugk and Vasudevan (2024), eqs. (30), (31).
+    r"""`P(pi)` of one body as an affine 4 x 4 expression: Zhang et al. (2024), eq. (30), (31).
 
     Args:
         pi: Inertial parameters, shape (10,).
@@ -29,38 +28,76 @@ def pseudo_inertia_expression(pi: cp.Expression, length: float = 1.0) -> cp.Expr
     return cp.reshape(scaled @ pi, (4, 4), order="C")
 
 
-def solve_convex(problem: cp.Problem, what: str) -> tuple[str, ...]:
-    """Solve with Clarabel, and say so where no optimum is certified.
+@dataclass(frozen=True)
+class Certificate:
+    """How well the solver says that a convex program is solved.
+
+    Attributes:
+        what: Name of the problem, for sentences.
+        primal_residual: Relative violation of the constraints.
+        dual_residual: Relative violation of the dual ones.
+        gap: Distance of primal and dual objective over their size.
+        almost_solved: Whether the solver stopped at its reduced tolerances (5e-5 of the objective
+            instead of 1e-8).
+    """
+
+    what: str
+    primal_residual: float
+    dual_residual: float
+    gap: float
+    almost_solved: bool
+
+    def is_optimal(self, tolerance: float = 1e-6) -> bool:
+        """Whether both residuals and the gap are below a tolerance."""
+        return max(self.primal_residual, self.dual_residual, self.gap) <= tolerance
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for the result where the problem is only almost solved, or none."""
+        if not self.almost_solved:
+            return ()
+        return (
+            f"The convex problem of {self.what} is almost solved (gap {self.gap:.1g}, residuals"
+            f" {self.primal_residual:.1g} and {self.dual_residual:.1g}): the solver reached its"
+            " reduced accuracy only, and what the data hardly show may be off by more than it says.",
+        )
+
+
+def solve_convex(problem: cp.Problem, what: str) -> Certificate:
+    """Solve with Clarabel, in place; refuse anything that isn't an optimum.
 
     Args:
-        problem: It is solved in place.
-        what: Named in notes and errors.
+        problem: Its variables get their values.
+        what: Name of the problem in notes and errors.
 
     Returns:
-        Nothing, or a sentence for the result's notes where the solver stopped at its reduced
-        tolerances (5e-5 of the objective instead of 1e-8).
+        Residuals and gap as the solver states them.
 
     Raises:
         SolverError: Infeasible, unbounded or not solved.
     """
     try:
-        with warnings.catch_warnings():  # the status says it
+        with warnings.catch_warnings():  # the certificate says it
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            problem.solve(solver=cp.CLARABEL)
+            data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+            raw = chain.solve_via_data(problem, data, solver_opts={})
+            problem.unpack_results(raw, chain, inverse)
     except cp.error.SolverError as err:
         raise SolverError(
             f"The convex problem of {what} could not be solved: {err}.",
             remedy="Check the data for absurd values, or loosen the bounds.",
         ) from err
-    if problem.status == cp.OPTIMAL:
-        return ()
-    if problem.status == cp.OPTIMAL_INACCURATE:
-        return (
-            f"The convex problem of {what} is almost solved: the solver reached its reduced"
-            " accuracy only, and what the data hardly show may be off by more than it says.",
+    if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+        raise SolverError(
+            f"The convex problem of {what} is {problem.status}.",
+            remedy="Bounds or fixed parameters contradict physical consistency: loosen them.",
+            status=problem.status,
         )
-    raise SolverError(
-        f"The convex problem of {what} is {problem.status}.",
-        remedy="Bounds or fixed parameters contradict physical consistency: loosen them.",
-        status=problem.status,
+    gap = abs(raw.obj_val - raw.obj_val_dual)
+    return Certificate(
+        what,
+        float(raw.r_prim),
+        float(raw.r_dual),
+        float(gap / max(1.0, min(abs(raw.obj_val), abs(raw.obj_val_dual)))),
+        problem.status == cp.OPTIMAL_INACCURATE,
     )

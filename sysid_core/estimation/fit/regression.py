@@ -1,18 +1,37 @@
-"""The linear measurement equations of a whole robot, and their compression."""
+"""The linear measurement equations of a whole robot."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.identifiability import BaseParameters, sampled_base_parameters
 from sysid_core.robot import Array
+
+BLOCK = 8192  # samples of a regressor that are held at once
+
+
+class RegressorBlocks(Protocol):
+    """A regressor that is too long to be held: its rows come in blocks, as often as asked."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """K, n and p."""
+        ...
+
+    def __iter__(self) -> Iterator[Array]:
+        """Rows in their order, each block of shape (k, n, p)."""
+        ...
+
+    def predict(self, parameters: Array) -> Array:
+        """`Y @ parameters`, shape (K, n)."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,27 +42,31 @@ class Regression:
     friction and drives.
 
     Attributes:
-        Y: Regressor, shape (K, n, p).
+        Y: Regressor, shape (K, n, p); or blocks of its rows.
         tau: Measured torques, shape (K, n).
-        names: Of the p parameters.
-        units: Of the p parameters.
-        rows: Names of the n measured joints.
+        names: Names of the p parameters.
+        units: Units of the p parameters.
+        joints: Names of the n measured joints.
         bodies: Names of the bodies.
         prior: What is known of the parameters beforehand (the URDF's values; 0 for friction),
             shape (p,).
-        prior_sd: How far the truth may well be from it, shape (p,); see `prior_scale`.
+        prior_sd: Natural scale of the parameters' distance from it (see `inertial_scale` and
+            `friction_scale`), shape (p,).
         non_negative: Which parameters physics forbids to be negative, shape (p,).
         structure: Rows that span what ideal motion shows, shape (s, p): a regressor at random
             states, or its triangular factor.
         starts: First sample of every gapless span; noise is correlated only within one.
         massless: Bodies without mass (rods of a closed chain): fixed to zero.
+        used: Equations that count, shape (K, n); None: all. Those left out are zero in Y and tau.
+        time: Time of every sample since the beginning of the first recording, the recordings one
+            after the other, shape (K,) [s]; None: unknown.
     """
 
-    Y: Array
+    Y: Array | RegressorBlocks
     tau: Array
     names: tuple[str, ...]
     units: tuple[str, ...]
-    rows: tuple[str, ...]
+    joints: tuple[str, ...]
     bodies: tuple[str, ...]
     prior: Array
     prior_sd: Array
@@ -51,6 +74,8 @@ class Regression:
     structure: Array
     starts: tuple[int, ...] = (0,)
     massless: tuple[str, ...] = ()
+    used: NDArray[np.bool_] | None = None
+    time: Array | None = None
 
     def __post_init__(self) -> None:
         K, n, p = self.Y.shape
@@ -58,11 +83,12 @@ class Regression:
             "tau": (self.tau.shape, (K, n)),
             "names": ((len(self.names),), (p,)),
             "units": ((len(self.units),), (p,)),
-            "rows": ((len(self.rows),), (n,)),
+            "joints": ((len(self.joints),), (n,)),
             "prior": (self.prior.shape, (p,)),
             "prior_sd": (self.prior_sd.shape, (p,)),
             "non_negative": (self.non_negative.shape, (p,)),
             "structure": (self.structure.shape[1:], (p,)),
+            "used": ((K, n) if self.used is None else self.used.shape, (K, n)),
         }
         for key, (found, wanted) in expected.items():
             if found != wanted:
@@ -70,12 +96,35 @@ class Regression:
         if K * n == 0:
             raise EstimationError("There are no samples to fit.", remedy="Give a recording.")
         bad = ~np.isfinite(self.tau).all(axis=0)
-        if np.any(bad) or not np.all(np.isfinite(self.Y)):
-            names = [self.rows[j] for j in np.flatnonzero(bad)]
+        if np.any(bad) or (isinstance(self.Y, np.ndarray) and not np.all(np.isfinite(self.Y))):
+            names = [self.joints[j] for j in np.flatnonzero(bad)]
             raise EstimationError(
                 f"Torques or motion hold NaN or infinite values{f' ({names})' if names else ''}.",
                 remedy="Remove these samples.",
             )
+
+    def blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Samples and their rows of Y, (k, n, p), block by block."""
+        if isinstance(self.Y, np.ndarray):
+            for first in range(0, len(self.tau), BLOCK):
+                rows = slice(first, min(first + BLOCK, len(self.tau)))
+                yield rows, self.Y[rows]
+            return
+        first = 0
+        for Y in self.Y:
+            yield slice(first, first + len(Y)), Y
+            first += len(Y)
+
+    @cached_property
+    def matrix(self) -> Array:
+        """Y as one array, shape (K, n, p), for recordings short enough to be held."""
+        return self.Y if isinstance(self.Y, np.ndarray) else np.concatenate(list(self.Y))
+
+    @property
+    def counts(self) -> Array:
+        """Equations in use of every joint, shape (n,)."""
+        K, n = self.tau.shape
+        return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
 
     @property
     def n_samples(self) -> int:
@@ -107,139 +156,48 @@ class Regression:
         Raises:
             EstimationError: A name fits nothing, or nothing is left.
         """
-        inertial = np.arange(len(self.names)) < self.n_inertial
         free = np.ones(len(self.names), dtype=bool)
         for entry in (*fixed, *self.massless):
-            if entry in ("inertials", "friction"):
-                hit = inertial if entry == "inertials" else ~inertial
-            else:
-                hit = np.array(
-                    [n == entry or entry in n.rsplit(".", 1) for n in self.names], dtype=bool
-                )
-            if not np.any(hit):
-                raise EstimationError(
-                    f"'{entry}' can't be fixed: no parameter is called so.",
-                    remedy="Give 'inertials', 'friction', a link, a joint, or names such as"
-                    f" {self.names[0]} or {self.names[-1]}.",
-                )
-            free &= ~hit
+            free &= ~self.columns_of(entry)
         if not np.any(free):
             raise EstimationError("Everything is fixed: there is nothing to estimate.")
         return free
 
+    def columns_of(self, entry: str) -> NDArray[np.bool_]:
+        """Columns of a parameter, symbol (`I_a`), joint, link or group, shape (p,).
+
+        Raises:
+            EstimationError: The name fits nothing.
+        """
+        inertial = np.arange(len(self.names)) < self.n_inertial
+        if entry in ("inertials", "friction"):
+            hit = inertial if entry == "inertials" else ~inertial
+        else:
+            hit = np.array(
+                [n == entry or entry in n.rsplit(".", 1) for n in self.names], dtype=bool
+            )
+        if not np.any(hit):
+            raise EstimationError(
+                f"'{entry}' can't be fixed: no parameter is called so.",
+                remedy="Give 'inertials', 'friction', a link, a joint, or names such as"
+                f" {self.names[0]} or {self.names[-1]}.",
+            )
+        return hit
+
     def predict(self, pi: ArrayLike) -> Array:
         """`Y @ pi`, shape (K, n)."""
-        return self.Y @ np.asarray(pi, dtype=float)
+        pi, out = np.asarray(pi, dtype=float), np.empty_like(self.tau)
+        if not isinstance(self.Y, np.ndarray):
+            return self.Y.predict(pi)
+        for rows, Y in self.blocks():
+            out[rows] = Y @ pi
+        return out
 
-
-@dataclass(frozen=True, eq=False)
-class Compressed:
-    r"""Everything that least squares needs of a recording, however long it was.
-
-    One triangular factor per joint: `||R_j pi - r_j||^2 + rest_j` is joint j's sum of squares.
-
-    Attributes:
-        R: Factors, each of shape (m_j, p).
-        r: Right-hand sides, each of shape (m_j,).
-        rest: What no parameter explains, shape (n,).
-        n_samples: K, for variances.
-    """
-
-    R: tuple[Array, ...]
-    r: tuple[Array, ...]
-    rest: Array
-    n_samples: int
-
-    def weighted(self, weights: ArrayLike) -> tuple[Array, Array]:
-        """One factor for all joints, each weighted: R (m, p) and r (m,) with m <= p.
-
-        Args:
-            weights: Of the squared residuals, shape (n,).
-        """
-        root = np.sqrt(np.asarray(weights, dtype=float))
-        stacked = np.vstack(
-            [w * np.column_stack(pair) for w, pair in zip(root, self._pairs, strict=True)]
-        )
-        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
-        m = min(R.shape[1] - 1, len(R))
-        return np.triu(R[:m, :-1]), R[:m, -1]
-
-    def variances(self, pi: ArrayLike) -> Array:
-        """Mean squared residual of every joint, shape (n,)."""
-        pi = np.asarray(pi, dtype=float)
-        squares = [float(np.sum((R @ pi - r) ** 2)) for R, r in self._pairs]
-        return (np.array(squares) + self.rest) / self.n_samples
-
-    @property
-    def _pairs(self) -> zip[tuple[Array, Array]]:
-        return zip(self.R, self.r, strict=True)
-
-
-def compress(Y: Array, tau: Array, weights: Array | None = None) -> Compressed:
-    """Triangular factors of every joint's equations.
-
-    Args:
-        Y: Shape (K, n, p).
-        tau: Shape (K, n).
-        weights: Of every squared residual, shape (K, n); None: all 1.
-    """
-    K, n, p = Y.shape
-    factors, sides, rest = [], [], np.zeros(n)
-    for j in range(n):
-        # Distal joints' rows have few columns that aren't zero.
-        used = np.flatnonzero(np.any(Y[:, j] != 0.0, axis=0))
-        stacked = np.column_stack([Y[:, j][:, used], tau[:, j]])
-        if weights is not None:
-            stacked *= np.sqrt(weights[:, j, None])
-        R = scipy.linalg.qr(stacked, mode="r", overwrite_a=True, check_finite=False)[0]
-        m = min(len(used), len(R))
-        wide = np.zeros((m, p))
-        wide[:, used] = np.triu(R[:m, :-1])
-        factors.append(wide)
-        sides.append(R[:m, -1].copy())
-        rest[j] = float(np.sum(R[m : m + 1, -1] ** 2))
-    return Compressed(tuple(factors), tuple(sides), rest, K)
-
-
-def solve_compressed(R: Array, r: Array) -> Array:
-    """Least squares after scaling the columns; the shortest solution where they are dependent.
-
-    Args:
-        R: Shape (m, p).
-        r: Shape (m,).
-
-    Returns:
-        Shape (p,).
-    """
-    scale = np.linalg.norm(R, axis=0)
-    scale = np.where(scale > 0.0, scale, 1.0)
-    return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale
-
-
-RANK_TOLERANCE = 1e-3
-
-
-def excited_rank(R: Array, structure: Array, tolerance: float = RANK_TOLERANCE) -> int:
-    r"""Rank of the data: directions shown to more than a share of what vigorous motion would.
-
-    Directions are compared with ideal motion, `R R_S^-1`, not with each other: parameters differ
-    by decades in what they do, and sensor noise in a column that nothing excites must not look
-    like excitation.
-
-    Args:
-        R: Base regressor of the data or its unweighted triangular factor, shape (m, b).
-        structure: Base regressor at random states, shape (s, b), full rank.
-        tolerance: Relative to the largest singular value.
-    """
-    R_S = np.linalg.qr(structure, mode="r")
-    s = np.linalg.svd(scipy.linalg.solve_triangular(R_S, R.T, trans="T"), compute_uv=False)
-    return int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0.0 else 0
-
-
-def condition_number(R: Array) -> float:
-    """Of a column-scaled matrix of shape (m, p); infinite where a column is zero."""
-    scale = np.linalg.norm(R, axis=0)
-    if np.any(scale == 0.0):
-        return float("inf")
-    s = np.linalg.svd(R / scale, compute_uv=False)
-    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
+    def residual_rms(self, pi: ArrayLike) -> dict[str, float]:
+        """Root mean square residual of every joint that has equations in use [N m]."""
+        squares = np.sum((self.tau - self.predict(pi)) ** 2, axis=0)
+        return {
+            joint: float(np.sqrt(total / count))
+            for joint, total, count in zip(self.joints, squares, self.counts, strict=True)
+            if count
+        }

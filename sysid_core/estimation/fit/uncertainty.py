@@ -1,4 +1,4 @@
-"""What data say of base parameters, measured against what is natural for them."""
+"""Covariance of estimates, and which directions the data show at all."""
 
 from __future__ import annotations
 
@@ -9,18 +9,24 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from sysid_core.estimation.fit.correlated_residuals import score_covariance
+from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.weighting import Weights
 from sysid_core.robot import Array
+
+_UNTOUCHED = 1e-11  # of the largest singular value after equilibration, as in `solve_compressed`
+_OPEN = 1e4  # natural scales: deviation of a direction that the data don't touch
 
 
 @dataclass(frozen=True, eq=False)
 class ParameterUncertainty:
-    r"""Covariance of b estimates, and how many directions the data really show.
+    r"""Covariance of b estimates, and how many directions the data show.
 
     A direction is shown when its standard deviation is below the natural scale of the parameters
-    in it: then the data know more than anyone who has read the data sheet.
+    in it: the data then say more than a guess from the robot's size.
 
     Attributes:
-        covariance: Of the estimates, with the residuals' correlation in time, shape (b, b).
+        covariance: Covariance of the estimates, with the residuals' correlation in time, (b, b).
         prior: Natural covariance of the parameters, shape (b, b).
         ratios: Variance over natural variance, direction by direction, ascending, shape (b,).
         directions: The directions, columns, in units of the parameters' natural scale, (b, b).
@@ -33,25 +39,30 @@ class ParameterUncertainty:
     tolerance: float = 1.0
 
     @classmethod
-    def from_data(cls, H: Array, M: Array, prior: Array) -> ParameterUncertainty:
-        r"""Sandwich `H^-1 M H^-1` of the normal matrix H and the score covariance M.
+    def from_data(cls, R: Array, M: Array, prior: Array) -> ParameterUncertainty:
+        r"""Sandwich `H^-1 M H^-1` of the normal matrix `H = R^T R` and the score covariance M.
+
+        Columns are equilibrated first: they may differ by many decades without being dependent.
 
         Args:
-            H: Weighted normal matrix, shape (b, b); may be singular.
-            M: See `score_covariance`, shape (b, b).
+            R: Factor of the normal matrix, shape (m, b); may be singular.
+            M: Covariance of the right side `Y^T psi`, shape (b, b).
             prior: Natural covariance, shape (b, b).
         """
         sd = np.sqrt(np.diag(prior))
-        Hs, Ms = H * np.outer(sd, sd), M * np.outer(sd, sd)
-        # Directions that the data don't touch get a variance of 1e12 natural ones, not infinity.
-        lam, U = np.linalg.eigh(Hs)
-        inverse = (U / np.maximum(lam, 1e-12 * max(float(lam[-1]), 1e-300))) @ U.T
-        covariance = inverse @ Ms @ inverse
-        untouched = U[:, lam <= 1e-12 * max(float(lam[-1]), 1e-300)]
-        covariance += 1e12 * untouched @ untouched.T
+        scale = np.linalg.norm(R, axis=0)
+        scale = np.where(scale > 0.0, scale, 1.0)
+        _, s, Vt = np.linalg.svd(R / scale, full_matrices=True)
+        s = np.append(s, np.zeros(len(Vt) - len(s)))
+        shown = s > _UNTOUCHED * max(float(s[0]), 1e-300)
+        V = Vt.T / scale[:, None]  # directions in the parameters' own units
+        inverse = (V[:, shown] / s[shown] ** 2) @ V[:, shown].T
+        open_ = V[:, ~shown] / sd[:, None]
+        open_ = _OPEN * sd[:, None] * open_ / np.linalg.norm(open_, axis=0)
+        covariance = inverse @ M @ inverse + open_ @ open_.T
         natural = prior / np.outer(sd, sd)
-        ratios, V = scipy.linalg.eigh(covariance, natural)
-        return cls(covariance * np.outer(sd, sd), prior, np.maximum(ratios, 0.0), natural @ V)
+        ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)
+        return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
 
     @property
     def rank(self) -> int:
@@ -79,6 +90,40 @@ class ParameterUncertainty:
         if len(unseen) > limit:
             out.append(f"{len(unseen) - limit} further directions are hardly seen.")
         return tuple(out)
+
+
+def scores_of_joints(
+    regression: Regression,
+    columns: Sequence[int],
+    residual: Array,
+    weights: Weights,
+    normal: Array,
+    max_lag: int,
+) -> Array:
+    r"""Covariance of the weighted right side `sum_j Y_j^T psi_j`, shape (b, b).
+
+    Residuals are smaller than the noise by what the fit has taken up, `T_j = tr(H^{-1} M_j)` of
+    joint j's squares S_j: hence the factor `S_j / (S_j - T_j)`, which is K / (K - p) for white noise.
+
+    Args:
+        regression: K samples of n torques.
+        columns: The b columns that were estimated.
+        residual: Shape (K, n).
+        weights: Those of the fit.
+        normal: Factor of the normal matrix H, shape (m, b).
+        max_lag: Longest correlation that is looked for, in samples.
+    """
+    scores = weights.scores(residual)
+    chosen = list(columns)
+    blocks = ((rows, Y[:, :, chosen]) for rows, Y in regression.blocks())
+    M = score_covariance(blocks, scores, regression.starts, max_lag, regression.counts)
+    squares = np.sum(scores**2, axis=0) / weights.slopes
+    norms = np.linalg.norm(normal, axis=0)
+    norms = np.where(norms > 0.0, norms, 1.0)
+    P = np.linalg.pinv(normal / norms, rcond=_UNTOUCHED) / norms[:, None]  # H^-1 = P P^T
+    taken = np.einsum("bi,jbc,ci->j", P, M, P, optimize=True)
+    share = np.clip(taken / np.maximum(squares, 1e-300), 0.0, 0.8)
+    return np.asarray(np.sum(M / (1.0 - share)[:, None, None], axis=0))
 
 
 def _times(ratio: float) -> str:

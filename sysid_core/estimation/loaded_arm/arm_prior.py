@@ -43,7 +43,10 @@ def arm_prior(
     Phi = friction.regressor(q, v, a, tau)
     mean = np.concatenate([model.pi.ravel(), np.zeros(Phi.shape[2])])
     sd = np.concatenate(
-        [relative_sd * inertial_scale(model), friction_scale(Phi, tau, friction.names)]
+        [
+            relative_sd * inertial_scale(model),
+            friction_scale(Phi, tau, friction.names),
+        ]
     )
     covariance = np.diag(sd**2)
     if identified is None:

@@ -234,13 +234,13 @@ def _joint_regression(
         parameters: Of the round before, gains left out; None: gains are fixed in this one.
     """
     first = parts[0]
-    N, n = first.n_inertial, len(first.rows)
+    N, n = first.n_inertial, len(first.joints)
 
     def columns(Y: Array, delta: float) -> Array:
         return np.concatenate([Y[..., :N], delta * Y[..., :N] @ X_L, Y[..., N:]], axis=-1)
 
     tau = np.concatenate([part.tau for part in parts])
-    Y = np.concatenate([columns(part.Y, delta) for delta, part in enumerate(parts)])
+    Y = np.concatenate([columns(part.matrix, delta) for delta, part in enumerate(parts)])
     change = np.zeros((*tau.shape, n))
     if parameters is not None:
         change[:, range(n), range(n)] = -Y @ parameters
@@ -260,10 +260,11 @@ def _joint_regression(
         first,
         Y=np.concatenate([Y, change], axis=2),
         tau=tau,
+        time=None,
         names=first.names[:N]
         + tuple(f"{LOAD}.{name}" for name in INERTIAL_NAMES)
         + first.names[N:]
-        + tuple(f"{joint}.{GAIN}" for joint in first.rows),
+        + tuple(f"{joint}.{GAIN}" for joint in first.joints),
         units=first.units[:N] + INERTIAL_UNITS + first.units[N:] + ("1",) * n,
         bodies=(*first.bodies, LOAD),
         prior=arranged(first.prior, load.prior, first.prior, np.zeros(n)),

@@ -59,7 +59,12 @@ class RunFit:
     def scores(self) -> Array:
         """Covariance of the right-hand side with noise that is correlated in time, (p, p)."""
         return self.precision + sum(
-            score_covariance(run.A, run.residual(self.x), self.weights, (0,), run.max_lag)
+            score_covariance(
+                [(slice(0, len(run.tau)), run.A)],
+                self.weights * run.residual(self.x),
+                (0,),
+                run.max_lag,
+            ).sum(axis=0)
             for run in self.runs
         )
 

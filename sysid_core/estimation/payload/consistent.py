@@ -90,7 +90,8 @@ class PhysicalLeastSquares:
         weights = np.asarray(np.linalg.qr(R * scale, mode="r"))
         weights = weights / max(float(np.linalg.norm(weights)), 1e-12)
         objective = cp.sum_squares(weights @ (y - free / scale))
-        notes = solve_convex(cp.Problem(cp.Minimize(objective), constraints), "the payload")
+        problem = cp.Problem(cp.Minimize(objective), constraints)
+        notes = solve_convex(problem, "the payload").notes
         return scale * np.asarray(y.value), notes
 
 

@@ -52,7 +52,7 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     lift = scipy.linalg.block_diag(minimal.right_inverse, np.eye(n_friction))
     names = minimal.names + regression.names[n_inertial:]
     units = minimal.units + regression.units[n_inertial:]
-    bodies = tuple(regression.rows[body] for body in minimal.bodies)
+    bodies = tuple(regression.joints[body] for body in minimal.bodies)
     joints = bodies + tuple(name.rsplit(".", 1)[0] for name in regression.names[n_inertial:])
     # Drive inertia of a joint that nothing before it accelerates can't be told from the link's.
     groups = sampled_base_parameters(regression.structure @ lift, names, ROUNDED)
@@ -60,8 +60,8 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
     from_full = groups.regrouping @ scipy.linalg.block_diag(minimal.matrix, np.eye(n_friction))
     Y = np.concatenate(
         [
-            regression.Y[:, :, :n_inertial] @ minimal.right_inverse,
-            regression.Y[:, :, n_inertial:],
+            regression.matrix[:, :, :n_inertial] @ minimal.right_inverse,
+            regression.matrix[:, :, n_inertial:],
         ],
         axis=2,
     )[:, :, chosen]
@@ -97,9 +97,8 @@ def compress_joint(
     values = Q.T @ tau
     residual = tau - Q @ values
     variance = max(float(residual @ residual) / (K - m), 1e-24, 1e-22 * float(np.mean(tau**2)))
-    noise = score_covariance(
-        Q[:, None, :], residual[:, None] * np.sqrt(K / (K - m)), np.ones(1), starts, max_lag
-    )
+    scores = residual[:, None] * np.sqrt(K / (K - m))
+    noise = score_covariance([(slice(0, K), Q[:, None, :])], scores, starts, max_lag)[0]
     # The fit itself makes residuals look anticorrelated: noise never counts less than white.
     lam, U = np.linalg.eigh(noise)
     noise = (U * np.maximum(lam, variance)) @ U.T

@@ -132,12 +132,12 @@ class SequentialLeastSquares:
         """As `fit`, with the steps, the constants and the growth of the error."""
         system = solvable_equations(self.minimal, regression)
         usable = self._usable_rows(regression)
-        n = len(regression.rows)
+        n = len(regression.joints)
         blocks: list[StepRows] = []
         for j in reversed(range(n)):
             rows = usable[:, j]
             block = compress_joint(
-                regression.rows[j],
+                regression.joints[j],
                 system.Y[rows, j],
                 regression.tau[rows, j],
                 starts_of(rows, regression.starts),
@@ -161,7 +161,7 @@ class SequentialLeastSquares:
             verdicts=_verdicts(base, np.diag(covariance) >= natural),
             residual_rms={
                 name: float(np.sqrt(np.mean((regression.tau - predicted)[usable[:, j], j] ** 2)))
-                for j, name in enumerate(regression.rows)
+                for j, name in enumerate(regression.joints)
                 if usable[:, j].any()
             },
             condition_number=max(step.condition for step in solution.steps),
@@ -180,16 +180,16 @@ class SequentialLeastSquares:
             solution=solution,
             prior_covariance=system.prior_covariance,
             at_once_sd=at_once_sd(blocks, system.prior_covariance),
-            rows_used={name: int(usable[:, j].sum()) for j, name in enumerate(regression.rows)},
+            rows_used={name: int(usable[:, j].sum()) for j, name in enumerate(regression.joints)},
         )
 
     def _usable_rows(self, regression: Regression) -> NDArray[np.bool_]:
         """Which torques may be used, shape (K, n)."""
-        K, n, _ = regression.Y.shape
+        K, n = regression.tau.shape
         if self.locked is LockedTorque.MEASURED:
             return np.ones((K, n), dtype=bool)
         usable = np.zeros((K, n), dtype=bool)
-        for j, joint in enumerate(regression.rows):
+        for j, joint in enumerate(regression.joints):
             name = f"{joint}.F_v"
             if name not in regression.names:
                 raise EstimationError(
@@ -197,7 +197,7 @@ class SequentialLeastSquares:
                     remedy="Use friction terms that include 'viscous', or declare that torques are"
                     " measured behind the gears (link_torque).",
                 )
-            speed = regression.Y[:, j, regression.names.index(name)]
+            speed = regression.matrix[:, j, regression.names.index(name)]
             usable[:, j] = np.abs(speed) > self.moving
         return usable
 

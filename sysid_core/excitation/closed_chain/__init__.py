@@ -14,19 +14,14 @@ from sysid_core.excitation.closed_chain.plan import (
     sine_trajectory,
 )
 from sysid_core.excitation.closed_chain.structure import (
-    EXCITED,
-    ShownDirections,
     shown_by_motions,
-    shown_directions,
     structural_rows,
 )
 
 __all__ = [
-    "EXCITED",
     "MAX_CONDITION",
     "AssemblyMap",
     "LoopExcitation",
-    "ShownDirections",
     "assembly_map",
     "coupled_drives",
     "motion_box",
@@ -34,7 +29,6 @@ __all__ = [
     "plan_loop_excitation",
     "plan_loop_motion",
     "shown_by_motions",
-    "shown_directions",
     "sine_trajectory",
     "slowed",
     "structural_rows",

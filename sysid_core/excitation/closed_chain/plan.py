@@ -11,9 +11,9 @@ import scipy.linalg
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.closed_chain.box import motion_box, reach_alone
-from sysid_core.excitation.closed_chain.structure import shown_directions, structural_rows
+from sysid_core.excitation.closed_chain.structure import structural_rows
 from sysid_core.excitation.trajectory import Segment, Trajectory
-from sysid_core.identifiability import sampled_base_parameters
+from sysid_core.identifiability import sampled_base_parameters, shown_directions
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,

@@ -1,0 +1,167 @@
+"""How residuals are weighted, and the weights that go with a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from sysid_core.estimation.fit.compressed import Compressed, compress, solve_compressed
+from sysid_core.estimation.fit.regression import Regression
+from sysid_core.robot import Array
+
+ROUNDS = 50
+SETTLED = 1e-3  # standard deviations by which a round may still change the robust estimate
+
+
+class Weighting(str, Enum):
+    """How residuals are weighted."""
+
+    NONE = "none"  # every torque alike (OLS)
+    JOINT = "joint"  # each joint by its inverse residual variance (WLS)
+    ROBUST = "robust"  # as JOINT, and single samples by a robust loss (IRLS)
+
+
+class RobustLoss(str, Enum):
+    """Loss of scaled residuals u = e / sigma (Holland and Welsch 1977, tuned to 95 % efficiency)."""
+
+    HUBER = "huber"
+    TUKEY = "tukey"
+
+    def weights(self, u: Array) -> Array:
+        """Weights w(u) of the squared residuals, in [0, 1]; the score is `psi(u) = w(u) u`."""
+        u = np.abs(u)
+        if self is RobustLoss.HUBER:
+            return np.where(u <= 1.345, 1.0, 1.345 / np.maximum(u, 1.345))
+        return np.where(u <= 4.685, (1.0 - np.minimum(u / 4.685, 1.0) ** 2) ** 2, 0.0)
+
+    def score_slope(self, u: Array) -> Array:
+        """Derivative psi'(u) of the score."""
+        u = np.abs(u)
+        if self is RobustLoss.HUBER:
+            return np.where(u <= 1.345, 1.0, 0.0)
+        x = np.minimum(u / 4.685, 1.0) ** 2
+        return np.where(u <= 4.685, (1.0 - x) * (1.0 - 5.0 * x), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    r"""Weights that have settled, and what the covariance needs of them.
+
+    Attributes:
+        of_joints: Inverse residual variance of every joint, shape (n,).
+        of_samples: Weights of every squared residual, shape (K, n); None: those of the joints.
+        slopes: Mean slope of the score of every joint, `mean psi'(u) / sigma^2`, shape (n,): the
+            weights of the normal matrix in the covariance (Huber 1981, section 7.6).
+        R: Weighted triangular factor of the columns in question, shape (m, q).
+        r: Its right side, shape (m,).
+        settled: Whether the rounds of reweighting came to rest.
+    """
+
+    of_joints: Array
+    of_samples: Array | None
+    slopes: Array
+    R: Array
+    r: Array
+    settled: bool = True
+
+    def scores(self, residual: Array) -> Array:
+        """Weighted residuals `psi_k`, (K, n) to (K, n)."""
+        return residual * (self.of_joints if self.of_samples is None else self.of_samples)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence for the result where the rounds didn't settle, or none."""
+        if self.settled:
+            return ()
+        return (
+            f"The weights of the residuals did not settle in {ROUNDS} rounds: values may be off"
+            " by more than a thousandth of their standard deviations.",
+        )
+
+
+def variance_floor(tau: Array) -> Array:
+    """Variances below this are rounding, shape (n,)."""
+    return np.maximum(1e-24, 1e-20 * np.mean(tau**2, axis=0))
+
+
+def settled_weights(
+    regression: Regression,
+    compressed: Compressed,
+    weighting: Weighting,
+    loss: RobustLoss,
+    columns: Array,
+    known: Array,
+    prior: tuple[Array, Array] | None = None,
+) -> tuple[Array, Weights]:
+    """Reweight and solve by turns, without constraints, until the values stay.
+
+    Args:
+        regression: Measurement equations.
+        compressed: Their factors, all columns.
+        weighting: How residuals are weighted.
+        loss: Robust loss, for robust weighting.
+        columns: Indices of the q columns that are solved for.
+        known: Values of the others, zero for the columns, shape (p,).
+        prior: Rows and right side that are added to the equations, (q, q) and (q,).
+
+    Returns:
+        Values of the columns, shape (q,), and the weights that they were found with.
+    """
+    index, data = columns.tolist(), compressed.of(columns.tolist(), known)
+    floor = variance_floor(regression.tau)
+    rows, right = prior if prior is not None else (np.zeros((0, len(index))), np.zeros(0))
+
+    def solve(R: Array, r: Array) -> Array:
+        return solve_compressed(np.vstack([R, rows]), np.concatenate([r, right]))
+
+    def settle(x: Array, reweight: Callable[[Array], Weights]) -> tuple[Array, Weights]:
+        for _ in range(ROUNDS):
+            found = reweight(x)
+            previous, x = x, solve(found.R, found.r)
+            change = np.linalg.norm(found.R @ (x - previous))
+            limit = SETTLED if weighting is Weighting.ROBUST else 1e-9
+            if change <= limit * np.sqrt(len(index)):
+                return x, found
+        return x, _unsettled(found)
+
+    def by_joint(x: Array) -> Weights:
+        variances = np.maximum(data.variances(x), floor)
+        if weighting is Weighting.NONE:
+            # One variance for all torques; its value only matters for the covariance.
+            total = data.variances(x) @ data.counts / np.sum(data.counts)
+            variances[:] = max(float(total), float(np.min(floor)))
+        return Weights(1.0 / variances, None, 1.0 / variances, *data.weighted(1.0 / variances))
+
+    def by_sample(x: Array) -> Weights:
+        values = known.copy()
+        values[index] = x
+        residual = regression.tau - regression.predict(values)
+        sigma = robust_scales(residual, regression.used, floor)
+        u = residual / sigma
+        used = np.ones(u.shape, dtype=bool) if regression.used is None else regression.used
+        slopes = np.sum(loss.score_slope(u) * used, axis=0) / np.maximum(regression.counts, 1.0)
+        weights = loss.weights(u) / sigma**2
+        now = compress(regression, weights).of(index, known).weighted(np.ones(len(sigma)))
+        return Weights(1.0 / sigma**2, weights, np.maximum(slopes, 1e-3) / sigma**2, *now)
+
+    x = solve(*data.weighted(np.ones(len(floor))))
+    if weighting is Weighting.NONE and prior is None:
+        return x, by_joint(x)
+    return settle(x, by_sample if weighting is Weighting.ROBUST else by_joint)
+
+
+def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:
+    """Standard deviation of every joint from the median, shape (n,); (K, n) residuals."""
+    size = np.abs(residual if used is None else np.where(used, residual, np.nan))
+    empty = np.isnan(size).all(axis=0)
+    size[0, empty] = 0.0
+    return np.asarray(np.maximum(1.4826 * np.nanmedian(size, axis=0), np.sqrt(floor)))
+
+
+def _unsettled(weights: Weights) -> Weights:
+    return Weights(
+        weights.of_joints, weights.of_samples, weights.slopes, weights.R, weights.r, settled=False
+    )
