@@ -8,6 +8,8 @@ from enum import Enum
 
 from sysid_core.errors import SignalError
 
+_OUTLIERS_IN_A_ROW = 3  # more are a new position
+
 
 class SampleOutcome(str, Enum):
     """What a filter did with a sample."""
@@ -17,6 +19,7 @@ class SampleOutcome(str, Enum):
     DUPLICATE = "duplicate"  # refused: the stamp of the sample before
     BACKWARD = "backward"  # refused: a stamp before that of the last sample
     INVALID = "invalid"  # refused: NaN or infinite values
+    OUTLIER = "outlier"  # refused: further from what is expected than any robot moves
 
     @property
     def refused(self) -> bool:
@@ -35,6 +38,8 @@ class FilterCounts:
         invalid: Refused, NaN or infinite.
         gaps: Starts after a gap longer than the limit.
         resets: Starts after the clock went back by more than the limit.
+        outliers: Refused, too far from what was expected.
+        jumps: Starts after outliers in a row that agree.
     """
 
     accepted: int = 0
@@ -43,6 +48,8 @@ class FilterCounts:
     invalid: int = 0
     gaps: int = 0
     resets: int = 0
+    outliers: int = 0
+    jumps: int = 0
 
 
 class StreamClock:
@@ -61,6 +68,8 @@ class StreamClock:
             )
         self.max_gap_s = max_gap_s
         self.stamp_ns: int | None = None
+        self._before: int | None = None
+        self._in_a_row = 0
         self._counts = dict.fromkeys(FilterCounts.__dataclass_fields__, 0)
 
     @property
@@ -94,5 +103,26 @@ class StreamClock:
         else:
             outcome = SampleOutcome.ACCEPTED
         self._counts["accepted"] += 1
-        self.stamp_ns = stamp_ns
+        self._before, self.stamp_ns = self.stamp_ns, stamp_ns
+        self._in_a_row = 0 if outcome is SampleOutcome.STARTED else self._in_a_row
         return outcome, dt
+
+    def take_back(self) -> SampleOutcome:
+        """The sample just accepted is far from what was expected.
+
+        Returns:
+            `OUTLIER`, and it counts as refused; or `STARTED` where the three before were too.
+        """
+        if self._in_a_row == _OUTLIERS_IN_A_ROW:
+            self._in_a_row = 0
+            self._counts["jumps"] += 1
+            return SampleOutcome.STARTED
+        self._in_a_row += 1
+        self._counts["accepted"] -= 1
+        self._counts["outliers"] += 1
+        self.stamp_ns = self._before
+        return SampleOutcome.OUTLIER
+
+    def confirm(self) -> None:
+        """The sample just accepted is where it was expected."""
+        self._in_a_row = 0

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from filterpy.common import van_loan_discretization
+from filterpy.common import (
+    Q_continuous_white_noise,
+    kinematic_state_transition,
+    van_loan_discretization,
+)
 from filterpy.kalman import KalmanFilter
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -57,24 +61,19 @@ def drawn() -> tuple[JointStream, np.ndarray]:
     return draw(np.random.default_rng(20220517))
 
 
-def oracle(stream: JointStream, joint: int) -> tuple[KalmanFilter, list, list, list, list]:
+def oracle(stream: JointStream, joint: int) -> KalmanFilter:
     """filterpy's filter on one joint's positions, from a given start."""
     kf = KalmanFilter(dim_x=3, dim_z=1)
     sd = NOISE.measurement_sd[joint]
     kf.x = np.array([[stream.q[0, joint]], [0.0], [0.0]])
     kf.P = np.diag([sd**2, 10.0**2, 100.0**2])
     kf.H, kf.R = np.array([[1.0, 0.0, 0.0]]), np.array([[sd**2]])
-    xs, Ps, Fs, Qs = [kf.x.copy()], [kf.P.copy()], [np.eye(3)], [np.zeros((3, 3))]
     for k in range(1, len(stream)):
         dt = (stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9
-        F, Q = van_loan_discretization(integrators(2), np.array([[0.0], [0.0], [1.0]]), dt)[:2]
-        kf.predict(F=F, Q=Q * NOISE.density[joint])
+        Q = Q_continuous_white_noise(3, dt=dt, spectral_density=NOISE.density[joint])
+        kf.predict(F=kinematic_state_transition(2, dt), Q=Q)
         kf.update(stream.q[k, joint])
-        xs.append(kf.x.copy())
-        Ps.append(kf.P.copy())
-        Fs.append(F)
-        Qs.append(Q * NOISE.density[joint])
-    return kf, xs, Ps, Fs, Qs
+    return kf
 
 
 def test_bank_gives_the_states_and_covariances_of_filterpy(
@@ -89,10 +88,11 @@ def test_bank_gives_the_states_and_covariances_of_filterpy(
         bank.predict((stream.stamps_ns[k] - stream.stamps_ns[k - 1]) * 1e-9)
         bank.observe(0, stream.q[k], np.square(NOISE.measurement_sd))
     for joint in range(3):
-        kf = oracle(stream, joint)[0]
-        assert_allclose(bank.x[joint], kf.x[:, 0], rtol=1e-8, atol=1e-10)
-        scale = np.sqrt(np.outer(np.diag(kf.P), np.diag(kf.P)))
-        assert_allclose(bank.P[joint] / scale, kf.P / scale, atol=1e-8)
+        kf = oracle(stream, joint)
+        sd = np.sqrt(np.diag(kf.P))
+        apart = np.abs(bank.x[joint] - kf.x[:, 0])
+        assert (apart < 1e-12 * (sd + np.abs(kf.x[:, 0]))).all()
+        assert_allclose((bank.P[joint] - kf.P) / np.outer(sd, sd), 0.0, atol=1e-12)
 
 
 def test_standard_deviations_cover_the_truth(drawn: tuple[JointStream, np.ndarray]) -> None:
@@ -159,6 +159,37 @@ def test_gaps_and_clock_resets_start_again_and_are_counted() -> None:
     assert after_gap.outcome is after_reset.outcome is SampleOutcome.STARTED
     assert after_gap.q == 5.0 and after_gap.a == 0.0 and after_reset.q == -1.0
     assert (joint_filter.counts.gaps, joint_filter.counts.resets) == (1, 1)
+
+
+@pytest.mark.parametrize("rate_hz", [125.0, 500.0, 1000.0])
+def test_a_spike_is_refused_and_counted_and_the_motion_goes_on(
+    rng: np.random.Generator, rate_hz: float
+) -> None:
+    t = np.arange(int(5 * rate_hz)) / rate_hz
+    z = np.sin(t)[:, None] + 1e-5 * rng.normal(size=(len(t), 1))
+    spikes = (t > 3.0).argmax() + np.array([0, 40, 41])
+    z[spikes] += 0.2
+    filtered, counts = filter_joints(JointStream(("a",), (t * 1e9).astype(np.int64), z))
+    assert counts.outliers == 3 and len(filtered) == len(t) - 3
+    assert np.abs(filtered.a[(len(t) // 2) :]).max() < 2.0
+
+
+def test_a_joint_that_is_somewhere_else_for_good_starts_again() -> None:
+    joint_filter = JointFilter(1)
+    outcomes = [
+        joint_filter.update(k * 2_000_000, [0.0 if k < 500 else 1.0]).outcome for k in range(510)
+    ]
+    assert outcomes[500:503] == [SampleOutcome.OUTLIER] * 3
+    assert outcomes[503] is SampleOutcome.STARTED
+    assert joint_filter.counts.jumps == 1
+
+
+def test_a_wrapping_joint_turns_on(rng: np.random.Generator) -> None:
+    t = np.arange(0.0, 10.0, 0.002)
+    q = (2.0 * t + np.pi) % (2.0 * np.pi) - np.pi + 1e-5 * rng.normal(size=len(t))
+    filtered, counts = filter_joints(JointStream(("a",), (t * 1e9).astype(np.int64), q[:, None]))
+    assert counts.outliers == 0
+    assert_allclose(filtered.v[500:], 2.0, atol=0.02)
 
 
 def test_nothing_is_claimed_before_the_first_good_sample() -> None:

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
+from sysid_core.signals.filters.kalman import kernels
 from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, JointStream
@@ -22,8 +23,10 @@ _START_EFFORT_RATES = (1e2, 1e3)  # [N m/s], [N m/s²]
 class JointFilter:
     """Constant-acceleration Kalman filter of every joint, driven by white jerk.
 
-    Steps are as long as the stamps say. Efforts go through a filter of the same kind. Run over
-    a recording it gives exactly what it gave live.
+    Steps are as long as the stamps say. Efforts go through a filter of the same kind. Turns of
+    joints without end stops are unwrapped; a sample further from what is expected than any robot
+    moves is refused (three in a row at most: then the joint is there). Run over a recording it
+    gives exactly what it gave live.
 
     Args:
         n_joints: Joints.
@@ -44,6 +47,8 @@ class JointFilter:
         self._clock = StreamClock(max_gap_s)
         self._given = (noise, effort_noise)
         self._measured = (False, False)  # velocity, effort
+        self._period = 0.0  # last accepted step [s]
+        self._last = np.zeros(n_joints)  # accepted positions, unwrapped
         self._filters = self._build(*self._measured)
 
     @property
@@ -84,8 +89,7 @@ class JointFilter:
         z = self._checked("position", q)
         z_v = self._measured_or_none("velocity", v, self._measured[0])
         z_effort = self._measured_or_none("effort", effort, self._measured[1])
-        if z_effort is not None:
-            z = np.concatenate([z, z_effort])
+        z = z.copy() if z_effort is None else np.concatenate([z, z_effort])
         finite = bool(np.isfinite(z).all() and (z_v is None or np.isfinite(z_v).all()))
         outcome, dt = self._clock.judge(stamp_ns, finite)
         if outcome.refused:
@@ -94,11 +98,35 @@ class JointFilter:
         if measured != self._measured:
             self._filters, self._measured = self._build(*measured), measured
             outcome = SampleOutcome.STARTED
+        z[: self.n_joints] = self._unwrapped(z[: self.n_joints], outcome)
+        if outcome is SampleOutcome.ACCEPTED:
+            if self._filters.settled and self._is_outlier(dt, z[: self.n_joints]):
+                outcome = self._clock.take_back()
+            else:
+                self._clock.confirm()
+                self._period = dt
         if outcome is SampleOutcome.STARTED:
             self._filters.start(z, z_v, self._start_sd())
-        else:
+        elif outcome is SampleOutcome.ACCEPTED:
             self._filters.update(dt, z, z_v)
+        if not outcome.refused:
+            self._last = z[: self.n_joints].copy()
         return self._sample(outcome)
+
+    def _unwrapped(self, q: Array, outcome: SampleOutcome) -> Array:
+        """Angles of joints without end stops go on beyond ±π; a new start begins as measured."""
+        if outcome is SampleOutcome.STARTED:
+            return q
+        step = q - self._last
+        if np.abs(step).max() <= np.pi:
+            return q
+        return q - 2.0 * np.pi * np.round(step / (2.0 * np.pi))
+
+    def _is_outlier(self, dt: float, q: Array) -> bool:
+        """Whether a position is further from the expected one than noise and motion explain."""
+        bank = self._filters.bank
+        noise_sd = self._filters.noise.measurement_sd
+        return bool(kernels().is_outlier(bank.x, bank.P, noise_sd, q, dt, self._period or dt))
 
     def _checked(self, what: str, values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)
@@ -143,17 +171,17 @@ class JointFilter:
 
     def _sample(self, outcome: SampleOutcome) -> FilteredSample:
         n, bank = self.n_joints, self._filters.bank
-        sd = bank.sd
+        sd, x = bank.sd, bank.x.copy()
         return FilteredSample(
             outcome=outcome,
             stamp_ns=self._clock.stamp_ns,
-            q=bank.x[:n, 0],
-            v=bank.x[:n, 1],
-            a=bank.x[:n, 2],
+            q=x[:n, 0],
+            v=x[:n, 1],
+            a=x[:n, 2],
             q_sd=sd[:n, 0],
             v_sd=sd[:n, 1],
             a_sd=sd[:n, 2],
-            effort=bank.x[n:, 0] if self._measured[1] else None,
+            effort=x[n:, 0] if self._measured[1] else None,
             effort_sd=sd[n:, 0] if self._measured[1] else None,
         )
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.filters.kalman import kernels, transition
 from sysid_core.signals.recording import Array, frozen_array
 
 _SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
@@ -88,12 +88,12 @@ class NoiseEstimator:
         self, n: int, order: int = 2, *, horizon_s: float | None = None, filters: int = 49
     ) -> None:
         bandwidths = np.geomspace(_SLOWEST, _FASTEST, filters)
+        self._order = order
         self._ratio = bandwidths ** (2 * order + 2) * _REFERENCE_PERIOD  # (m,)
         m = filters
-        # Scaled covariances are shared by the signals: one bank of m covariances,
-        # whose innovations come from m × n states.
-        self._bank = KinematicBank(self._ratio, order)
-        self._states: Array = np.zeros((order + 1, m, n))
+        # Scaled covariances are shared by the signals: m of them for m × n states.
+        self._states: Array = np.zeros((m, n, order + 1))
+        self._P: Array = np.zeros((m, order + 1, order + 1))
         self._horizon_s = horizon_s
         self._weight = 0.0
         # Sums of squared innovations over their variances, and of the variances' logarithms in
@@ -101,6 +101,7 @@ class NoiseEstimator:
         self._sums: Array = np.zeros((m, n + 1))
         self._recent: Array = np.zeros((m, n + 1))
         self._since_start = 0
+        self._kernels = kernels()
 
     @property
     def samples(self) -> float:
@@ -109,33 +110,32 @@ class NoiseEstimator:
 
     def start(self, z: Array) -> None:
         """Begin (again, after a gap) at the values `z`, shape (n,)."""
-        self._states = np.zeros(self._states.shape)
-        self._states[0] = z
-        self._recent = np.zeros(self._recent.shape)
+        self._states[:] = 0.0
+        self._states[:, :, 0] = z
+        self._recent[:] = 0.0
         self._since_start = 0
 
     def update(self, dt: float, z: Array) -> None:
         """Take in the values `z`, shape (n,), `dt` seconds after the last."""
-        bank = self._bank
         if self._since_start == 0:
-            d, m, _ = self._states.shape
-            rates = _START_SD / dt ** np.arange(1, d)
-            bank.start(np.zeros((m, d)), np.tile([1.0, *rates], (m, 1)))
-        bank.predict(dt)
-        d, m, n = self._states.shape
-        states = (bank.F @ self._states.reshape(d, m * n)).reshape(d, m, n)
-        K, S = bank.gain(0, m, 1.0)
-        innovation = z - states[0]  # (m, n)
-        states += K[:, :, None] * innovation
-        self._states = states
+            sd = np.array([1.0, *(_START_SD / dt ** np.arange(1, self._order + 1))])
+            self._P[:] = np.diag(np.square(sd))
         self._since_start += 1
+        keep = -1.0
         if self._since_start > _BURN_IN:
             keep = 1.0 if self._horizon_s is None else math.exp(-dt / self._horizon_s)
             self._weight = keep * self._weight + 1.0
-            new = np.empty(self._sums.shape)
-            new[:, :-1], new[:, -1] = innovation**2 / S[:, None], np.log(S)
-            self._sums = keep * self._sums + new
-            self._recent = (1.0 - 1.0 / _RECENT_SAMPLES) * self._recent + new
+        self._kernels.estimate(
+            self._states,
+            self._P,
+            *transition(self._order, dt),
+            self._ratio,
+            z,
+            keep,
+            1.0 - 1.0 / _RECENT_SAMPLES,
+            self._sums,
+            self._recent,
+        )
 
     def levels(self) -> NoiseLevels:
         """The most likely levels so far.
@@ -184,12 +184,12 @@ class NoiseEstimator:
             For each such signal the filter that explains its last samples best, which is faster
             and significantly better than the one in use.
         """
+        if self._kernels.largest_excess(self._recent, used, variance) <= 2.0 * _SUDDEN:
+            return {}
         k = len(used)
         surprise = self._recent[:, :k] / variance
         surprise += self._recent[:, -1:]  # twice the negative log-likelihood [nats]
         excess = surprise[used, np.arange(k)] - np.minimum.reduce(surprise)
-        if np.maximum.reduce(excess) <= 2.0 * _SUDDEN:
-            return {}
         best = surprise.argmin(axis=0)
         sudden = np.flatnonzero((excess > 2.0 * _SUDDEN) & (best > used))
         return {j: int(best[j]) for j in sudden.tolist()}
@@ -202,5 +202,5 @@ class NoiseEstimator:
             signal: Of the signal.
             variance: Of a measurement of it.
         """
-        x, P = self._states[:, index, signal], self._bank.P[index] * variance
+        x, P = self._states[index, signal], self._P[index] * variance
         return x, P, float(self._ratio[index] * variance)

@@ -16,6 +16,7 @@ _FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
 _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
 _SURPRISE = 5.0  # standard deviations
 _SURPRISE_SAMPLES = 5.0  # in which it has come about
+_SETTLED_SAMPLES = 100  # before samples are judged by the levels
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
 
 
@@ -62,6 +63,11 @@ class TunedBank:
         # Of the estimator's filters: those tuned like the levels, and those that took over.
         self._nearest: NDArray[np.intp] | None = None
         self._sudden: dict[int, int] = {}
+
+    @property
+    def settled(self) -> bool:
+        """Whether the noise levels are given, or have been found from the data."""
+        return self._estimator is None or self._estimator.samples >= _SETTLED_SAMPLES
 
     @property
     def rate_sd(self) -> Array:

@@ -127,7 +127,7 @@ class WrenchFilter:
         return FilteredWrench(
             outcome,
             self._clock.stamp_ns,
-            bank.x[:, 0],
+            bank.x[:, 0].copy(),
             bank.sd[:, 0],
             self._bias,
             np.sqrt(self._bias_variance),
