@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ def columns_of(names: Sequence[str], available: Sequence[str], what: str) -> lis
 
 
 def joint_arrays_from_message(
-    message: JointState, names: Sequence[str]
+    message: JointState | SimpleNamespace, names: Sequence[str]
 ) -> tuple[Array, Array | None, Array | None]:
     """Positions, velocities and efforts in the order of `names`, mapped by name.
 

@@ -1,5 +1,6 @@
 """rosbag2 in and out."""
 
+from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
 from sysid_core.signals.bags.reader import read_bag
 from sysid_core.signals.bags.recovery import recover_bag
 from sysid_core.signals.bags.storage import StoredBag, open_bag
@@ -8,12 +9,15 @@ from sysid_core.signals.bags.writer import BagWriter, OfferedQos
 
 __all__ = [
     "BagWriter",
+    "Layout",
     "OfferedQos",
     "StoredBag",
     "build_typestore",
+    "joint_state_layout",
     "message_decoder",
     "message_definitions",
     "open_bag",
     "read_bag",
     "recover_bag",
+    "wrench_layout",
 ]

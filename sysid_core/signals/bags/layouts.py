@@ -1,0 +1,171 @@
+"""Messages whose bytes stand in the same places: read by offset, singly or many at once.
+
+A driver sends the same joints in the same order for hours: only numbers change. Where they stand
+is found once; then a message is some views of its bytes, and a thousand messages are a matrix.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.recording import Array
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+_LITTLE_ENDIAN = b"\x00\x01"
+_STAMP_AT, _HEAD_AT = 4, 12  # behind the encapsulation; what follows the stamp
+_MOST = 10_000  # names or characters; more are damaged bytes
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Where the numbers of a message stand.
+
+    Attributes:
+        length: Bytes of the message, at least.
+        frame: Of the header.
+        names: Joint names, in the order of the message.
+        fields: Offset and count of float64 values, by name.
+        fixed: Pieces of bytes that all messages of the layout share, with their offsets.
+    """
+
+    length: int
+    frame: str
+    names: tuple[str, ...]
+    fields: dict[str, tuple[int, int]]
+    fixed: tuple[tuple[int, bytes], ...]
+
+    def fits(self, data: bytes) -> bool:
+        """Whether a message has this layout."""
+        return len(data) >= self.length and all(
+            data[at : at + len(piece)] == piece for at, piece in self.fixed
+        )
+
+    def stamp_ns(self, data: bytes) -> int:
+        """The header's stamp."""
+        sec, nanosec = struct.unpack_from("<iI", data, _STAMP_AT)
+        return int(sec) * 1_000_000_000 + int(nanosec)
+
+    def values(self, data: bytes, field: str) -> Array:
+        """A field's values: a view of the bytes."""
+        at, count = self.fields[field]
+        return np.frombuffer(data, "<f8", count, at)
+
+    def rows_that_fit(self, block: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which messages of a block of shape (K, length) have this layout."""
+        good = np.ones(len(block), dtype=bool)
+        for at, piece in self.fixed:
+            good &= (block[:, at : at + len(piece)] == np.frombuffer(piece, np.uint8)).all(axis=1)
+        return good
+
+    def stamps_of(self, block: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Stamps of a block of messages, shape (K,)."""
+        parts = np.ascontiguousarray(block[:, _STAMP_AT:_HEAD_AT])
+        sec = parts[:, :4].copy().view("<i4")[:, 0].astype(np.int64)
+        return sec * 1_000_000_000 + parts[:, 4:].copy().view("<u4")[:, 0]
+
+    def columns_of(self, block: NDArray[np.uint8], field: str) -> Array:
+        """A field of a block of messages, shape (K, count)."""
+        at, count = self.fields[field]
+        if not count:
+            return np.empty((len(block), 0))
+        return np.ascontiguousarray(block[:, at : at + 8 * count]).view("<f8")
+
+
+class _Cursor:
+    """Walks through little-endian CDR; alignment counts from behind the encapsulation."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+
+    def align(self, size: int) -> None:
+        self.at += -(self.at - 4) % size
+
+    def count(self) -> int:
+        self.align(4)
+        (value,) = struct.unpack_from("<I", self.data, self.at)
+        self.at += 4
+        if value > _MOST:
+            raise ValueError(f"{value} entries")
+        return int(value)
+
+    def string(self) -> str:
+        length = self.count()
+        text = self.data[self.at : self.at + max(length - 1, 0)]
+        self.at += length
+        return bytes(text).decode()
+
+    def doubles(self, count: int) -> tuple[int, int]:
+        if count:
+            self.align(8)
+        field = (self.at, count)
+        self.at += 8 * count
+        return field
+
+
+def joint_state_layout(data: bytes) -> Layout:
+    """The layout of a `sensor_msgs/JointState`: fields `position`, `velocity`, `effort`.
+
+    Raises:
+        SignalError: The bytes are none.
+    """
+    return _layout(data, _walk_joint_state, JOINT_STATE)
+
+
+def wrench_layout(data: bytes) -> Layout:
+    """The layout of a `geometry_msgs/WrenchStamped`: field `wrench`, force then torque.
+
+    Raises:
+        SignalError: The bytes are none.
+    """
+    return _layout(data, _walk_wrench, WRENCH_STAMPED)
+
+
+_Walked = tuple[tuple[str, ...], dict[str, tuple[int, int]], list[tuple[int, int]]]
+
+
+def _walk_joint_state(cursor: _Cursor) -> _Walked:
+    begin = cursor.at
+    names = tuple(cursor.string() for _ in range(cursor.count()))
+    fields, fixed = {}, []
+    for field in ("position", "velocity", "effort"):
+        count = cursor.count()
+        fixed.append((begin, cursor.at))
+        fields[field] = cursor.doubles(count)
+        begin = cursor.at
+    return names, fields, fixed
+
+
+def _walk_wrench(cursor: _Cursor) -> _Walked:
+    return (), {"wrench": cursor.doubles(6)}, []
+
+
+def _layout(data: bytes, walk: Callable[[_Cursor], _Walked], type_name: str) -> Layout:
+    try:
+        if data[:2] != _LITTLE_ENDIAN:
+            raise ValueError("not little-endian CDR")
+        cursor = _Cursor(data, _HEAD_AT)
+        frame = cursor.string()
+        head_end = cursor.at
+        names, fields, fixed = walk(cursor)
+        if cursor.at > len(data):
+            raise ValueError("it is cut off")
+    except (struct.error, ValueError) as err:
+        raise SignalError(
+            f"A message of type '{type_name}' can't be decoded ({err}).",
+            remedy="Does its sender use another definition of that type?",
+        ) from err
+    pieces = [(0, 2), (_HEAD_AT, head_end), *fixed]
+    return Layout(
+        cursor.at,
+        frame,
+        names,
+        fields,
+        tuple((a, bytes(data[a:b])) for a, b in pieces if b > a),
+    )

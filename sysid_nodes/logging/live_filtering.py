@@ -1,0 +1,146 @@
+"""Joint states and wrenches as they come: counted, filtered, sent on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sysid_core.errors import SysIdError
+from sysid_core.signals import SampleOutcome, StreamMonitor
+from sysid_core.signals.filters import JointFilter
+from sysid_core.signals.wrench import WrenchFilter
+from sysid_nodes.logging.serialised import (
+    JointStateReader,
+    JointStateWriter,
+    WrenchReader,
+    WrenchWriter,
+    message_types,
+)
+
+Send = Callable[[bytes], None]
+
+
+class LiveFiltering:
+    """Filters of one robot.
+
+    Args:
+        effort_kind: What `effort` means; sent with the states.
+        max_gap_s: Longer gaps start the filters again.
+        stale_s: Longer silence is stale.
+        send_joints: Takes a `FilteredJointState` and a function that makes its plain mirror.
+        send_wrench: The same of a `FilteredWrench`.
+
+    Attributes:
+        joints, wrench: Monitors of the streams.
+        others: Joints of other drivers on the robot's topic.
+        last_joints_ns: When a state of this robot came last; 0 before one.
+    """
+
+    def __init__(
+        self,
+        *,
+        effort_kind: str,
+        max_gap_s: float,
+        stale_s: float,
+        send_joints: Callable[[bytes, Callable[[], bytes]], None],
+        send_wrench: Callable[[bytes, Callable[[], bytes]], None],
+    ) -> None:
+        self._effort_kind, self._max_gap_s = effort_kind, max_gap_s
+        self._send_joints, self._send_wrench = send_joints, send_wrench
+        self.joints, self.wrench = (
+            StreamMonitor(max_gap_s=max_gap_s, stale_s=stale_s) for _ in range(2)
+        )
+        self.others: list[str] = []
+        self.last_joints_ns = 0
+        self._types = message_types()
+        self._names: tuple[str, ...] = ()
+        self._reader: JointStateReader | None = None
+        self._wrench_reader = WrenchReader()
+        self._joint_writers: dict[bool, JointStateWriter] = {}
+        self._wrench_writers: dict[tuple[str, bool], WrenchWriter] = {}
+        self._tare_until_ns = 0
+        _warm_up()
+        self.restart()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The robot's joints, once it is known."""
+        return self._names
+
+    def use_joints(self, names: Sequence[str]) -> None:
+        """Filter these joints from now on."""
+        self._names, self._reader = tuple(names), JointStateReader(names)
+        self._joint_writers = {}
+        self.restart()
+
+    def restart(self) -> None:
+        """Begin anew: a bag that begins here gives the same numbers when it is replayed."""
+        self._joint_filter = JointFilter(len(self._names), max_gap_s=self._max_gap_s)
+        self._wrench_filter = WrenchFilter(max_gap_s=self._max_gap_s)
+
+    def tare_until(self, ns: int) -> None:
+        """Take what the sensor reads until then as its bias."""
+        self._wrench_filter.forget_bias()
+        self._tare_until_ns = ns
+
+    def take_joints(self, data: bytes, now_ns: int) -> None:
+        """Filter and send a joint state.
+
+        Raises:
+            SysIdError: It can't be read, or lacks joints of the robot.
+        """
+        if self._reader is None:  # no robot yet, but the driver lives
+            self.last_joints_ns = now_ns
+            return
+        stamp = now_ns
+        try:
+            layout = self._reader.layout(data)
+            if not set(self._names).intersection(layout.names):  # a gripper's driver
+                self.others = list(layout.names)
+                return
+            self.last_joints_ns = now_ns
+            stamp = layout.stamp_ns(data) or now_ns  # some drivers leave it zero
+            sample = self._joint_filter.update(stamp, *self._reader.arrays(data))
+        except SysIdError:
+            self.joints.add(stamp, now_ns, valid=False)
+            raise
+        if not sample.outcome.refused:
+            with_effort = sample.effort is not None
+            writer = self._joint_writers.get(with_effort)
+            if writer is None:
+                writer = JointStateWriter(self._types, self._names, self._effort_kind, with_effort)
+                self._joint_writers[with_effort] = writer
+            self._send_joints(writer.rich(sample), lambda: writer.plain(sample))
+        self.joints.add(stamp, now_ns, valid=sample.outcome not in _BAD)
+
+    def take_wrench(self, data: bytes, now_ns: int) -> None:
+        """Filter and send a wrench.
+
+        Raises:
+            SysIdError: It can't be read.
+        """
+        layout = self._wrench_reader.layout(data)
+        stamp = layout.stamp_ns(data) or now_ns
+        measured = layout.values(data, "wrench")
+        taring = now_ns < self._tare_until_ns
+        sample = self._wrench_filter.update(stamp, measured, measured * 0.0 if taring else None)
+        if not sample.outcome.refused:
+            key = (layout.frame, self._wrench_filter.tared)
+            writer = self._wrench_writers.get(key)
+            if writer is None:
+                writer = self._wrench_writers[key] = WrenchWriter(self._types, *key)
+            self._send_wrench(
+                writer.rich(sample, stamp, measured), lambda: writer.plain(sample, stamp)
+            )
+        self.wrench.add(stamp, now_ns, valid=sample.outcome not in _BAD)
+
+
+_BAD = (SampleOutcome.INVALID, SampleOutcome.OUTLIER)
+
+
+def _warm_up() -> None:
+    """Load the compiled steps now: at the first samples it would delay them by half a second."""
+    joints, wrench = JointFilter(1), WrenchFilter()
+    for k in range(300):
+        stamp, value = k * 1_000_000, [1e-6 * k * k]
+        joints.update(stamp, value, value, value)
+        wrench.update(stamp, value * 6)

@@ -1,0 +1,159 @@
+"""Services of the data logger: start and stop a bag, mark, tare."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+from rclpy.serialization import serialize_message
+from robot_sysid.msg import Mark
+from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from sysid_core.errors import SysIdError
+from sysid_nodes import conversions
+from sysid_nodes.lifecycle import DATA, ERROR, ManagedNode
+from sysid_nodes.logging.bag_recording import BagRecording
+from sysid_nodes.logging.live_filtering import LiveFiltering
+
+JOINTS, WRENCH, MARKS, DESCRIPTION = "joint_states", "wrench", "marks", "robot_description"
+TYPES = {
+    JOINTS: "sensor_msgs/msg/JointState",
+    WRENCH: "geometry_msgs/msg/WrenchStamped",
+    MARKS: "robot_sysid/msg/Mark",
+    DESCRIPTION: "std_msgs/msg/String",
+}
+
+
+class Recorder:
+    """The bag of a logger and who commands it.
+
+    Args:
+        node: The logger; its parameters say where and how.
+        filtering: Begins anew with each bag.
+        topics: Full names of the topics in `TYPES`.
+
+    Attributes:
+        bag: The running one, or None.
+        description: URDF to record.
+    """
+
+    def __init__(
+        self, node: ManagedNode, filtering: LiveFiltering, topics: Mapping[str, str]
+    ) -> None:
+        self._node, self._filtering, self._topics = node, filtering, topics
+        self.bag: BagRecording | None = None
+        self.description = ""
+        self._began_ns = 0
+        self._marks = node.create_publisher(Mark, MARKS, DATA)
+        node.create_service(StartRecording, "~/start", self._on_start)
+        node.create_service(StopRecording, "~/stop", self._on_stop)
+        node.create_service(MarkRecording, "~/mark", self._on_mark)
+        node.create_service(Trigger, "~/tare", self._on_tare)
+
+    def put(self, topic: str, data: bytes, now_ns: int) -> None:
+        """Record a message, if a bag is running."""
+        if self.bag is not None:
+            self.bag.put(self._topics[topic], data, now_ns)
+
+    def close(self, reason: str) -> str:
+        """Close a running bag; what went wrong, or nothing."""
+        if self.bag is None:
+            return ""
+        bag, self.bag = self.bag, None
+        try:
+            bag.close()
+        except SysIdError as err:
+            self._node.complain(err)
+            return str(err)
+        words = f"Closed {bag.path} with {bag.count} messages ({reason})."
+        self._node.get_logger().info(words)
+        return ""
+
+    def watch(self) -> None:
+        """Close the bag where the disk or the robot has failed."""
+        if self.bag is None:
+            return
+        if self.bag.failure is not None:
+            self.close("it can't be written")
+            return
+        newest = max(self._filtering.last_joints_ns, self._began_ns)
+        if (self._node.now_ns() - newest) * 1e-9 > self._node.config.stale_s:
+            self._node.diagnose(ERROR, "joint_states stopped")
+            words = "joint_states stopped: the bag is closed, nothing is lost."
+            self._node.get_logger().error(words)
+            self.close("joint_states stopped")
+
+    def _on_start(
+        self, request: StartRecording.Request, response: StartRecording.Response
+    ) -> StartRecording.Response:
+        config, model = self._node.config, self._node.model
+        name = f"{model.name if model else 'robot'}_{datetime.now():%Y%m%d_%H%M%S}"
+        path = request.path or str(Path(config.directory) / name)
+        response.message = self._why_not()
+        if response.message:
+            return response
+        try:
+            self.bag = BagRecording(
+                path,
+                {self._topics[topic]: type_name for topic, type_name in TYPES.items()},
+                latched=(self._topics[DESCRIPTION],),
+                custom_data={
+                    "effort_kind": config.effort_kind,
+                    "joint_topic": self._topics[JOINTS],
+                    "wrench_topic": self._topics[WRENCH],
+                },
+                chunk_bytes=config.chunk_bytes,
+            )
+        except SysIdError as err:
+            response.message = str(err)
+            return response
+        # From here on the filters see what the bag holds: a replay gives the same numbers.
+        self._filtering.restart()
+        self._began_ns = self._node.now_ns()
+        if self.description:
+            text = serialize_message(String(data=self.description))
+            self.put(DESCRIPTION, text, self._began_ns)
+        response.success, response.path = True, path
+        self._node.get_logger().info(f"Recording to {path}")
+        return response
+
+    def _why_not(self) -> str:
+        """Why no bag can be started now; empty where one can."""
+        if self.bag is not None:
+            return f"Already recording to {self.bag.path}: call ~/stop first."
+        if self._filtering.last_joints_ns:
+            return ""
+        what = f"No joint state of this robot has come on {self._topics[JOINTS]} yet"
+        if self._filtering.others:
+            others = self._filtering.others
+            return f"{what}, only of {others}: does robot_description belong to it?"
+        return f"{what}: is the driver running, and is the topic remapped to its name?"
+
+    def _on_stop(
+        self, request: StopRecording.Request, response: StopRecording.Response
+    ) -> StopRecording.Response:
+        if self.bag is None:
+            response.message = "Nothing is being recorded: call ~/start first."
+            return response
+        response.path, response.messages = self.bag.path, self.bag.count
+        response.message = self.close("asked to")
+        response.success = not response.message
+        return response
+
+    def _on_mark(
+        self, request: MarkRecording.Request, response: MarkRecording.Response
+    ) -> MarkRecording.Response:
+        stamp = conversions.stamp_from_ns(self._node.now_ns())
+        self._marks.publish(Mark(stamp=stamp, label=request.label))
+        response.success = True
+        return response
+
+    def _on_tare(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        seconds = self._node.config.tare_s
+        self._filtering.tare_until(self._node.now_ns() + round(seconds * 1e9))
+        response.success = True
+        response.message = f"Taring for {seconds} s: nothing may touch or hang on the sensor."
+        return response

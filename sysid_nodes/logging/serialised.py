@@ -1,0 +1,208 @@
+"""The logger's streams as bytes: read and written without making ROS messages of every sample.
+
+Bytes come from raw subscriptions and go to publishers and bags as they are. Where the numbers
+stand in them is found once for each driver (`Layout`); messages to send are filled into a template.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.signals.bags import Layout, build_typestore, joint_state_layout, wrench_layout
+from sysid_core.signals.filters import FilteredSample
+from sysid_core.signals.wrench import FilteredWrench
+from sysid_nodes.conversions import joint_arrays_from_message
+from sysid_nodes.lifecycle import interface_definitions
+
+JOINT_STATE = "sensor_msgs/msg/JointState"
+WRENCH = "geometry_msgs/msg/WrenchStamped"
+_FILTERED_JOINTS = "robot_sysid/msg/FilteredJointState"
+_FILTERED_WRENCH = "robot_sysid/msg/FilteredWrench"
+Array = NDArray[Any]
+
+
+class _Layouts:
+    """Layouts seen on a topic, the last one first: arm and gripper may share it."""
+
+    def __init__(self, find: Callable[[bytes], Layout]) -> None:
+        self._find = find
+        self._known: list[Layout] = []
+
+    def of(self, data: bytes) -> Layout:
+        for layout in self._known:
+            if layout.fits(data):
+                return layout
+        layout = self._find(data)
+        self._known = [layout, *self._known[:7]]
+        return layout
+
+
+class JointStateReader:
+    """Reads `sensor_msgs/JointState` bytes into arrays in the order of a robot's joints."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._layouts = _Layouts(joint_state_layout)
+
+    def layout(self, data: bytes) -> Layout:
+        """The message's layout, with its joint names; SignalError where the bytes are none."""
+        return self._layouts.of(data)
+
+    def arrays(self, data: bytes) -> tuple[Array, Array | None, Array | None]:
+        """Positions, velocities and efforts, mapped by name; SignalError where that fails."""
+        layout = self._layouts.of(data)
+        fields = {field: layout.values(data, field) for field in layout.fields}
+        return joint_arrays_from_message(SimpleNamespace(name=layout.names, **fields), self.names)
+
+
+class WrenchReader:
+    """Reads `geometry_msgs/WrenchStamped` bytes."""
+
+    def __init__(self) -> None:
+        self._layouts = _Layouts(wrench_layout)
+
+    def layout(self, data: bytes) -> Layout:
+        """The message's layout, with its frame; SignalError where the bytes are none."""
+        return self._layouts.of(data)
+
+
+class Template:
+    """A message of which only the stamp and some float64 fields change.
+
+    Args:
+        store: Types.
+        type_name: Such as `sensor_msgs/msg/JointState`.
+        make: Makes the message from its fields.
+        counts: Values of each field.
+    """
+
+    def __init__(
+        self,
+        store: Any,
+        type_name: str,
+        make: Callable[[Mapping[str, Array]], Any],
+        counts: Mapping[str, int],
+    ) -> None:
+        begin = 1e6 * (1.0 + np.arange(len(counts)))
+        marks = {f: b + np.arange(n) for (f, n), b in zip(counts.items(), begin, strict=True)}
+        self._data = bytearray(store.serialize_cdr(make(marks), type_name))
+        # A field without values has no place.
+        at = {field: bytes(self._data).find(mark.tobytes()) for field, mark in marks.items()}
+        self._views = {
+            field: np.frombuffer(self._data, "<f8", n, at[field])
+            for field, n in counts.items()
+            if n
+        }
+
+    def fill(self, stamp_ns: int, **fields: Array) -> bytes:
+        """The bytes of the message with these values."""
+        struct.pack_into("<iI", self._data, 4, *divmod(stamp_ns, 1_000_000_000))
+        for field, view in self._views.items():
+            view[:] = fields[field]
+        return bytes(self._data)
+
+
+class JointStateWriter:
+    """Writes filtered joint states, ours and a plain mirror."""
+
+    def __init__(
+        self, store: Any, names: Sequence[str], effort_kind: str, with_effort: bool
+    ) -> None:
+        n, m = len(names), len(names) if with_effort else 0
+        header = _header(store, "")
+        state = store.types[_FILTERED_JOINTS]
+        counts = dict.fromkeys(
+            (
+                "position",
+                "velocity",
+                "acceleration",
+                "position_sd",
+                "velocity_sd",
+                "acceleration_sd",
+            ),
+            n,
+        )
+        self._rich = Template(
+            store,
+            _FILTERED_JOINTS,
+            lambda f: state(header=header, name=list(names), effort_kind=effort_kind, **f),
+            counts | {"effort": m, "effort_sd": m},
+        )
+        self._plain = Template(
+            store,
+            JOINT_STATE,
+            lambda f: store.types[JOINT_STATE](header=header, name=list(names), **f),
+            {"position": n, "velocity": n, "effort": m},
+        )
+
+    def rich(self, s: FilteredSample) -> bytes:
+        """A `robot_sysid/FilteredJointState` of an accepted sample."""
+        fields = {"position": s.q, "velocity": s.v, "acceleration": s.a}
+        spread = {"position_sd": s.q_sd, "velocity_sd": s.v_sd, "acceleration_sd": s.a_sd}
+        efforts: dict[str, Any] = {"effort": s.effort, "effort_sd": s.effort_sd}
+        return self._rich.fill(s.stamp_ns or 0, **fields, **spread, **efforts)
+
+    def plain(self, s: FilteredSample) -> bytes:
+        """A `sensor_msgs/JointState` of the filtered state."""
+        efforts: dict[str, Any] = {"effort": s.effort}
+        return self._plain.fill(s.stamp_ns or 0, position=s.q, velocity=s.v, **efforts)
+
+
+class WrenchWriter:
+    """Writes filtered wrenches of one sensor frame, ours and a plain mirror."""
+
+    def __init__(self, store: Any, frame: str, tared: bool) -> None:
+        header = _header(store, frame)
+        rich, plain = store.types[_FILTERED_WRENCH], store.types[WRENCH]
+        fields = ("measured", "wrench", "wrench_sd", "bias", "bias_sd")
+        self._rich = Template(
+            store,
+            _FILTERED_WRENCH,
+            lambda f: rich(header=header, tared=tared, **{k: _wrench(store, f[k]) for k in fields}),
+            dict.fromkeys(fields, 6),
+        )
+        self._plain = Template(
+            store,
+            WRENCH,
+            lambda f: plain(header=header, wrench=_wrench(store, f["wrench"])),
+            {"wrench": 6},
+        )
+
+    def rich(self, s: FilteredWrench, stamp_ns: int, measured: Array) -> bytes:
+        """A `robot_sysid/FilteredWrench`: the wrench as received, filtered, and its bias."""
+        return self._rich.fill(
+            stamp_ns,
+            measured=measured,
+            wrench=s.measured,
+            wrench_sd=s.measured_sd,
+            bias=s.bias,
+            bias_sd=s.bias_sd,
+        )
+
+    def plain(self, s: FilteredWrench, stamp_ns: int) -> bytes:
+        """A `geometry_msgs/WrenchStamped` of the filtered wrench, its bias removed."""
+        return self._plain.fill(stamp_ns, wrench=s.wrench)
+
+
+def message_types() -> Any:
+    """The types that writers need."""
+    return build_typestore(interface_definitions())
+
+
+def _header(store: Any, frame: str) -> Any:
+    stamp = store.types["builtin_interfaces/msg/Time"](sec=0, nanosec=0)
+    return store.types["std_msgs/msg/Header"](stamp=stamp, frame_id=frame)
+
+
+def _wrench(store: Any, values: Array) -> Any:
+    vector = store.types["geometry_msgs/msg/Vector3"]
+    fx, fy, fz, tx, ty, tz = values.tolist()
+    return store.types["geometry_msgs/msg/Wrench"](
+        force=vector(fx, fy, fz), torque=vector(tx, ty, tz)
+    )
