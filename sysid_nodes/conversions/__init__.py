@@ -1,4 +1,4 @@
-"""The crossing between ROS messages and the core's types; `serialised` is that of single samples."""
+"""The crossing between ROS messages and the core's types; of single samples as bytes: `logging`."""
 
 from sysid_nodes.conversions.estimates import (
     estimate_from_message,
