@@ -37,7 +37,9 @@ def cell_text(value: object) -> str:
 
 
 def with_deviation(value: float, sd: float) -> str:
-    """A value and its deviation with matched digits: `1.116 ± 0.007`."""
+    """A value and its deviation with matched digits: `1.116 ± 0.007`; NaN: nobody measured it."""
+    if sd != sd:
+        return f"{value:.4g} (not known, from the URDF)"
     if not (sd > 0 and abs(value) < 1e300):
         return f"{value:.4g} ± {sd:.2g}"
     from math import floor, log10

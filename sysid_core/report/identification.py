@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from sysid_core.estimation import Verdict
+from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.report.arm_charts import (
     parameter_charts,
@@ -140,6 +140,31 @@ def _benefit_table(
     )
 
 
+def _measured_table(report: Report, measured: Estimate) -> None:
+    report.table(
+        ["stands for", "value ± standard deviation", "unit", "verdict"],
+        [
+            [_terms(name, measured), with_deviation(float(x), float(s)), unit, verdict.value]
+            for name, x, s, unit, verdict in zip(
+                measured.names,
+                measured.values,
+                measured.standard_deviations,
+                measured.units,
+                measured.verdicts,
+                strict=True,
+            )
+        ],
+        "What these data measured: base parameters, whatever the prior",
+        folded=True,
+    )
+
+
+def _terms(name: str, measured: Estimate) -> str:
+    """`link2.mx + 0.43 link3.m - ...` of a base parameter."""
+    terms = measured.combinations.get(name, {name: 1.0})
+    return " ".join(f"{c:+.3g} {n}" for n, c in terms.items()).removeprefix("+1 ")
+
+
 def _parameter_tables(report: Report, identification: Identification) -> None:
     estimate = identification.estimate
     report.heading("Friction and drives")
@@ -185,9 +210,12 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
                 strict=True,
             )
         ],
-        "All parameters",
+        "All parameters. Those not known from the data have the URDF's values; together with the"
+        " measured combinations they predict",
         folded=True,
     )
+    if estimate.measured is not None:
+        _measured_table(report, estimate.measured)
     report.figure(
         correlation_map(estimate.names, estimate.covariance),
         "Correlation of the estimates: strong colours far from the diagonal are parameters that"

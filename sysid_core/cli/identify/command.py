@@ -79,6 +79,15 @@ def identify(
             min=0.0, help="Of the URDF, for lmi and entropic; 0: chosen on held-out parts."
         ),
     ] = 0.0,
+    prior_sd: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-6,
+            help="Declared tolerance of the URDF's inertial parameters, relative to the links' size"
+            " (.05: 5 %): lmi and entropic then give deviations of parameters that show only in"
+            " combination.",
+        ),
+    ] = None,
     gravity: GravityOrEstimateOption = "",
     mount: MountOption = "",
     force: Annotated[
@@ -151,7 +160,7 @@ def identify(
             out=out,
             columns=None if columns is None else ColumnMap.load(columns),
             validate=validate or [],
-            estimator=estimator_from(method, free, prior_weight or 1.0),
+            estimator=estimator_from(method, free, prior_weight or 1.0, prior_sd),
             inertials="inertials" not in (fix or []),
             effort_kind=effort_kind,
             gravity=gravity,
@@ -214,7 +223,7 @@ def identify(
                 model,
                 runs,
                 frictions,
-                estimator=lambda weight: estimator_from(method, fix or [], weight),
+                estimator=lambda weight: estimator_from(method, fix or [], weight, prior_sd),
                 processing=processing,
                 delay=delay,
                 choose_friction=auto,
@@ -261,16 +270,25 @@ def identify(
     raise typer.Exit(judgement.exit_status)
 
 
-def estimator_from(method: str, fixed: list[str], prior_weight: float) -> Estimator:
+def estimator_from(
+    method: str, fixed: list[str], prior_weight: float, prior_sd: float | None = None
+) -> Estimator:
     """The estimator that a name on the command line stands for."""
     from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
+        if prior_sd is not None:
+            raise EstimationError(
+                f"--prior-sd doesn't go with --method {method}, which has no prior.",
+                remedy="Choose lmi or entropic.",
+            )
         return LeastSquares(weighting[method], fixed=fixed)
     if method in ("lmi", "entropic"):
         prior = "quadratic" if method == "lmi" else "entropic"
-        return ConsistentLeastSquares(prior, prior_weight=prior_weight, fixed=fixed)
+        return ConsistentLeastSquares(
+            prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
+        )
     raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
 
 

@@ -225,7 +225,7 @@ def study_robot(
         tracking=tracking,
         saturated=saturated,
         guess_difference=float(
-            np.max(np.abs(again.values - identified.values) / identified.standard_deviations)
+            np.nanmax(np.abs(again.values - identified.values) / identified.standard_deviations)
         ),
         judgement=judgement,
     )
