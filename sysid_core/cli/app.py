@@ -9,8 +9,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console, RenderableType
-from rich.markup import escape
 from rich.status import Status
+from rich.text import Text
 
 from sysid_core.errors import SysIdError
 
@@ -34,7 +34,8 @@ reproduce = typer.Typer(
 app.add_typer(plan, name="plan")
 app.add_typer(reproduce, name="reproduce")
 
-console = Console()
+# Names and paths are the user's: brackets in them are text, never markup.
+console = Console(markup=False)
 
 
 class _Steps(Status):
@@ -60,7 +61,17 @@ class _Errors(Console):
         return lines
 
 
-errors = _Errors(stderr=True)
+errors = _Errors(stderr=True, markup=False)
+
+
+def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
+    """A sentence behind a coloured word: `warning: …`."""
+    to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
+
+
+def tick(ok: bool) -> Text:
+    """✓ or ✗."""
+    return Text("✓", "green") if ok else Text("✗", "red")
 
 
 @app.callback()
@@ -117,7 +128,7 @@ def require_folder(path: Path) -> None:
 
 
 def _explain(message: str, remedy: str) -> NoReturn:
-    errors.print(f"[bold red]error:[/] {escape(message)}", highlight=False, soft_wrap=True)
+    remark("error:", message, "bold red", to=errors)
     if remedy:
-        errors.print(f"[bold]what to do:[/] {escape(remedy)}", highlight=False, soft_wrap=True)
+        remark("what to do:", remedy, "bold", to=errors)
     sys.exit(2)

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from sysid_core.cli.app import app, console
+from sysid_core.cli.app import app, console, remark
 
 if TYPE_CHECKING:
     from sysid_core.signals import JointStream, WrenchStream
@@ -61,11 +60,11 @@ def recover(
         damage = open_bag(path).damage
         stored = recover_bag(path, out)
     for sentence in damage:
-        console.print(f"[yellow]{escape(sentence)}[/]", soft_wrap=True)
+        console.print(sentence, style="yellow", soft_wrap=True)
     if not damage:
-        console.print(f"'{escape(str(path))}' was whole; it has been copied.", soft_wrap=True)
+        console.print(f"'{path}' was whole; it has been copied.", soft_wrap=True)
     console.print(
-        f"{stored.count} messages over {stored.seconds:.1f} s are in '{escape(str(out))}'.",
+        f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
         soft_wrap=True,
     )
 
@@ -175,11 +174,11 @@ def _show_info(stored: StoredBag) -> None:
         )
     console.print(table)
     for key, value in stored.custom_data.items():
-        console.print(f"{escape(key)}: {escape(value)}", soft_wrap=True)
+        console.print(f"{key}: {value}", soft_wrap=True)
     for sentence in stored.damage:
-        console.print(f"[yellow]{escape(sentence)}[/]", soft_wrap=True)
+        console.print(sentence, style="yellow", soft_wrap=True)
     if stored.damage:
-        console.print("[bold]what to do:[/] `sysid bag recover` makes a whole bag of it.")
+        remark("what to do:", "`sysid bag recover` makes a whole bag of it.", "bold")
 
 
 def _show_check(result: dict[str, Any]) -> None:
@@ -207,13 +206,13 @@ def _show_check(result: dict[str, Any]) -> None:
     console.print(f"{len(result['joints'])} joints: {', '.join(measured)}", soft_wrap=True)
     console.print("robot description: " + ("yes" if result["urdf"] else "no: give --robot later"))
     if result["marks"]:
-        console.print(f"marks: {escape(', '.join(result['marks']))}", soft_wrap=True)
+        console.print(f"marks: {', '.join(result['marks'])}", soft_wrap=True)
     for note in result["notes"]:
-        console.print(f"[yellow]{escape(note)}[/]", soft_wrap=True)
+        console.print(note, style="yellow", soft_wrap=True)
     for sentence in result["todo"]:
-        console.print(f"[bold red]to do:[/] {escape(sentence)}", soft_wrap=True)
+        remark("to do:", sentence, "bold red")
     if result["fit"]:
-        console.print("[green]Fit for identification.[/]")
+        console.print("Fit for identification.", style="green")
 
 
 def _write(target: str, result: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console
+from sysid_core.cli.app import app, console, remark
 from sysid_core.errors import SysIdError
 
 DISTRIBUTION = "robot_sysid"
@@ -270,18 +270,25 @@ def _compilers() -> str:
 
 def _show(checks: list[Check], healthy: bool) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None)
     for column in ("", "what", "found"):
         table.add_column(column)
     for check in checks:
-        mark = "[green]ok[/]" if check.ok else "[red]no[/]" if check.required else "[yellow]–[/]"
+        word, style = (
+            ("ok", "green") if check.ok else ("no", "red") if check.required else ("–", "yellow")
+        )
+        mark = Text(word, style)
         table.add_row(mark, check.name, check.found)
     console.print(table)
     for check in checks:
         if not check.ok:
-            console.print(f"[bold]{check.name}:[/] {check.remedy}", soft_wrap=True)
-    console.print("[green]Everything needed is here.[/]" if healthy else "[red]Not ready.[/]")
+            remark(f"{check.name}:", check.remedy, "bold")
+    if healthy:
+        console.print("Everything needed is here.", style="green")
+    else:
+        console.print("Not ready.", style="red")
 
 
 def _write(target: str, result: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors
+from sysid_core.cli.app import app, console, errors, remark
 from sysid_core.errors import IdentifiabilityError
 
 if TYPE_CHECKING:
@@ -125,6 +125,6 @@ def _show(answer: Identifiability, weightless: Identifiability | None) -> None:
         console.print("Identified only in combination:", style="bold")
     for r in together:
         console.print(f"  {combination_text(r.terms)}", highlight=False, soft_wrap=True)
-        console.print(f"    [dim]{r.meaning}[/]", highlight=False, soft_wrap=True)
+        console.print(f"    {r.meaning}", style="dim", highlight=False, soft_wrap=True)
     for warning in answer.warnings:
-        errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+        remark("warning:", warning, to=errors)

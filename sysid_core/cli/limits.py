@@ -37,7 +37,6 @@ def init(
     Read it before you use it: what the URDF doesn't state is a cautious default, and the cell
     (ground, workspace, planes, obstacles) is yours to add.
     """
-    from rich.markup import escape
 
     from sysid_core.errors import ExcitationError
     from sysid_core.excitation import initial_limits, limits_text
@@ -52,4 +51,4 @@ def init(
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
     out.write_text(text, encoding="utf-8")
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
-        console.print(escape(line), highlight=False, soft_wrap=True)
+        console.print(line, highlight=False, soft_wrap=True)

@@ -81,7 +81,7 @@ def check(
         f"assembles at {limits.assembled.sum()} of {samples} postures within the driven joints'"
         f" limits ({limits.within_limits.sum()} within the passive ones'), at"
         f" {inside.assembled.sum()} of {samples} of the box; largest error"
-        f" {numbers['residual']:.1e} m; {'unique' if numbers['unique'] else '[red]not unique[/]'}",
+        f" {numbers['residual']:.1e} m; {'unique' if numbers['unique'] else 'not unique'}",
         highlight=False,
         soft_wrap=True,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.app import errors
+from sysid_core.cli.app import errors, remark
 from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:
             f" them: --lock {' --lock '.join(wide)}.",
         )
     for warning in model.warnings:
-        errors.print(f"[yellow]warning:[/] {warning}", highlight=False, soft_wrap=True)
+        remark("warning:", warning, to=errors)
     return model
 
 

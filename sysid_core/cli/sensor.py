@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.markup import escape
 
-from sysid_core.cli.app import errors
+from sysid_core.cli.app import errors, remark
 from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
@@ -73,9 +72,9 @@ def sensor_robot(
                 f"--sensor-pose '{pose}' isn't six numbers.", remedy="x y z roll pitch yaw."
             ) from err
         model = with_mounted_frame(model, sensor_frame, parent, numbers)
-    remarks = [held_text(model)]
+    sentences = [held_text(model)]
     if run.wrench is not None:
-        remarks.append(check_wrench_frame(model, run.wrench.frame, sensor_frame, accepted))
-    for remark in filter(None, remarks):
-        errors.print(f"[yellow]warning:[/] {escape(remark)}", highlight=False, soft_wrap=True)
+        sentences.append(check_wrench_frame(model, run.wrench.frame, sensor_frame, accepted))
+    for sentence in filter(None, sentences):
+        remark("warning:", sentence, to=errors)
     return model

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors
+from sysid_core.cli.app import app, console, copy_json, errors, remark
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -125,7 +125,7 @@ def tare(
         if delay.is_known:
             calibration = replace(calibration, delay=(delay.delay, delay.sd))
     except SignalError as err:
-        errors.print(f"[yellow]no delay:[/] {err}", highlight=False, soft_wrap=True)
+        remark("no delay:", str(err), to=errors)
     if tool:
         calibration = calibration.with_load_as_tool()
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -51,3 +51,12 @@ def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> 
     """`sysid --help` and shell completion load all commands, but no numpy."""
     code = "import sys, sysid_core.cli; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
+
+
+def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
+    from sysid_core.cli.app import console, remark
+
+    remark("warning:", "link 'fore[/red]arm[bold]' in results[old]", to=console)
+    console.print("written to res[/red]")
+    assert "fore[/red]arm[bold]' in results[old]" in (shown := capsys.readouterr().out)
+    assert "written to res[/red]" in shown

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, require_folder
+from sysid_core.cli.app import app, console, errors, remark, require_folder
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -140,8 +140,7 @@ def _opened(
 
     run = read_bag(bag)
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
-        text = f"[yellow]warning:[/] {fault.text} {fault.remedy}"
-        errors.print(text, highlight=False, soft_wrap=True)
+        remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
     return run, sensor_robot(
         run,
         robot,

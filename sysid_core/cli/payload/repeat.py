@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.app import console, copy_json, errors
+from sysid_core.cli.app import console, copy_json, errors, remark
 from sysid_core.errors import SignalError, SysIdError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
         try:
             estimate = weigh(bag)
         except SysIdError as err:
-            errors.print(f"[yellow]left out:[/] {bag.name}: {err}", highlight=False, soft_wrap=True)
+            remark("left out:", f"{bag.name}: {err}", to=errors)
             continue
         estimates[bag.name] = estimate
         p = summarise_payload(estimate)

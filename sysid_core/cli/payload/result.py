@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.markup import escape
-
-from sysid_core.cli.app import console
+from sysid_core.cli.app import console, remark
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -125,13 +123,13 @@ def show(answer: Answer) -> None:
     estimate, online = answer.estimate, answer.weighing.session.online
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for note in (*estimate.notes, *estimate.certify()):
-        console.print(f"[yellow]note:[/] {escape(note)}", highlight=False, soft_wrap=True)
+        remark("note:", note)
     console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
     frame = answer.flange_frame or answer.weighing.session.sensor_frame
     console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
     for s in answer.settings:
         console.print(
-            f"  {s.vendor:7} {escape(s.text)}  leaves {s.error_torque:.1g} N m",
+            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
             highlight=False,
             soft_wrap=True,
         )

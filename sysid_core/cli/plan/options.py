@@ -172,7 +172,6 @@ def _run(
         str, typer.Option("--json", metavar="FILE|-", help="Copy of plan.json; - prints it.")
     ] = "",
 ) -> None:
-    from rich.markup import escape
     from rich.progress import Progress
 
     from sysid_core.excitation import HeldBox, MotionChecker, MotionLimits, export_trajectory
@@ -262,7 +261,7 @@ def _run(
     for line in (
         *found.lines,
         f"{trajectory.duration:.1f} s, safe: {used} of the limits",
-        *(f"[yellow]note:[/] {escape(note)}" for note in found.check.notes),
+        *(f"note: {note}" for note in found.check.notes),
         f"trajectory, plan and report in {out}",
     ):
         console.print(line, highlight=False, soft_wrap=True)

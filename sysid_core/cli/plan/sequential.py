@@ -39,7 +39,6 @@ def plan_sequential(
     Nothing is written unless the motion passes every check and shows every parameter.
     """
     import numpy as np
-    from rich.markup import escape
     from rich.table import Table
 
     from sysid_core.cli.identify.command import friction_terms
@@ -111,7 +110,7 @@ def plan_sequential(
         lines=[
             shown,
             f"{len(found.moves)} swings show all {len(found.constants)} parameters",
-            *(f"[yellow]note:[/] {escape(note)}" for note in found.remarks),
+            *(f"note: {note}" for note in found.remarks),
         ],
     )
 

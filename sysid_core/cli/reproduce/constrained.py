@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, reproduce, tick
 
 
 @reproduce.command("constrained")
@@ -54,6 +54,6 @@ def constrained(
     for column in ("goal", "reached", ""):
         table.add_column(column)
     for name, (reached, value) in study.goals().items():
-        table.add_row(name, value, "[green]✓[/]" if reached else "[red]✗[/]")
+        table.add_row(name, value, tick(reached))
     console.print(table)
     console.print(f"Report: {html_path}", highlight=False)

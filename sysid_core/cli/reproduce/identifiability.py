@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, reproduce, tick
 
 if TYPE_CHECKING:
     from sysid_core.report import Report
@@ -38,13 +38,10 @@ def identifiability(
         table.add_column(column)
     last = ""
     for c in study.comparisons:
-        mark = "[green]✓[/]" if c.agrees else "[red]✗[/]"
         title, last = ("" if c.robot == last else c.robot), c.robot
-        table.add_row(title, c.quantity, c.here, c.paper, c.sampled, mark)
+        table.add_row(title, c.quantity, c.here, c.paper, c.sampled, tick(c.agrees))
     console.print(table)
-    console.print(
-        "Every figure is the paper's." if study.agrees else "[red]Some figures differ.[/]"
-    )
+    console.print("Every figure is the paper's." if study.agrees else "Some figures differ.")
     console.print(f"Report: {html_path}", highlight=False)
 
 
@@ -74,7 +71,7 @@ def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") ->
     console.print(
         "The zeros are where the paper has them; magnitudes belong to our own robot and gait."
         if study.pattern_matches
-        else "[red]The zeros are not where the paper has them.[/]"
+        else "The zeros are not where the paper has them."
     )
     console.print(f"Report: {html_path}", highlight=False)
 

@@ -81,4 +81,4 @@ def _show(tables: list[StudyTable]) -> None:
         # Into a file or a pipe nothing is folded or cut; a terminal folds the cells.
         natural = console.measure(shown, options=console.options.update(width=1000)).maximum
         width = console.width if console.is_terminal else max(console.width, natural)
-        Console(file=console.file, width=width).print(shown)
+        Console(file=console.file, width=width, markup=False).print(shown)

@@ -54,7 +54,6 @@ def stanford(
 
 
 def _tables(study: StanfordStudy) -> tuple[Table, Table]:
-    from rich.markup import escape
     from rich.table import Table
 
     from sysid_core.studies import PAPER_TABLE_I, PAPER_TABLE_II
@@ -71,7 +70,7 @@ def _tables(study: StanfordStudy) -> tuple[Table, Table]:
                 " ".join(f"{x:.4f}" for x in paper),
                 f"{max(abs(x - y) for x, y in zip(row, paper, strict=True)):.1e}",
             )
-    second = Table(title=escape("Table II: identified inertia constants [kg, kg m, kg m^2]"))
+    second = Table(title="Table II: identified inertia constants [kg, kg m, kg m^2]")
     for column in ("constant", "here", "paper", "off by"):
         second.add_column(column, justify="right")
     for name, value in study.constants.items():
