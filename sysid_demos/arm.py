@@ -66,7 +66,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             )
             plans.append(export_trajectory(model, plan.trajectory, limits, file))
             console.print(
-                f"Planned {plan.trajectory.duration:.0f} s: {plan.quality}. Every check passed."
+                f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check passed."
             )
     specs = graph.demo(
         namespace=namespace,

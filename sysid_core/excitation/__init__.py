@@ -4,9 +4,11 @@ from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.design import (
     ArmPlan,
-    ExcitationCriterion,
-    ExcitationProblem,
+    Criterion,
+    Expectation,
+    Unknowns,
     plan_arm_motion,
+    plan_validation_motion,
 )
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
@@ -23,8 +25,8 @@ from sysid_core.excitation.transfer import minimum_jerk, straight_move
 
 __all__ = [
     "ArmPlan",
-    "ExcitationCriterion",
-    "ExcitationProblem",
+    "Criterion",
+    "Expectation",
     "FourierBasis",
     "HeldBox",
     "MotionBuilder",
@@ -36,12 +38,14 @@ __all__ = [
     "RobotGeometry",
     "Segment",
     "Trajectory",
+    "Unknowns",
     "check_motion",
     "export_trajectory",
     "initial_limits",
     "limits_text",
     "minimum_jerk",
     "plan_arm_motion",
+    "plan_validation_motion",
     "read_limits",
     "straight_move",
 ]

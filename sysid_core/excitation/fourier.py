@@ -42,14 +42,14 @@ class FourierBasis:
         """Free coefficients per joint."""
         return 2 * self.n_harmonics - 3
 
-    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array]:
-        """Displacement, velocity and acceleration per free coefficient.
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """Displacement, velocity, acceleration and jerk per free coefficient.
 
         Args:
             time: Shape (K,) [s].
 
         Returns:
-            Three matrices of shape (K, n_free), in s, 1 and 1/s: coefficients are speeds.
+            Four matrices of shape (K, n_free), in s, 1, 1/s and 1/s^2: coefficients are speeds.
         """
         harmonics = np.arange(1, self.n_harmonics + 1)
         omega = 2.0 * np.pi * harmonics / self.period  # (N,)
@@ -61,6 +61,7 @@ class FourierBasis:
             np.hstack([(sine / omega) @ A, -(cosine / omega) @ B]),
             np.hstack([cosine @ A, sine @ B]),
             np.hstack([-(sine * omega) @ A, (cosine * omega) @ B]),
+            np.hstack([-(cosine * omega**2) @ A, -(sine * omega**2) @ B]),
         )
 
     def motion(
@@ -76,6 +77,6 @@ class FourierBasis:
         Returns:
             q, v and a, each of shape (K, n).
         """
-        Q, V, A = self.matrices(time)
+        Q, V, A, _ = self.matrices(time)
         coefficients = np.asarray(coefficients, dtype=float)
         return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients

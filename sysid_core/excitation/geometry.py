@@ -18,7 +18,7 @@ from scipy.spatial import ConvexHull, QhullError
 
 from sysid_core.errors import ModelError
 from sysid_core.excitation.cell import Obstacle
-from sysid_core.excitation.hull_distances import HullDistances
+from sysid_core.excitation.hull_distances import HullDistances, Hulls
 from sysid_core.robot import Array, RobotModel
 
 CLEARANCE = 0.01  # [m], closer than this counts as contact
@@ -224,18 +224,37 @@ class RobotGeometry:
         if not self._names:
             return []
         q_pin = self.model.configuration(np.asarray(q, dtype=float))
-        if not pin.computeCollisions(
-            self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin, True
-        ):
+        possible = self._hulls.touching(q_pin)  # what hulls exclude, shapes needn't be asked about
+        if not len(possible):
             return []
-        touching = self._contacts(q_pin)
-        return [names for names, hit in zip(self._names, touching, strict=True) if hit]
+        pin.updateGeometryPlacements(
+            self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin
+        )
+        return [
+            self._names[k]
+            for k in map(int, possible)
+            if pin.computeCollision(self._geometry, self._geometry_data, k)
+        ]
+
+    @cached_property
+    def _hulls(self) -> Hulls:
+        return Hulls(self.model, self._geometry, CLEARANCE)
 
     @cached_property
     def hulls(self) -> HullDistances:
         """Smooth distances of the same pairs, for planners."""
         postures = self._random_postures(N_HULL_POSTURES)
-        return HullDistances(self.model, self._geometry, self._contacts, postures, CLEARANCE)
+        return HullDistances(self._hulls, self._touching, postures)
+
+    def _touching(self, q_pin: Array) -> Array:
+        """Whether each pair touches, 0 or 1, shape (n_pairs,)."""
+        pin.updateGeometryPlacements(
+            self.model.pin_model, self._data, self._geometry, self._geometry_data, q_pin
+        )
+        out = np.zeros(len(self._names))
+        for k in map(int, self._hulls.touching(q_pin)):
+            out[k] = pin.computeCollision(self._geometry, self._geometry_data, k)
+        return out
 
     def _random_postures(self, n: int) -> list[Array]:
         """Postures within the limits, always the same; none for a floating base."""

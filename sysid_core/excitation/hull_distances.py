@@ -1,4 +1,4 @@
-"""Smooth distances between the bodies of a robot, for planners."""
+"""Convex hulls of the bodies of a robot: quick exclusion of contact, smooth distances for planners."""
 
 from __future__ import annotations
 
@@ -7,9 +7,59 @@ from collections.abc import Callable, Sequence
 import coal
 import numpy as np
 import pinocchio as pin
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.robot import Array, RobotModel
+
+
+class Hulls:
+    """Convex hulls of collision shapes, with the same pairs.
+
+    Args:
+        model: The robot.
+        shapes: Its collision shapes with the pairs that matter.
+        clearance: Distance that counts as contact [m].
+    """
+
+    def __init__(self, model: RobotModel, shapes: pin.GeometryModel, clearance: float) -> None:
+        self.model, self.clearance = model, clearance
+        self.data = model.pin_model.createData()
+        self.geometry = pin.GeometryModel()
+        for shape in shapes.geometryObjects:
+            body = shape.geometry
+            if isinstance(body, coal.BVHModelBase):
+                body.buildConvexHull(True, "Qt")
+                body = body.convex
+            self.geometry.addGeometryObject(
+                pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, body)
+            )
+        for pair in shapes.collisionPairs:
+            self.geometry.addCollisionPair(pin.CollisionPair(int(pair.first), int(pair.second)))
+        self.n_pairs = len(self.geometry.collisionPairs)
+        self.results = pin.GeometryData(self.geometry)
+        for request in self.results.collisionRequests:
+            request.security_margin = clearance
+
+    def touching(self, q_pin: Array) -> NDArray[np.intp]:
+        """Pairs whose hulls come within the clearance; the shapes of all others don't touch."""
+        model = self.model.pin_model
+        if not pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, True):
+            return np.empty(0, dtype=np.intp)
+        pin.computeCollisions(model, self.data, self.geometry, self.results, q_pin, False)
+        results = self.results.collisionResults
+        return np.array([k for k in range(self.n_pairs) if results[k].isCollision()], dtype=np.intp)
+
+    def distances(self, q_pin: Array, pairs: Sequence[int] | None = None) -> Array:
+        """Of some pairs, or all; negative where they overlap; shape (len(pairs),) [m]."""
+        pin.updateGeometryPlacements(
+            self.model.pin_model, self.data, self.geometry, self.results, q_pin
+        )
+        return np.array(
+            [
+                pin.computeDistance(self.geometry, self.results, k).min_distance
+                for k in (range(self.n_pairs) if pairs is None else map(int, pairs))
+            ]
+        )
 
 
 class HullDistances:
@@ -19,76 +69,78 @@ class HullDistances:
     may go is learnt from postures whose contacts are known. The contact check decides, not this.
 
     Args:
-        model: The robot.
-        shapes: Its collision shapes with the pairs that matter.
+        hulls: Of the robot's shapes.
         contacts: Tells which pairs touch in a configuration, (nq,) to (n_pairs,).
         configurations: From which the correction is learnt, each (nq,).
-        clearance: Distance that `contacts` counts as contact [m].
     """
 
     def __init__(
         self,
-        model: RobotModel,
-        shapes: pin.GeometryModel,
+        hulls: Hulls,
         contacts: Callable[[Array], Array],
         configurations: Sequence[Array],
-        clearance: float,
     ) -> None:
-        self._model = model
-        self._data = model.pin_model.createData()
-        self._hulls = pin.GeometryModel()
-        for shape in shapes.geometryObjects:
-            geometry = shape.geometry
-            if isinstance(geometry, coal.BVHModelBase):
-                geometry.buildConvexHull(True, "Qt")
-                geometry = geometry.convex
-            self._hulls.addGeometryObject(
-                pin.GeometryObject(shape.name, int(shape.parentJoint), shape.placement, geometry)
-            )
-        for pair in shapes.collisionPairs:
-            self._hulls.addCollisionPair(pin.CollisionPair(int(pair.first), int(pair.second)))
-        self._results = pin.GeometryData(self._hulls)
+        self._hulls = hulls
         # The largest hull distance at which each pair has been seen to touch.
-        touched = np.full(len(self._hulls.collisionPairs), -np.inf)
+        touched = np.full(hulls.n_pairs, -np.inf)
         for q_pin in configurations if len(touched) else []:
             touching = contacts(q_pin) > 0
-            touched = np.where(touching, np.maximum(touched, self._raw(q_pin)), touched)
-        self._offset = np.where(np.isfinite(touched), np.minimum(touched - clearance, 0.0), 0.0)
+            if touching.any():
+                touched = np.where(touching, np.maximum(touched, hulls.distances(q_pin)), touched)
+        learnt = np.minimum(touched - hulls.clearance, 0.0)
+        self._offset = np.where(np.isfinite(touched), learnt, 0.0)
 
-    def _raw(self, q_pin: Array) -> Array:
-        pin.computeDistances(self._model.pin_model, self._data, self._hulls, self._results, q_pin)
-        return np.array([result.min_distance for result in self._results.distanceResults])
+    @property
+    def joints(self) -> list[tuple[int, int]]:
+        """Pinocchio's joint index of both bodies of every pair; 0 for what doesn't move."""
+        objects = self._hulls.geometry.geometryObjects
+        return [
+            (int(objects[int(p.first)].parentJoint), int(objects[int(p.second)].parentJoint))
+            for p in self._hulls.geometry.collisionPairs
+        ]
 
-    def at(self, q: ArrayLike, below: float) -> tuple[Array, Array]:
-        r"""Distances of all pairs, and the gradients of the small ones.
+    def at(
+        self, q: ArrayLike, below: float, pairs: Sequence[int] | None = None
+    ) -> tuple[Array, Array]:
+        r"""Distances of pairs, and the gradients of the small ones.
 
         `d' = n . (p2' - p1')` with the nearest points and the normal from the first to the second.
 
         Args:
             q: Joint positions, shape (nv,).
             below: Gradients of larger distances are left 0 [m].
+            pairs: Those that are asked for; default: all.
 
         Returns:
-            Distances (n_pairs,), negative when they overlap [m], and gradients (n_pairs, nv).
+            Distances (len(pairs),), negative when they overlap [m], and gradients
+            (len(pairs), nv).
         """
-        model, data = self._model.pin_model, self._data
-        q_pin = self._model.configuration(np.asarray(q, dtype=float))
-        distances = self._raw(q_pin) - self._offset
-        gradients = np.zeros((len(distances), self._model.nv))
+        hulls = self._hulls
+        model, data = hulls.model.pin_model, hulls.data
+        asked = range(hulls.n_pairs) if pairs is None else [int(k) for k in pairs]
+        q_pin = hulls.model.configuration(np.asarray(q, dtype=float))
+        distances = hulls.distances(q_pin, asked) - self._offset[list(asked)]
+        gradients = np.zeros((len(distances), hulls.model.nv))
         near = np.flatnonzero(distances < below)
         if near.size:
             pin.computeJointJacobians(model, data, q_pin)
-        for k in map(int, near):
-            result, pair = self._results.distanceResults[k], self._hulls.collisionPairs[k]
-            normal = np.asarray(result.normal)
+        for i in map(int, near):
+            result = hulls.results.distanceResults[asked[i]]
+            pair = hulls.geometry.collisionPairs[asked[i]]
+            n = np.asarray(result.normal)
             for sign, shape, point in (
                 (-1.0, pair.first, result.getNearestPoint1()),
                 (1.0, pair.second, result.getNearestPoint2()),
             ):
-                joint = int(self._hulls.geometryObjects[shape].parentJoint)
+                joint = int(hulls.geometry.geometryObjects[shape].parentJoint)
                 if joint == 0:
                     continue
                 J = pin.getJointJacobian(model, data, joint, pin.LOCAL_WORLD_ALIGNED)
-                arm = np.asarray(point) - data.oMi[joint].translation
-                gradients[k] += sign * (normal @ J[:3] + np.cross(arm, normal) @ J[3:])
+                r = np.asarray(point) - data.oMi[joint].translation
+                moment = [
+                    r[1] * n[2] - r[2] * n[1],
+                    r[2] * n[0] - r[0] * n[2],
+                    r[0] * n[1] - r[1] * n[0],
+                ]
+                gradients[i] += sign * (np.concatenate([n, moment]) @ J)
         return distances, gradients

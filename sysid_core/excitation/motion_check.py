@@ -19,6 +19,7 @@ from sysid_core.robot import Array, RobotModel
 
 GRID = 0.01  # [s], the executor interpolates linearly; finer trajectories are checked as they are
 GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked for contact
+_SIGNLESS = ("velocity", "acceleration", "jerk", "effort", "tcp speed")
 ROUNDING = 1e-9  # relative excess that is floating-point noise
 
 
@@ -40,6 +41,15 @@ class Violation:
     time: float
     value: float
     limit: float
+
+    @property
+    def excess(self) -> float:
+        """How far the limit would have to give, in the kind's unit."""
+        return (
+            abs(abs(self.value) - abs(self.limit))
+            if self.kind in _SIGNLESS
+            else abs(self.value - self.limit)
+        )
 
     def __str__(self) -> str:
         if self.kind == "contact":
@@ -288,6 +298,9 @@ class MotionChecker:
         limits, rows = self.limits, _posture_rows(q)
         normals = np.vstack([np.eye(3), -np.eye(3), *(plane.normal for plane in limits.planes)])
         lowest = np.empty((len(rows), len(normals)))
+        has_planes = (
+            limits.ground_height is not None or limits.workspace is not None or limits.planes != ()
+        )
         for i, k in enumerate(rows):
             for first, second in self.contacts(q[k]):
                 where = f"{first} and {second}"
@@ -295,7 +308,8 @@ class MotionChecker:
                     findings.add(Violation("contact", where, float(time[k]), 0.0, 0.0))
             if stop_early and findings.worst:
                 return i + 1
-            lowest[i] = self.geometry.lowest(q[k], normals)
+            if has_planes:
+                lowest[i] = self.geometry.lowest(q[k], normals)
             if progress is not None and i % 50 == 0:
                 progress(i / len(rows))
         t = time[rows]

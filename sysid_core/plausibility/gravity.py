@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from sysid_core.estimation.fit import friction_scale, inertial_scale
+from sysid_core.estimation.fit import friction_scale
 from sysid_core.plausibility.samples import Samples
 from sysid_core.plausibility.scores import free_unexplained, joined, nominal_fit
 from sysid_core.robot import (
     STANDARD_GRAVITY,
     Array,
     RobotModel,
+    inertial_scale,
     joint_torque_regressor,
     with_gravity,
 )

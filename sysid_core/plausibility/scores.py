@@ -13,9 +13,9 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import nnls
 
-from sysid_core.estimation.fit import friction_scale, inertial_scale
+from sysid_core.estimation.fit import friction_scale
 from sysid_core.plausibility.samples import LEAST_ROWS, Samples
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
 
 _LEAST = 1e-6  # share of variance that counts as nothing
 

@@ -31,6 +31,7 @@ from sysid_core.robot.inertia import (
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.mounted_frame import with_mounted_frame
 from sysid_core.robot.mounting import gravity_of_mount, with_gravity
+from sysid_core.robot.natural_scale import inertial_scale
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -66,6 +67,7 @@ __all__ = [
     "identified_urdf",
     "inertia_matrix_from_pi",
     "inertial_parameter_names",
+    "inertial_scale",
     "is_physically_consistent",
     "joint_torque_regressor",
     "load_dh_robot",

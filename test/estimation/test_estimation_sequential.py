@@ -7,7 +7,7 @@ import pytest
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Verdict
-from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale, inertial_scale
+from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale
 from sysid_core.estimation.sequential import (
     SequentialLeastSquares,
     identify_sequentially,
@@ -23,6 +23,7 @@ from sysid_core.robot import (
     FrictionTerm,
     RobotModel,
     inertial_parameter_names,
+    inertial_scale,
     joint_torque_regressor,
     reference_robot,
 )

@@ -54,6 +54,7 @@ class Planned:
         title, facts, remarks, figures: Of the report.
         tables: Further tables of the report: heading, columns, rows.
         lines: Said at the end.
+        others: Further motions to check and write, by name of their file.
     """
 
     trajectory: Trajectory
@@ -66,6 +67,7 @@ class Planned:
     figures: Sequence[tuple[Figure, str]] = ()
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
     lines: Sequence[RenderableType] = field(default_factory=tuple)
+    others: Mapping[str, Trajectory] = field(default_factory=dict)
 
 
 def planning_command(
@@ -126,9 +128,20 @@ def _run(
         list[str] | None,
         typer.Option(metavar="JOINT", help="Joint to hold still; may be repeated."),
     ] = None,
+    limits_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--limits",
+            metavar="FILE",
+            help="Limits of the robot and its cell (`sysid limits init`), in place of the options"
+            " below.",
+        ),
+    ] = None,
     tcp_frame: Annotated[
         str,
-        typer.Option(metavar="LINK", help="Link whose speed is limited; default: the last one."),
+        typer.Option(
+            metavar="LINK", help="Link whose speed is limited; default: the last that moves."
+        ),
     ] = "",
     tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
     acceleration: Annotated[
@@ -174,7 +187,13 @@ def _run(
 ) -> None:
     from rich.progress import Progress
 
-    from sysid_core.excitation import HeldBox, MotionChecker, MotionLimits, export_trajectory
+    from sysid_core.excitation import (
+        HeldBox,
+        MotionChecker,
+        MotionLimits,
+        export_trajectory,
+        read_limits,
+    )
     from sysid_core.report import motion_report
     from sysid_core.robot import load_robot
 
@@ -196,18 +215,22 @@ def _run(
                 remedy="Write X0,Y0,Z0,X1,Y1,Z1 with X0 < X1, Y0 < Y1 and Z0 < Z1.",
             )
         corners = ((w[0], w[1], w[2]), (w[3], w[4], w[5]))
-    limits = MotionLimits.from_model(
-        model,
-        acceleration=acceleration,
-        jerk=jerk,
-        velocity_share=velocity_share,
-        effort_share=effort_share,
-        position_margin=position_margin,
-        tcp_frame=tcp_frame or None,
-        tcp_speed=tcp_speed,
-        workspace=corners,
-        ground_height=ground,
-        held=box,
+    limits = (
+        read_limits(limits_file, model)
+        if limits_file
+        else MotionLimits.from_model(
+            model,
+            acceleration=acceleration,
+            jerk=jerk,
+            velocity_share=velocity_share,
+            effort_share=effort_share,
+            position_margin=position_margin,
+            tcp_frame=tcp_frame or None,
+            tcp_speed=tcp_speed,
+            workspace=corners,
+            ground_height=ground,
+            held=box,
+        )
     )
     with Progress(console=errors, transient=True) as progress:
         task = progress.add_task(f"planning for {model.name}", total=1.0)
@@ -224,6 +247,8 @@ def _run(
         )
         out.mkdir(parents=True, exist_ok=True)
         trajectory = export_trajectory(model, found.trajectory, limits, out / "trajectory.npz")
+        for name, other in found.others.items():
+            export_trajectory(model, other, limits, out / f"{name}.npz")
         report = motion_report(
             MotionChecker(model, limits),
             trajectory,
@@ -262,7 +287,7 @@ def _run(
         *found.lines,
         f"{trajectory.duration:.1f} s, safe: {used} of the limits",
         *(f"note: {note}" for note in found.check.notes),
-        f"trajectory, plan and report in {out}",
+        f"{', '.join(['trajectory', *found.others])}, plan and report in {out}",
     ):
         console.print(line, highlight=False, soft_wrap=True)
 

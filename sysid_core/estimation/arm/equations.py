@@ -22,7 +22,6 @@ from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_s
 from sysid_core.estimation.fit import (
     Regression,
     friction_scale_from_squares,
-    inertial_scale,
     refuse_unmeasured,
     unmeasured_joints,
 )
@@ -34,6 +33,7 @@ from sysid_core.robot import (
     FrictionModel,
     RobotModel,
     inertial_parameter_names,
+    inertial_scale,
     joint_torque_regressor,
 )
 from sysid_core.signals import Recording

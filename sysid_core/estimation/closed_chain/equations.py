@@ -24,12 +24,11 @@ from sysid_core.estimation.closed_chain.torque_delay import DelayedPart, delay_s
 from sysid_core.estimation.fit import (
     Regression,
     friction_scale,
-    inertial_scale,
     refuse_unmeasured,
     unmeasured_joints,
 )
 from sysid_core.excitation.closed_chain import structural_rows
-from sysid_core.robot import Array
+from sysid_core.robot import Array, inertial_scale
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,

@@ -19,7 +19,6 @@ from sysid_core.estimation.fit.least_squares import LeastSquares
 from sysid_core.estimation.fit.natural_scale import (
     friction_scale,
     friction_scale_from_squares,
-    inertial_scale,
 )
 from sysid_core.estimation.fit.nearest_consistent import nearest_consistent
 from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression, solve_convex
@@ -47,7 +46,6 @@ __all__ = [
     "correlation_lag",
     "friction_scale",
     "friction_scale_from_squares",
-    "inertial_scale",
     "inverse",
     "nearest_consistent",
     "pseudo_inertia_expression",

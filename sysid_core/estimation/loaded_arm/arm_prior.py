@@ -6,7 +6,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import friction_scale, inertial_scale, inverse, root
+from sysid_core.estimation.fit import friction_scale, inverse, root
 from sysid_core.estimation.loaded_arm.known_load import GAIN, LOAD
 from sysid_core.robot import (
     Array,
@@ -14,6 +14,7 @@ from sysid_core.robot import (
     FrictionTerm,
     RobotModel,
     inertial_parameter_names,
+    inertial_scale,
 )
 from sysid_core.signals import JointStream
 

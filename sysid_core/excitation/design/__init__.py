@@ -1,13 +1,33 @@
 """Motions designed by what they will tell: unknowns, criteria, problem and search."""
 
-from sysid_core.excitation.design.criteria import ExcitationCriterion, ExcitationQuality
+from sysid_core.excitation.design.criteria import (
+    Conditioning,
+    Criterion,
+    Score,
+    build_score,
+    conditioning,
+)
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
-from sysid_core.excitation.design.optimise import ArmPlan, plan_arm_motion
+from sysid_core.excitation.design.expectation import Expectation
+from sysid_core.excitation.design.limit_penalties import share_between_samples
+from sysid_core.excitation.design.plan import ArmPlan, plan_arm_motion
+from sysid_core.excitation.design.tree_motion import Tree
+from sysid_core.excitation.design.unknowns import Unknowns
+from sysid_core.excitation.design.validation_motion import nearness, plan_validation_motion
 
 __all__ = [
     "ArmPlan",
-    "ExcitationCriterion",
+    "Conditioning",
+    "Criterion",
     "ExcitationProblem",
-    "ExcitationQuality",
+    "Expectation",
+    "Score",
+    "Tree",
+    "Unknowns",
+    "build_score",
+    "conditioning",
+    "nearness",
     "plan_arm_motion",
+    "plan_validation_motion",
+    "share_between_samples",
 ]

@@ -1,0 +1,98 @@
+"""Motions shrunk until the dense check passes, and which limit is in the way of all others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.design.excitation_problem import ExcitationProblem
+from sysid_core.excitation.design.search import Improved
+from sysid_core.excitation.fourier import FourierBasis
+from sysid_core.excitation.motion_check import MotionChecker, Violation
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.transfer import sample_times
+from sysid_core.robot import Array, RobotModel
+
+# Shares of the amplitude that are tried until the dense check passes.
+AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
+
+
+def build_fourier_motion(
+    checker: MotionChecker,
+    basis: FourierBasis,
+    centre: Array,
+    coefficients: Array,
+    *,
+    n_periods: int = 1,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+) -> Trajectory:
+    """A still phase, some periods of a series, a still phase; not checked yet.
+
+    Args:
+        checker: Of the robot and its limits.
+        basis: Of the series.
+        centre: Where it starts and ends, shape (n,).
+        coefficients: Shape (n_free, n).
+        n_periods: How often it is repeated.
+        still: Duration of each still phase [s].
+        rate_hz: Of the samples.
+        seed: That it was found with.
+    """
+    builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
+    builder.rest(still, "still")
+    time = sample_times(n_periods * basis.period, rate_hz)
+    builder.play(time, *basis.motion(time, centre, coefficients), "fourier")
+    builder.rest(still, "settle")
+    return builder.build(seed=seed)
+
+
+def largest_safe(
+    problem: ExcitationProblem, x: Array
+) -> tuple[Array | None, float, tuple[Violation, ...]]:
+    """The motion with its amplitude reduced until the dense check passes, and the share that is left.
+
+    None if it never does; then what broke first.
+    """
+    checker, basis = problem.checker, problem.basis
+    centre, coefficients = problem.split(x)
+    first: tuple[Violation, ...] = ()
+    # Not by bisection: on the way to the centre the arm may pass through what it went around.
+    for share in AMPLITUDES:
+        motion = build_fourier_motion(checker, basis, centre, share * coefficients, still=0.1)
+        check = checker.check(motion, stop_early=True)
+        if check.is_safe:
+            return np.concatenate([centre, share * coefficients.ravel()]), float(share), ()
+        first = check.violations
+    return None, 0.0, first
+
+
+def infeasible(
+    model: RobotModel, blame: Sequence[Violation], runs: Sequence[Improved]
+) -> ExcitationError:
+    """Names the limit that is in the way, and by how much it would have to give."""
+    worst: dict[tuple[str, str], Violation] = {}
+    for violation in blame:
+        key = (violation.kind, violation.where)
+        if key not in worst or violation.excess < worst[key].excess:
+            worst[key] = violation
+    kinds: dict[str, float] = {}
+    for run in runs:
+        for kind, amount in run.excess.items():
+            kinds[kind] = kinds.get(kind, 0.0) + amount
+    ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
+    details = "; ".join(
+        f"{v}: it would have to give {v.excess:.3g}" if v.kind != "contact" else str(v)
+        for v in list(worst.values())[:4]
+    )
+    return ExcitationError(
+        f"No motion of '{model.name}' was found that keeps to its limits. In the way:"
+        f" {', '.join(ranked) or 'contact'}. Even the smallest motions break: {details}.",
+        remedy="Widen that limit, hold joints still, or try another seed.",
+        blame=ranked,
+        violations=tuple(worst.values()),
+    )

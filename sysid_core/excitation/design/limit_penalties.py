@@ -1,0 +1,205 @@
+r"""How far a sampled motion exceeds its limits, as one smooth number with its slopes.
+
+Samples of a coarse grid say little about what happens between them, but for Fourier series they
+say enough: a trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced
+samples of its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964). Position,
+velocity, acceleration and jerk are held to that share of their limits; torques, speeds and
+distances, which are no such polynomials, to a fixed one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_core.excitation.design.tree_motion import BodySlopes, Tree, TreeMotion, cross
+from sysid_core.excitation.motion_check import MotionChecker
+from sysid_core.robot import Array
+
+AIM = 0.96  # share of torque and TCP speed limits at which the penalty begins
+PLANE_MARGIN = 0.01  # [m]
+CONTACT_MARGIN = 0.015  # [m], between the bodies' hulls
+DISTANCE_SCALE = 0.1  # [m], what counts as one limit
+
+
+def share_between_samples(degree: int, n_samples: int) -> float:
+    """Share of a limit that samples may use so that the series keeps it between them."""
+    return float(np.cos(np.pi * degree / n_samples)) if n_samples > 2 * degree else 0.0
+
+
+@dataclass(eq=False)
+class Excess:
+    """Squared excess of the limits, and its slopes.
+
+    Attributes:
+        by_kind: Squared excess of every kind of limit, summed over samples.
+        by_sample: Of every sample, summed over kinds, shape (K,).
+        q: Slope by positions, shape (K, n).
+        v: By velocities.
+        a: By accelerations.
+        jerk: By jerks.
+        pull: By the joint-torque regressor, shape (K, n, 10 n), where torques exceed; or None.
+        bodies: By the bodies' motion, or None.
+    """
+
+    by_kind: dict[str, float]
+    by_sample: Array
+    q: Array
+    v: Array
+    a: Array
+    jerk: Array
+    pull: Array | None = None
+    bodies: BodySlopes | None = None
+    total: float = field(init=False, default=0.0)
+
+    def add(self, kind: str, squares: Array) -> None:
+        """Add squares of one kind, shape (K,) or (K, m)."""
+        self.by_sample += squares if squares.ndim == 1 else squares.sum(axis=1)
+        amount = float(np.sum(squares))
+        self.by_kind[kind] = self.by_kind.get(kind, 0.0) + amount
+        self.total += amount
+
+
+class LimitPenalties:
+    """Penalties of one robot's limits.
+
+    Args:
+        checker: Of the robot and its limits.
+        tree: Its kinematics.
+        share: Of the joints' limits that samples may use.
+    """
+
+    def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:
+        self.checker, self.tree, self.share = checker, tree, share
+        limits, model = checker.limits, checker.model
+        bounded = np.isfinite(limits.upper - limits.lower)
+        self._middle = np.where(bounded, (limits.upper + limits.lower) / 2, 0.0)
+        self._half = np.where(bounded, (limits.upper - limits.lower) / 2, np.inf)
+        self._pi = model.pi.ravel()
+        frame = model.pin_model.frames[model.frame_id(limits.tcp_frame)]
+        self._tcp = (int(frame.parentJoint) - 1, np.array(frame.placement.translation))
+        planes: list[tuple[str, Array, float]] = []
+        if limits.ground_height is not None:
+            planes.append(("ground", np.array([0.0, 0.0, 1.0]), limits.ground_height))
+        if limits.workspace is not None:
+            for axis, low, high in zip(np.eye(3), *limits.workspace, strict=True):
+                planes += [("workspace", axis, low), ("workspace", -axis, -high)]
+        planes += [("plane", np.array(p.normal), p.offset) for p in limits.planes]
+        self._planes = planes
+        self._supports: list[tuple[int, Array]] = []
+        if planes and checker.geometry is not None:
+            self._supports = checker.geometry.support_points()
+        self._seen: Array | None = None  # postures at which each pair's distance was asked for
+        self._free: Array | None = None  # how far each pair was from being near then
+        self._levers = _pair_levers(checker, tree)
+
+    def forget(self) -> None:
+        """Ask for all distances anew: what comes after doesn't depend on what came before."""
+        self._seen = None
+
+    def excess(
+        self, q: Array, v: Array, a: Array, jerk: Array, Y: Array, motion: TreeMotion
+    ) -> Excess:
+        """Of a motion, q, v, a and jerk (K, n), Y its joint-torque regressor (K, n, 10 n)."""
+        out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
+        limits = self.checker.limits
+        self._box(out, "position", q - self._middle, self._half, self.share, out.q)
+        self._box(out, "velocity", v, limits.velocity, self.share, out.v)
+        self._box(out, "acceleration", a, limits.acceleration, self.share, out.a)
+        if limits.jerk is not None:
+            self._box(out, "jerk", jerk, limits.jerk, self.share, out.jerk)
+        torque, by_torque = Y @ self._pi, np.zeros_like(q)
+        self._box(out, "effort", torque, limits.effort, AIM, by_torque)
+        if np.any(by_torque):
+            out.pull = by_torque[:, :, None] * self._pi
+        self._tcp_speed(out, motion)
+        self._crossed_planes(out, motion)
+        self._contacts(out, q)
+        return out
+
+    @staticmethod
+    def _box(
+        out: Excess, kind: str, value: Array, limit: Array, share: float, slope: Array
+    ) -> None:
+        used = value / limit
+        over = np.clip(np.abs(used) - share, 0.0, None)
+        out.add(kind, over**2)
+        slope += 2.0 * over * np.sign(used) / limit
+
+    @staticmethod
+    def _bodies(out: Excess, motion: TreeMotion) -> BodySlopes:
+        if out.bodies is None:
+            out.bodies = BodySlopes(*np.zeros((4, *motion.V.shape)))
+        return out.bodies
+
+    def _tcp_speed(self, out: Excess, motion: TreeMotion) -> None:
+        body, offset = self._tcp
+        x = motion.point(body, offset)
+        u = motion.point_velocity(body, x)
+        speed, limit = np.linalg.norm(u, axis=1), self.checker.limits.tcp_speed
+        over = np.clip(speed / limit - AIM, 0.0, None)
+        out.add("tcp speed", over**2)
+        if np.any(over):
+            by_u = (2.0 * over / limit / np.maximum(speed, 1e-12))[:, None] * u
+            omega = motion.V[:, body, 3:]
+            self._bodies(out, motion).add_point(body, x, 0.0 * x, by_u, omega)
+
+    def _crossed_planes(self, out: Excess, motion: TreeMotion) -> None:
+        for joint, points in self._supports:
+            body = joint - 1
+            for kind, normal, offset in self._planes:
+                local = np.einsum("kji,j->ki", motion.R[:, body], normal)  # (K, 3)
+                height = local @ points + (motion.p[:, body] @ normal)[:, None]  # (K, m)
+                over = np.clip((offset + PLANE_MARGIN - height) / DISTANCE_SCALE, 0.0, None)
+                out.add(kind, over**2)
+                if not np.any(over):
+                    continue
+                weight = -2.0 * over / DISTANCE_SCALE  # slope by the height
+                total = weight.sum(axis=1)[:, None]
+                centre = np.einsum("kij,kj->ki", motion.R[:, body], weight @ points.T)
+                carried = self._bodies(out, motion).carried
+                carried[:, body, :3] += total * normal
+                carried[:, body, 3:] += cross(centre + total * motion.p[:, body], normal)
+
+    def _contacts(self, out: Excess, q: Array) -> None:
+        """Distances are asked for anew only where joints moved far enough to matter."""
+        geometry, n_pairs = self.checker.geometry, len(self._levers)
+        if geometry is None or not n_pairs:
+            return
+        K, n = q.shape
+        if self._seen is None or self._free is None or len(self._seen) != K:
+            self._seen, self._free = np.zeros((K, n_pairs, n)), np.full((K, n_pairs), -np.inf)
+        moved = np.einsum("kpn,pn->kp", np.abs(q[:, None] - self._seen), self._levers)
+        near, squares = moved >= self._free, np.zeros(K)
+        for k in map(int, np.flatnonzero(near.any(axis=1))):
+            pairs = np.flatnonzero(near[k])
+            distances, slopes = geometry.hulls.at(q[k], CONTACT_MARGIN, pairs.tolist())
+            self._seen[k, pairs], self._free[k, pairs] = q[k], distances - CONTACT_MARGIN
+            depth = np.clip(CONTACT_MARGIN - distances, 0.0, None) / DISTANCE_SCALE
+            squares[k] = np.sum(depth**2)
+            out.q[k] += -2.0 / DISTANCE_SCALE * depth @ slopes
+        out.add("contact", squares)
+
+
+def _pair_levers(checker: MotionChecker, tree: Tree) -> Array:
+    """How far the bodies of each pair move against each other per joint motion, (n_pairs, n).
+
+    An upper bound for links that end within 0.3 m of their last joint [m/rad or 1].
+    """
+    if checker.geometry is None:
+        return np.zeros((0, tree.n))
+    links = np.linalg.norm(tree.p, axis=1)
+    turns = np.any(tree.axes[:, 3:] != 0.0, axis=1)
+    levers = []
+    for pair in checker.geometry.hulls.joints:
+        row = np.zeros(tree.n)
+        for body, other in (pair, pair[::-1]):
+            j, lever = body - 1, 0.3
+            # Joints that carry one body and not the other.
+            while j >= 0 and not (other > 0 and tree.subtree[j, other - 1]):
+                row[tree.order[j]] = lever if turns[j] else 1.0
+                lever += float(links[j])
+                j = tree.parents[j]
+        levers.append(row)
+    return np.array(levers).reshape(-1, tree.n)

@@ -1,0 +1,216 @@
+"""Multi-start search: random motions, the best of them improved, several processes at once."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.optimize
+
+from sysid_core.excitation.design.excitation_problem import ExcitationProblem
+from sysid_core.robot import Array
+
+PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
+SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
+# rounds that mend what exceeds limits between samples
+DIGITS = 7  # that count of values, variables [rad, rad/s] and gradients
+POLL = 0.1  # [s], between two looks at the processes
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Improved:
+    """What one start was improved to.
+
+    Attributes:
+        x: Centre and coefficients.
+        score: Of the criterion.
+        excess: Squared excess left on the coarse grid, by kind of limit.
+        history: Score after each iteration; the first half may break limits.
+        evaluations: Of value and gradient.
+        interrupted: Whether it was ended by Ctrl-C.
+    """
+
+    x: Array
+    score: float
+    excess: dict[str, float]
+    history: tuple[float, ...]
+    evaluations: int
+    interrupted: bool = False
+
+
+def random_starts(
+    problem: ExcitationProblem, n_candidates: int, rng: np.random.Generator, report: Report
+) -> list[Array]:
+    """Random motions inside the joint limits about postures without contact, best first."""
+    checker = problem.checker
+    limits, n = checker.limits, checker.model.nv
+    lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+    scored = []
+    for i in range(n_candidates):
+        centre = lower + (upper - lower) * rng.uniform(0.15, 0.85, size=n)
+        shape = rng.normal(size=(problem.basis.n_free, n))
+        if checker.contacts(centre):
+            continue
+        x = problem.fitted_to_joint_limits(np.concatenate([centre, shape.ravel()]))
+        x = problem.fitted_to_tcp_speed(x)
+        value, _ = problem.value_and_gradient(x)
+        scored.append((value, i, x))
+        report((i + 1) / n_candidates, "drawing motions")
+    scored.sort(key=lambda item: item[:2])
+    return [x for _, _, x in scored]
+
+
+def improve(
+    problem: ExcitationProblem,
+    start: Array,
+    n_iterations: int,
+    report: Callable[[float], bool],
+) -> Improved:
+    """L-BFGS on the penalised criterion, soft penalties first.
+
+    Args:
+        problem: Value and gradient.
+        start: Centre and coefficients.
+        n_iterations: Altogether.
+        report: Called with the share that is done; what is best so far is kept when it says False
+            or is interrupted.
+    """
+    limits, n = problem.checker.limits, problem.checker.model.nv
+    bounds = [
+        (lo if np.isfinite(lo) else None, up if np.isfinite(up) else None)
+        for lo, up in zip(limits.lower, limits.upper, strict=True)
+    ] + [(None, None)] * (problem.n_variables - n)
+    history: list[float] = []
+    best, evaluations, stopped = np.array(start), 0, False
+
+    def note(intermediate_result: Any) -> None:
+        nonlocal best, stopped
+        best = np.round(intermediate_result.x, DIGITS)
+        history.append(problem.last_score)
+        if not report(min(1.0, len(history) / n_iterations)):
+            stopped = True
+            raise StopIteration
+
+    def rounded(x: Array) -> tuple[float, Array]:
+        """Sums differ in the last digits with where arrays lie in memory; the search shall not."""
+        value, gradient = problem.value_and_gradient(np.round(x, DIGITS))
+        quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
+        return round(value, DIGITS), np.round(gradient / quantum) * quantum
+
+    hard = problem.penalty
+    problem.forget()
+    try:
+        for stage, share in enumerate(SHARES):
+            if stage >= len(PENALTIES) and not problem.watch(best):
+                break
+            problem.penalty = PENALTIES[min(stage, len(PENALTIES) - 1)]
+            result = scipy.optimize.minimize(
+                rounded,
+                best,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                callback=note,
+                options={"maxiter": max(1, round(share * n_iterations)), "maxcor": 30},
+            )
+            best, evaluations = np.round(result.x, DIGITS), evaluations + int(result.nfev)
+            if stopped:
+                break
+    except KeyboardInterrupt:
+        stopped = True
+    problem.penalty = hard
+    problem.forget()
+    problem.value_and_gradient(best)
+    return Improved(
+        best, problem.last_score, dict(problem.last_excess), tuple(history), evaluations, stopped
+    )
+
+
+def improve_all(
+    problem: ExcitationProblem,
+    starts: Sequence[Array],
+    n_iterations: int,
+    processes: int,
+    report: Report,
+) -> list[Improved]:
+    """Improve every start, several at once; the result doesn't depend on how many.
+
+    Ctrl-C ends the search and keeps what was found until then.
+
+    Args:
+        problem: Copied into every process.
+        starts: Centre and coefficients of each.
+        n_iterations: Of each.
+        processes: At most so many at once; 1 for none but this one.
+        report: Called with the share that is done and what is being done.
+    """
+    if processes <= 1 or len(starts) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
+        found = []
+        for i, start in enumerate(starts):
+
+            def said(share: float, i: int = i) -> bool:
+                report((i + share) / len(starts), f"improving motion {i + 1} of {len(starts)}")
+                return True
+
+            found.append(improve(problem, start, n_iterations, said))
+            if found[-1].interrupted:
+                break
+        return found
+    return _in_processes(problem, starts, n_iterations, processes, report)
+
+
+_job: tuple[ExcitationProblem, Sequence[Array], int, Any, Any] | None = None
+
+
+def _quiet() -> None:
+    """The parent answers Ctrl-C for all."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _run(i: int) -> Improved:
+    assert _job is not None  # set before the processes are started
+    problem, starts, n_iterations, done, stop = _job
+
+    def said(share: float) -> bool:
+        done[i] = share
+        return not stop.is_set()
+
+    return improve(problem, starts[i], n_iterations, said)
+
+
+def _in_processes(
+    problem: ExcitationProblem,
+    starts: Sequence[Array],
+    n_iterations: int,
+    processes: int,
+    report: Report,
+) -> list[Improved]:
+    global _job
+    context = multiprocessing.get_context("fork")
+    done, stop = context.Array("d", len(starts)), context.Event()
+    problem.value_and_gradient(starts[0])  # compiled before the processes part
+    _job = (problem, starts, n_iterations, done, stop)
+    pool = context.Pool(min(processes, len(starts)), initializer=_quiet)
+    try:
+        results = [pool.apply_async(_run, (i,)) for i in range(len(starts))]
+        while not all(r.ready() for r in results):
+            try:
+                time.sleep(POLL)
+                text = "ending the search" if stop.is_set() else f"improving {len(starts)} motions"
+                report(float(np.mean(done[:])), text)
+            except KeyboardInterrupt:
+                if stop.is_set():
+                    raise
+                stop.set()
+        return [r.get() for r in results]
+    finally:
+        pool.terminate()
+        pool.join()
+        _job = None

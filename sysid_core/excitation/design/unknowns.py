@@ -1,0 +1,228 @@
+"""What an identification will estimate, what is known of it before, and how exact efforts are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.identifiability import BaseParameters, random_states, sampled_base_parameters
+from sysid_core.identifiability.rpna import (
+    Identifiability,
+    structural_identifiability,
+    with_exact_angles,
+)
+from sysid_core.robot import (
+    USUAL_TERMS,
+    Array,
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    inertial_parameter_names,
+    inertial_scale,
+    joint_torque_regressor,
+)
+
+EFFORT_SHARE = 0.01  # of the effort limits: noise of the efforts where none is stated
+CORRELATION = 0.1  # [s], over which errors of the efforts hang together
+SMOOTH_SIGN = 0.05  # [rad/s or m/s], of Coulomb friction while a motion is improved
+# Natural size of friction, by the drive's largest effort and velocity.
+COULOMB_SHARE, OFFSET_SHARE, ROTOR_ACCELERATION = 0.05, 0.02, 100.0  # [-], [-], [rad/s^2]
+PLANNED_TERMS = (*USUAL_TERMS, FrictionTerm.ASYMMETRY, FrictionTerm.STRIBECK)
+
+
+@dataclass(frozen=True, eq=False)
+class Unknowns:
+    """Inertial and friction parameters of an arm, as an identification sees them.
+
+    Attributes:
+        model: The robot; its parameters are the nominal ones.
+        structure: Its exact structural answer.
+        friction: Terms that are estimated too.
+        effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
+        correlation: Time over which errors of the efforts hang together [s].
+        base: Combinations of all parameters that motions can show, inertial and friction together.
+        prior_mean: Of all parameters, shape (p,).
+        prior_covariance: Of all parameters, shape (p, p).
+        size: Natural size of every base parameter, shape (b,): relative deviations refer to it.
+    """
+
+    model: RobotModel
+    structure: Identifiability
+    friction: FrictionModel
+    effort_sd: Array
+    correlation: float
+    base: BaseParameters
+    prior_mean: Array
+    prior_covariance: Array
+    size: Array
+
+    @classmethod
+    def of_arm(
+        cls,
+        model: RobotModel,
+        *,
+        terms: Sequence[FrictionTerm] = USUAL_TERMS,
+        effort_sd: ArrayLike | None = None,
+        correlation: float = CORRELATION,
+    ) -> Unknowns:
+        """The unknowns of an arm about which only its URDF is known.
+
+        Args:
+            model: The robot.
+            terms: Of friction and drive, for every joint.
+            effort_sd: Of each joint's effort, one for all or shape (n,); default: 1 % of the
+                effort limits.
+            correlation: Time over which errors of the efforts hang together [s].
+
+        Raises:
+            ExcitationError: A term that depends on the motion's past or on the load.
+        """
+        later = [term.value for term in terms if FrictionTerm(term) not in PLANNED_TERMS]
+        if later:
+            raise ExcitationError(
+                f"Motions can't be planned for the friction terms {later}.",
+                remedy=f"Plan for {', '.join(t.value for t in PLANNED_TERMS)}; identify with all.",
+            )
+        friction = FrictionModel(DriveTrain.direct(model.joint_names), tuple(terms))
+        sd = EFFORT_SHARE * typical_efforts(model) if effort_sd is None else np.asarray(effort_sd)
+        sd = np.array(np.broadcast_to(np.asarray(sd, dtype=float), (model.nv,)))
+        if not (np.all(np.isfinite(sd)) and np.all(sd > 0) and correlation > 0):
+            raise ExcitationError(
+                f"Effort noise {sd.tolist()}, correlation {correlation} s: not positive numbers."
+            )
+        structure = structural_identifiability(model)
+        base = _base(model, structure, friction)
+        scale = np.concatenate([inertial_scale(model), friction_scale_of(model, friction)])
+        mean = np.concatenate([model.pi.ravel(), np.zeros(len(friction.names))])
+        covariance = np.diag(scale**2)
+        size = np.sqrt(np.diag(base.regrouping @ covariance @ base.regrouping.T))
+        return cls(model, structure, friction, sd, correlation, base, mean, covariance, size)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The b base parameters."""
+        return self.base.base_names
+
+    @property
+    def n_rigid(self) -> int:
+        """Number of base parameters that stand for inertial ones; they come first."""
+        return sum(i < 10 * self.model.n_bodies for i in self.base.independent)
+
+    @cached_property
+    def prior_information(self) -> Array:
+        """Of the base parameters, shape (b, b)."""
+        R = self.base.regrouping
+        covariance = R @ self.prior_covariance @ R.T / np.outer(self.size, self.size)
+        covariance += 1e-12 * np.eye(len(covariance))
+        return np.asarray(np.linalg.inv(covariance) / np.outer(self.size, self.size))
+
+    def smooth(self) -> Unknowns:
+        """The same with a softer sign of Coulomb friction, whose slopes an optimiser can follow."""
+        v_0 = max(SMOOTH_SIGN, self.friction.coulomb_velocity)
+        return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
+
+    def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
+        """The same, with the covariance of an earlier estimate for the parameters that it has.
+
+        Args:
+            names: Parameters of the estimate.
+            covariance: Theirs, shape (len(names), len(names)).
+
+        Raises:
+            ExcitationError: The estimate has none of the unknowns.
+        """
+        mine = {name: i for i, name in enumerate(self.base.names)}
+        pairs = [(mine[name], j) for j, name in enumerate(names) if name in mine]
+        if not pairs:
+            raise ExcitationError(
+                "The earlier estimate has none of the parameters that are planned for.",
+                remedy=f"It has {', '.join(names[:6])} …; planned for {', '.join(self.base.names[:6])} ….",
+            )
+        rows, columns = (np.array(x) for x in zip(*pairs, strict=True))
+        new = np.array(self.prior_covariance)
+        new[rows, :] = 0.0
+        new[:, rows] = 0.0
+        new[np.ix_(rows, rows)] = np.asarray(covariance, dtype=float)[np.ix_(columns, columns)]
+        return replace(self, prior_covariance=new)
+
+    def after_information(self, information: Array) -> Unknowns:
+        """The same, once a motion with this information (b, b) has been played."""
+        R = self.base.regrouping
+        gain = np.linalg.solve(
+            information @ R @ self.prior_covariance @ R.T + np.eye(len(information)), information
+        )
+        P = self.prior_covariance
+        return replace(self, prior_covariance=P - P @ R.T @ gain @ R @ P)
+
+    def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Of the base parameters, (K, n) each to (K, n, b)."""
+        Y = joint_torque_regressor(self.model, q, v, a)
+        return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
+
+    def information(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, duration: float) -> Array:
+        r"""What a motion adds about the base parameters, `sum Phi^T R^-1 Phi`, shape (b, b).
+
+        Args:
+            q: Evenly spaced samples, shape (K, n).
+            v: Shape (K, n).
+            a: Shape (K, n).
+            duration: That the samples stand for [s]; it counts `duration / correlation` times.
+        """
+        Phi = self.regressor(q, v, a) / self.effort_sd[:, None]
+        flat = Phi.reshape(-1, Phi.shape[-1])
+        return np.asarray(flat.T @ flat) * (duration / self.correlation / len(Phi))
+
+
+def typical_efforts(model: RobotModel) -> Array:
+    """Effort limits, and their median where the URDF states none; shape (n,) [N m or N]."""
+    effort = model.effort_limits
+    usable = np.isfinite(effort) & (effort > 0)
+    return np.where(usable, effort, float(np.median(effort[usable])) if usable.any() else 1.0)
+
+
+def friction_scale_of(model: RobotModel, friction: FrictionModel) -> Array:
+    """Natural size of friction parameters by the drives' efforts and velocities, shape (p,)."""
+    effort = typical_efforts(model)
+    velocity = model.velocity_limits
+    velocity = np.where(np.isfinite(velocity) & (velocity > 0), velocity, 1.0)
+    factor = {
+        FrictionTerm.VISCOUS: COULOMB_SHARE / velocity,
+        FrictionTerm.INERTIA: np.full(model.nv, 1.0 / ROTOR_ACCELERATION),
+        FrictionTerm.OFFSET: np.full(model.nv, OFFSET_SHARE),
+    }
+    usual = np.full(model.nv, COULOMB_SHARE)
+    return np.array(
+        [
+            effort[j] * factor.get(term, usual)[j]
+            for j, axis in enumerate(model.joint_names)
+            for term in friction.terms_of(axis)
+        ]
+    )
+
+
+def _base(model: RobotModel, structure: Identifiability, friction: FrictionModel) -> BaseParameters:
+    """Base parameters of inertials and friction together; the exact ones where friction adds none."""
+    exact = structure.practical.base
+    names = inertial_parameter_names(model) + friction.names
+    tree = with_exact_angles(model)[0]
+    rng = np.random.default_rng(7)
+    q, v, a = random_states(tree, 2 * len(names) // model.nv + 60, rng)
+    angles = q if q.shape[1] == model.nv else rng.uniform(-np.pi, np.pi, v.shape)
+    Y = joint_torque_regressor(tree, q, v, a)
+    Phi = friction.regressor(angles, v, a)
+    # The exact base first: friction and drive columns join it where they add something.
+    Y_b = np.concatenate([exact.base_regressor(Y), Phi], axis=2)
+    found = sampled_base_parameters(
+        Y_b.reshape(-1, Y_b.shape[2]), exact.base_names + friction.names
+    )
+    lift = np.zeros((len(found.names), len(names)))
+    lift[: exact.rank, : 10 * model.n_bodies] = exact.regrouping
+    lift[exact.rank :, 10 * model.n_bodies :] = np.eye(len(friction.names))
+    index = [names.index(name) for name in found.base_names]
+    return BaseParameters(names, tuple(index), found.regrouping @ lift, False, found.tolerance)
