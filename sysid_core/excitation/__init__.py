@@ -14,14 +14,10 @@ from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.limits_file import initial_limits, limits_text, read_limits
-from sysid_core.excitation.motion_check import (
-    MotionCheck,
-    MotionChecker,
-    check_motion,
-    export_trajectory,
-)
+from sysid_core.excitation.motion_check import MotionChecker, check_motion, export_trajectory
 from sysid_core.excitation.trajectory import Segment, Trajectory
 from sysid_core.excitation.transfer import minimum_jerk, straight_move
+from sysid_core.excitation.violations import MotionCheck
 
 __all__ = [
     "ArmPlan",

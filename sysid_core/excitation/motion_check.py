@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,137 +14,11 @@ from sysid_core.errors import ExcitationError
 from sysid_core.excitation.geometry import RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.violations import Findings, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
 GRID = 0.01  # [s], the executor interpolates linearly; finer trajectories are checked as they are
 GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked for contact
-_SIGNLESS = ("velocity", "acceleration", "jerk", "effort", "tcp speed")
-ROUNDING = 1e-9  # relative excess that is floating-point noise
-
-
-@dataclass(frozen=True)
-class Violation:
-    """One limit that a motion breaks, at its worst instant.
-
-    Attributes:
-        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace, plane,
-            contact (of two bodies, or of one with an obstacle), rest (moving at an end) or consistency (v isn't what q does).
-        where: Joint, frame or pair of bodies.
-        time: Of the worst excess, of the first contact [s].
-        value: At that time, in the kind's unit.
-        limit: That it breaks.
-    """
-
-    kind: str
-    where: str
-    time: float
-    value: float
-    limit: float
-
-    @property
-    def excess(self) -> float:
-        """How far the limit would have to give, in the kind's unit."""
-        return (
-            abs(abs(self.value) - abs(self.limit))
-            if self.kind in _SIGNLESS
-            else abs(self.value - self.limit)
-        )
-
-    def __str__(self) -> str:
-        if self.kind == "contact":
-            return f"contact of {self.where} at {self.time:.2f} s"
-        return (
-            f"{self.kind} of {self.where} at {self.time:.2f} s is {self.value:.4g},"
-            f" limit {self.limit:.4g}"
-        )
-
-
-@dataclass(frozen=True)
-class MotionCheck:
-    """Result of a check.
-
-    Attributes:
-        violations: Every limit that is broken, once per joint at its worst instant.
-        usage: The largest share of each kind of limit that the motion uses.
-        samples: Instants that were checked.
-        postures: Those among them that were checked for contact, ground and workspace.
-        notes: What was assumed or couldn't be checked.
-    """
-
-    violations: tuple[Violation, ...]
-    usage: Mapping[str, float]
-    samples: int
-    postures: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def is_safe(self) -> bool:
-        """Whether no limit is broken."""
-        return not self.violations
-
-    def raise_if_unsafe(self) -> None:
-        """Refuse the motion.
-
-        Raises:
-            ExcitationError: A limit is broken; `data["violations"]` lists all.
-        """
-        if self.violations:
-            shown = "; ".join(str(v) for v in self.violations[:5])
-            more = f"; and {len(self.violations) - 5} more" if len(self.violations) > 5 else ""
-            raise ExcitationError(
-                f"The motion is not safe: {shown}{more}.",
-                remedy="Plan it slower, smaller or about another posture, or correct the limits.",
-                violations=self.violations,
-            )
-
-
-class _Findings:
-    """Collects violations and usage while a motion is checked."""
-
-    def __init__(self) -> None:
-        self.worst: dict[tuple[str, str], tuple[float, Violation]] = {}
-        self.usage: dict[str, float] = {}
-
-    def add(self, violation: Violation, share: float = np.inf) -> None:
-        """Keep the worst of each kind and place."""
-        key = (violation.kind, violation.where)
-        if key not in self.worst or share > self.worst[key][0]:
-            self.worst[key] = (share, violation)
-
-    def compare(
-        self, kind: str, names: Sequence[str], time: Array, value: Array, limit: Array
-    ) -> None:
-        """Compare |value| (K, n) with a limit (n,)."""
-        share = np.abs(value) / limit
-        self.usage[kind] = max(self.usage.get(kind, 0.0), float(share.max()))
-        for j, k in enumerate(np.argmax(share, axis=0)):
-            if share[k, j] > 1.0 + ROUNDING:
-                found = Violation(
-                    kind, names[j], float(time[k]), float(value[k, j]), float(limit[j])
-                )
-                self.add(found, float(share[k, j]))
-
-    def between(
-        self, kind: str, name: str, time: Array, low: Array, high: Array, lower: float, upper: float
-    ) -> None:
-        """Compare the extremes (K,) of something with bounds."""
-        if np.isfinite(lower) and np.isfinite(upper) and upper > lower:
-            share = np.max(
-                np.abs([low.min() - (lower + upper) / 2, high.max() - (lower + upper) / 2])
-            )
-            self.usage[kind] = max(self.usage.get(kind, 0.0), float(2 * share / (upper - lower)))
-        for values, k, bound, sign in (
-            (low, int(np.argmin(low)), lower, 1.0),
-            (high, int(np.argmax(high)), upper, -1.0),
-        ):
-            excess = sign * (bound - values[k])
-            if excess > ROUNDING:
-                self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
-
-    def result(self, samples: int, postures: int, notes: tuple[str, ...]) -> MotionCheck:
-        """What was found."""
-        violations = tuple(violation for _, violation in self.worst.values())
-        return MotionCheck(violations, self.usage, samples, postures, notes)
 
 
 def _dense(trajectory: Trajectory, columns: NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
@@ -229,7 +102,7 @@ class MotionChecker:
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
-        findings = _Findings()
+        findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
         time, q, v, a = _dense(trajectory, columns)
@@ -246,7 +119,7 @@ class MotionChecker:
         return findings.result(len(time), postures, notes)
 
     def _check_joints(
-        self, trajectory: Trajectory, columns: NDArray[np.intp], findings: _Findings
+        self, trajectory: Trajectory, columns: NDArray[np.intp], findings: Findings
     ) -> None:
         limits, names, time = self.limits, self.model.joint_names, trajectory.time
         q, v, a = (x[:, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
@@ -289,7 +162,7 @@ class MotionChecker:
         self,
         time: Array,
         q: Array,
-        findings: _Findings,
+        findings: Findings,
         stop_early: bool,
         progress: Callable[[float], None] | None,
     ) -> int:

@@ -11,8 +11,9 @@ from sysid_core.excitation.closed_chain.plan import LoopExcitation, Progress, pl
 from sysid_core.excitation.closed_chain.structure import shown_by_motions
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.motion_check import MotionCheck, MotionChecker, Violation
+from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.violations import MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
 _MARGIN = 0.99

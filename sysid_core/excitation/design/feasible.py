@@ -11,9 +11,10 @@ from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.search import Improved
 from sysid_core.excitation.fourier import FourierBasis
-from sysid_core.excitation.motion_check import MotionChecker, Violation
+from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import sample_times
+from sysid_core.excitation.violations import Violation
 from sysid_core.robot import Array, RobotModel
 
 # Shares of the amplitude that are tried until the dense check passes.

@@ -25,8 +25,9 @@ from sysid_core.excitation.design.search import Report, improve_all, random_star
 from sysid_core.excitation.design.unknowns import Unknowns
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.motion_check import MotionCheck, MotionChecker, Violation
+from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
 QUALITY_SAMPLES = 40  # per harmonic and period, for the final judgement

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
+from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.payload.information import (
     choose_tare_postures,
     log_determinant,
@@ -24,6 +24,7 @@ from sysid_core.excitation.payload.motion import (
     wrist_columns,
 )
 from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.violations import MotionCheck
 from sysid_core.robot import Array, RobotModel
 
 MOVE_SHARE = 0.6  # of the limits, on the way from one posture to the next

@@ -12,10 +12,11 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.motion_check import MotionCheck, MotionChecker
+from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.sequential.choice import MoveChooser
 from sysid_core.excitation.sequential.moves import Move, candidate_moves, pair_moves
 from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.violations import MotionCheck
 from sysid_core.identifiability.composite_bodies import Step
 from sysid_core.robot import Array, FrictionModel, RobotModel
 

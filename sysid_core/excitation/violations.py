@@ -1,0 +1,139 @@
+"""What a check of a motion found: limits that are broken, and how much of each is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError
+from sysid_core.robot import Array
+
+_SIGNLESS = ("velocity", "acceleration", "jerk", "effort", "tcp speed")
+ROUNDING = 1e-9  # relative excess that is floating-point noise
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One limit that a motion breaks, at its worst instant.
+
+    Attributes:
+        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace, plane,
+            contact (of two bodies, or of one with an obstacle), rest (moving at an end) or consistency (v isn't what q does).
+        where: Joint, frame or pair of bodies.
+        time: Of the worst excess, of the first contact [s].
+        value: At that time, in the kind's unit.
+        limit: That it breaks.
+    """
+
+    kind: str
+    where: str
+    time: float
+    value: float
+    limit: float
+
+    @property
+    def excess(self) -> float:
+        """How far the limit would have to give, in the kind's unit."""
+        return (
+            abs(abs(self.value) - abs(self.limit))
+            if self.kind in _SIGNLESS
+            else abs(self.value - self.limit)
+        )
+
+    def __str__(self) -> str:
+        if self.kind == "contact":
+            return f"contact of {self.where} at {self.time:.2f} s"
+        return (
+            f"{self.kind} of {self.where} at {self.time:.2f} s is {self.value:.4g},"
+            f" limit {self.limit:.4g}"
+        )
+
+
+@dataclass(frozen=True)
+class MotionCheck:
+    """Result of a check.
+
+    Attributes:
+        violations: Every limit that is broken, once per joint at its worst instant.
+        usage: The largest share of each kind of limit that the motion uses.
+        samples: Instants that were checked.
+        postures: Those among them that were checked for contact, ground and workspace.
+        notes: What was assumed or couldn't be checked.
+    """
+
+    violations: tuple[Violation, ...]
+    usage: Mapping[str, float]
+    samples: int
+    postures: int
+    notes: tuple[str, ...] = ()
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether no limit is broken."""
+        return not self.violations
+
+    def raise_if_unsafe(self) -> None:
+        """Refuse the motion.
+
+        Raises:
+            ExcitationError: A limit is broken; `data["violations"]` lists all.
+        """
+        if self.violations:
+            shown = "; ".join(str(v) for v in self.violations[:5])
+            more = f"; and {len(self.violations) - 5} more" if len(self.violations) > 5 else ""
+            raise ExcitationError(
+                f"The motion is not safe: {shown}{more}.",
+                remedy="Plan it slower, smaller or about another posture, or correct the limits.",
+                violations=self.violations,
+            )
+
+
+class Findings:
+    """Collects violations and usage while a motion is checked."""
+
+    def __init__(self) -> None:
+        self.worst: dict[tuple[str, str], tuple[float, Violation]] = {}
+        self.usage: dict[str, float] = {}
+
+    def add(self, violation: Violation, share: float = np.inf) -> None:
+        """Keep the worst of each kind and place."""
+        key = (violation.kind, violation.where)
+        if key not in self.worst or share > self.worst[key][0]:
+            self.worst[key] = (share, violation)
+
+    def compare(
+        self, kind: str, names: Sequence[str], time: Array, value: Array, limit: Array
+    ) -> None:
+        """Compare |value| (K, n) with a limit (n,)."""
+        share = np.abs(value) / limit
+        self.usage[kind] = max(self.usage.get(kind, 0.0), float(share.max()))
+        for j, k in enumerate(np.argmax(share, axis=0)):
+            if share[k, j] > 1.0 + ROUNDING:
+                found = Violation(
+                    kind, names[j], float(time[k]), float(value[k, j]), float(limit[j])
+                )
+                self.add(found, float(share[k, j]))
+
+    def between(
+        self, kind: str, name: str, time: Array, low: Array, high: Array, lower: float, upper: float
+    ) -> None:
+        """Compare the extremes (K,) of something with bounds."""
+        if np.isfinite(lower) and np.isfinite(upper) and upper > lower:
+            share = np.max(
+                np.abs([low.min() - (lower + upper) / 2, high.max() - (lower + upper) / 2])
+            )
+            self.usage[kind] = max(self.usage.get(kind, 0.0), float(2 * share / (upper - lower)))
+        for values, k, bound, sign in (
+            (low, int(np.argmin(low)), lower, 1.0),
+            (high, int(np.argmax(high)), upper, -1.0),
+        ):
+            excess = sign * (bound - values[k])
+            if excess > ROUNDING:
+                self.add(Violation(kind, name, float(time[k]), float(values[k]), bound), excess)
+
+    def result(self, samples: int, postures: int, notes: tuple[str, ...]) -> MotionCheck:
+        """What was found."""
+        violations = tuple(violation for _, violation in self.worst.values())
+        return MotionCheck(violations, self.usage, samples, postures, notes)
