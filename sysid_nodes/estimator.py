@@ -36,7 +36,13 @@ class EstimatorConfig:
         (0.0,) * 6, "Mounting of sensor_frame in sensor_parent: x y z roll pitch yaw [m, rad]."
     )
     shape: str = parameter(
-        "", "Shape of the payload: text, mesh or YAML, see `sysid payload --help`."
+        "",
+        "Shape of the payload: text, mesh or YAML, see `sysid payload --help`; empty: not known.",
+    )
+    sensor_quality: str = parameter(
+        "ordinary",
+        "Of the force-torque sensor: ordinary, or calibrated (gains, delay and axes).",
+        choices=("ordinary", "calibrated"),
     )
     calibration: str = parameter(
         "", "Sensor calibration from an earlier tare; empty: tare from marks."

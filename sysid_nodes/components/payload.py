@@ -15,6 +15,7 @@ from robot_sysid.msg import (
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import TARE_PREFIX, OnlinePayload, PayloadSession
+from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -47,10 +48,11 @@ class PayloadComponent:
         self._published = 0
         self._sensor = SensorComponent(node)
         c = self.config
-        self.wanted = bool(c.sensor_frame and c.shape)
+        self.wanted = bool(c.sensor_frame)
         if not self.wanted:
             return
-        self._shape = load_shape(c.shape)
+        self._shape = load_shape(c.shape) if c.shape else None
+        self._quality = SensorModel.named(c.sensor_quality)
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
         self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
@@ -64,7 +66,7 @@ class PayloadComponent:
             self._begin(self._sensor.mounted(model), self._calibration or self._kept.load())
 
     def _begin(self, model: RobotModel, calibration: SensorCalibration | None) -> None:
-        online = OnlinePayload(self._shape)
+        online = OnlinePayload(self._shape, sensor=self._quality)
         self.session = PayloadSession(
             model, self.config.sensor_frame, online, calibration=calibration
         )

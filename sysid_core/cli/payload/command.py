@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, remark, require_folder
+from sysid_core.cli.app import app, console, copy_json, remark, require_folder
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -116,13 +116,10 @@ def payload(
     answer = Answer(recording, run, model, weighing, method, others, body, true_pi, flange_frame)
     out.mkdir(parents=True, exist_ok=True)
     text = write(answer, out)
-    if json_out == "-":
-        print(text)
-        return
-    if json_out:
-        Path(json_out).write_text(text, encoding="utf-8")
-    show(answer)
-    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    if not copy_json(text, json_out):
+        show(answer)
+        console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+    raise typer.Exit(answer.judgement.exit_status)
 
 
 def _opened(

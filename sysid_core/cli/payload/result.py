@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.cli.app import console, remark
+from sysid_core.cli.verdict import print_judgement
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
     from sysid_core.controller_payload import ControllerSetting
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.payload_live import Weighing
+    from sysid_core.judgement import Judgement
     from sysid_core.robot import Array, RobotModel
     from sysid_core.robot.shapes import Shape
     from sysid_core.signals import Recording
@@ -53,6 +55,13 @@ class Answer:
         return found
 
     @property
+    def judgement(self) -> Judgement:
+        """Whether it may be told to a controller."""
+        from sysid_core.estimation.payload_live import judge_weighing
+
+        return judge_weighing(self.estimate, self.weighing.session.calibration)
+
+    @property
     def settings(self) -> tuple[ControllerSetting, ...]:
         """For the vendors' controllers; empty when nothing that weighs is held."""
         from sysid_core.controller_payload import (
@@ -89,6 +98,7 @@ def write(answer: Answer, out: Path) -> str:
     methods = {"map": answer.weighing.estimate} | answer.others
     result = {
         "recording": str(answer.recording),
+        "verdict": answer.judgement.to_dict(),
         "estimate": estimate.to_dict(),
         "state": session.online.state.value,
         "advice": session.online.advice,
@@ -101,6 +111,7 @@ def write(answer: Answer, out: Path) -> str:
     text = json.dumps(result, indent=1)
     (out / "result.json").write_text(text, encoding="utf-8")
     report = Report(f"Payload of {answer.model.name}", f"{answer.recording}, {estimate.method}")
+    report.judged(answer.judgement)
     payload_report(
         report,
         estimate=estimate,
@@ -122,7 +133,7 @@ def show(answer: Answer) -> None:
 
     estimate, online = answer.estimate, answer.weighing.session.online
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
-    for note in (*estimate.notes, *estimate.certify()):
+    for note in estimate.certify():
         remark("note:", note)
     console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
     frame = answer.flange_frame or answer.weighing.session.sensor_frame
@@ -133,6 +144,7 @@ def show(answer: Answer) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    print_judgement(answer.judgement)
 
 
 def read_truth(path: Path) -> Array:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import console, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, reproduce
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -32,12 +31,18 @@ def payload(
     objects: Annotated[
         str, typer.Option(help="Names, separated by commas; all eight if not given.")
     ] = "",
+    robustness: Annotated[
+        bool,
+        typer.Option(
+            "--robustness", help="Other objects, wrong shapes and faults instead of the paper's."
+        ),
+    ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
 ) -> None:
     """Identify eight objects with every method and compare with the paper's tables."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from sysid_core.studies.payload import payload_study
+    from sysid_core.studies.payload import payload_study, robustness_study
 
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=errors
@@ -49,21 +54,24 @@ def payload(
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)
 
-        study = payload_study(
-            full=full,
-            objects=[name.strip() for name in objects.split(",")] if objects else None,
-            workers=workers or os.cpu_count() or 1,
-            progress=tell,
-        )
-    page = study.report().save(report)
-    if json_path:
-        text = json.dumps(study.to_dict(), indent=2) + "\n"
-        if json_path == "-":
-            sys.stdout.write(text)
-            return
-        Path(json_path).write_text(text, encoding="utf-8")
-    _show(study.tables)
-    console.print(f"Report: {page}")
+        processes = workers or os.cpu_count() or 1
+        if robustness:
+            tables = robustness_study(objects=40 if full else 2, workers=processes, progress=tell)
+            text = json.dumps([table.to_dict() for table in tables], indent=2)
+        else:
+            study = payload_study(
+                full=full,
+                objects=[name.strip() for name in objects.split(",")] if objects else None,
+                workers=processes,
+                progress=tell,
+            )
+            tables, text = study.tables, json.dumps(study.to_dict(), indent=2)
+            study.report().save(report)
+    if copy_json(text, json_path):
+        return
+    _show(tables)
+    if not robustness:
+        console.print(f"Report: {report}")
 
 
 def _show(tables: list[StudyTable]) -> None:

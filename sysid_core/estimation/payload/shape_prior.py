@@ -196,13 +196,16 @@ class ShapePrior:
             return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
         return _ball_first(R, r, self.extent)
 
-    def gaussian(self, R: Array, r: Array, mass: float) -> Array:
-        """The Gaussian version of `first`, about a mass found before; shape (10,)."""
+    def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
+        """The Gaussian version of `first`, about a mass found before: mean and covariance."""
         if self.shape is None:
-            return _ball_first(R, r, self.extent)
+            mean = _ball_first(R, r, self.extent)
+            C = ball_prior(mean, self.extent / 2.0, 0.1 * self.extent)[1]
+            return mean, _conditioned(R, r, mean[None], C[None])[1][0]
         mean = self.shape.homogeneous(mass)
         C = self.solids[len(self.solids) // 2].covariance(mass) + np.outer(mean, mean)
-        return _conditioned(R, r, mean[None], C[None])[0][0]
+        found, left, _ = _conditioned(R, r, mean[None], C[None])
+        return found[0], left[0]
 
 
 def _weights(logs: Array) -> Array:

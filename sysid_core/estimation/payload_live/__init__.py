@@ -1,19 +1,29 @@
 """Live payload estimation from streams."""
 
+from sysid_core.estimation.payload_live.change import ChangeDetector, ChangeKind, PayloadChange
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import TARE_PREFIX, PayloadMoment, PayloadSession
 from sysid_core.estimation.payload_live.streams import PayloadStreams
-from sysid_core.estimation.payload_live.weighing import Weighing, repeatability, weigh_recording
+from sysid_core.estimation.payload_live.weighing import (
+    Weighing,
+    judge_weighing,
+    repeatability,
+    weigh_recording,
+)
 
 __all__ = [
     "TARE_PREFIX",
+    "ChangeDetector",
+    "ChangeKind",
     "OnlinePayload",
+    "PayloadChange",
     "PayloadMoment",
     "PayloadSession",
     "PayloadState",
     "PayloadStreams",
     "Weighing",
+    "judge_weighing",
     "object_size",
     "repeatability",
     "replay_payload",

@@ -11,10 +11,17 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.payload import PayloadInformation, PayloadSummary, summarise_payload
+from sysid_core.estimation.payload_live.change import (
+    ChangeDetector,
+    PayloadChange,
+    kind_of_change,
+)
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
+
+_SETTLED = 50  # samples before a change can be told from the estimate's own settling
 
 
 class InformationEstimator(Protocol):
@@ -56,6 +63,9 @@ class OnlinePayload:
         mass_tolerance: Mass counts as known below this relative standard deviation.
         com_tolerance: COM counts as known below this part of the object's largest length.
         inertia_tolerance: Inertia counts as known below this part of `m (a_j^2 + a_k^2) / 12`.
+
+    Attributes:
+        change: The last change of the load, after which it started anew; None before one.
     """
 
     def __init__(
@@ -90,6 +100,8 @@ class OnlinePayload:
         self._own_information = PayloadInformation(scale)
         self._last_stamp: float | None = None
         self._estimate: Estimate | None = None
+        self._detector: ChangeDetector | None = None
+        self.change: PayloadChange | None = None
 
     @property
     def information(self) -> PayloadInformation:
@@ -141,11 +153,33 @@ class OnlinePayload:
                 remedy="Leave it out; it was not used.",
             )
         b, omega_s, alpha_s, a, g = vectors
+        self._watch(stamp_s, b, a, omega_s, alpha_s)
         if self.estimator is None:
             self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS)
         else:
             self._own_information.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s
+        self._estimate = None
+
+    def _watch(self, stamp_s: float, b: Array, a: Array, omega: Array, alpha: Array) -> None:
+        """Start anew where the load has changed."""
+        known = None if self.estimator is not None else self._running.prediction(a, omega, alpha)
+        if known is None or self.n_samples < _SETTLED:
+            return
+        wrench, left_open, noise = known
+        if self._detector is None:
+            self._detector = ChangeDetector(noise)
+        self._detector.noise_sd = noise
+        if not self._detector.update(stamp_s, b - wrench, wrench, left_open):
+            return
+        up = a / max(float(np.linalg.norm(a)), 1e-9)
+        mass = float(self._detector.mean[:3] @ up / np.linalg.norm(a))
+        sd = float(np.linalg.norm(noise[:3]) / np.linalg.norm(a)) / 2.0 + 0.02 * abs(
+            float(wrench[:3] @ up) / float(np.linalg.norm(a))
+        )
+        self.change = PayloadChange(stamp_s, kind_of_change(mass, sd / 3.0), mass)
+        self._running.reset()
+        self._detector = None
         self._estimate = None
 
     def estimate(self) -> Estimate:

@@ -8,15 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import PayloadSession
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
+from sysid_core.judgement import Judgement
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream
+from sysid_core.signals.wrench import SensorCalibration
+
+_MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,30 @@ def weigh_recording(
         )
     )
     return Weighing(estimate, data, filtered, session)
+
+
+def judge_weighing(estimate: Estimate, calibration: SensorCalibration | None) -> Judgement:
+    """Whether a payload may be told to a controller.
+
+    It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
+    warns of what the estimate and the tare say against themselves.
+
+    Args:
+        estimate: Of a payload.
+        calibration: Of the sensor, or None.
+    """
+    failures = []
+    mass, sd = estimate.values[0], estimate.standard_deviations[0]
+    if not mass > 0 or sd > _MASS_LIMIT * mass:
+        failures.append(f"The mass is not known: {mass:.3g} ± {sd:.2g} kg.")
+    if estimate.physically_consistent is False:
+        failures.append("No body has these parameters.")
+    notes = () if calibration is None else calibration.notes
+    dominated = sum(v is Verdict.PRIOR_DOMINATED for v in estimate.verdicts)
+    basis = "explained by the sensor's errors" + (
+        f"; {dominated} of ten parameters come mostly from the prior." if dominated else "."
+    )
+    return Judgement(tuple(failures), (*estimate.notes, *notes), basis)
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,6 +89,8 @@ class RunningMAP:
         size = len(self._precision) + 11
         self._gram = np.zeros((size, size))
         self._drifts = max(sensor.drift) > 0 and max(sensor.bias) > 0
+        self._bias: Array | None = None
+        self._left_open: Array | None = None
         self._before: tuple[Array, Array] | None = None
         self._n_spiked = 0
         self._drifting, self._wandered = 0.0, np.zeros(6)
@@ -206,6 +208,28 @@ class RunningMAP:
             notes=notes,
         )
 
+    def prediction(
+        self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike
+    ) -> tuple[Array, Array, Array] | None:
+        """Wrench that the payload known so far needs, what that leaves open, and the noise.
+
+        Args:
+            a, omega, alpha: Motion of the sensor, shape (3,) each.
+
+        Returns:
+            Wrench, its standard deviation and that of a reading, shape (6,) each, the bias found so
+            far included; None while nothing is known.
+        """
+        if self._pi is None or self._rough_count < _SURE_OF_NOISE:
+            return None
+        A = wrench_regressor(*(np.asarray(x, dtype=float) for x in (a, omega, alpha)))
+        wrench = A @ self._pi
+        biased = max(self._batch.sensor.bias) > 0
+        bias = self._bias if biased and self._bias is not None else np.zeros(6)
+        left = self._left_open
+        spread = np.zeros(6) if left is None else np.sqrt(np.clip(np.diag(A @ left @ A.T), 0, None))
+        return wrench + bias, spread, self._noise_sd()
+
     def _compressed(self) -> tuple[Array, Array, Array]:
         """As `eliminate_nuisances`, without attenuation by errors of a measured motion."""
         R, r, back = eliminate_nuisances(self._gram, self._precision)
@@ -265,10 +289,14 @@ class RunningMAP:
         mass = self._weighing[0] / self._weighing[1] if self._weighing[1] > 0 else 0.0
         if self._pi is None or not mass > 0:
             return
-        R, r, _ = self._compressed()
-        pi = self._batch.prior.gaussian(R, r, float(self._pi[0]))
+        R, r, back = self._compressed()
+        try:
+            pi, self._left_open = self._batch.prior.gaussian(R, r, float(self._pi[0]))
+        except EstimationError:  # nothing that weighs, so far
+            return
         if pi[0] > 0.2 * mass:
             self._pi = pi
+            self._bias = (back[:, -1] - back[:, :-1] @ pi)[:6]
 
     def _follow_noise(self, b: Array) -> None:
         """Mean size of the fourth differences, which no slow motion survives."""

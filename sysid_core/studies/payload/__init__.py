@@ -4,7 +4,11 @@ from sysid_core.studies.payload.arm import record_arm
 from sysid_core.studies.payload.checks import stop_and_go_table
 from sysid_core.studies.payload.families import CHOICE_FAMILIES, FAMILIES, told_shape
 from sysid_core.studies.payload.objects import modular_objects, modular_shape, random_objects
-from sysid_core.studies.payload.robustness import robustness_study
+from sysid_core.studies.payload.robustness import (
+    nuisance_outcomes,
+    robustness_study,
+    shape_outcomes,
+)
 from sysid_core.studies.payload.runs import (
     PAYLOAD_METHODS,
     Case,
@@ -36,12 +40,14 @@ __all__ = [
     "modular_objects",
     "modular_shape",
     "normalised_squared_error",
+    "nuisance_outcomes",
     "payload_study",
     "random_objects",
     "record_arm",
     "robot",
     "robustness_study",
     "run_case",
+    "shape_outcomes",
     "simulate",
     "stop_and_go_table",
     "swing",

@@ -1,0 +1,116 @@
+"""Something is taken up, put down or slips while it is being weighed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.robot import Array
+
+
+class ChangeKind(str, Enum):
+    """What became of the load."""
+
+    ATTACHED = "attached"
+    DETACHED = "detached"
+    SLIPPED = "slipped"
+
+
+@dataclass(frozen=True)
+class PayloadChange:
+    """A change of the load.
+
+    Attributes:
+        stamp_s: When it was noticed [s].
+        kind: Heavier, lighter, or of the same mass elsewhere.
+        mass: By which it is heavier [kg].
+    """
+
+    stamp_s: float
+    kind: ChangeKind
+    mass: float
+
+
+class ChangeDetector:
+    """Watches what a known payload leaves of the wrench, or of joint torques.
+
+    An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
+    what the estimate itself leaves open, and a share of the signal for gains and delay. A change is
+    told when it stays beyond the limit for some samples, so that spikes and knocks don't count.
+
+    Args:
+        noise_sd: Of one sample of each signal, shape (n,).
+        time_constant_s: Of the mean [s].
+        share: Error of the model as a part of the signal's usual size.
+        limit: In standard deviations.
+        hold_s: For how long it must stay beyond the limit [s].
+    """
+
+    def __init__(
+        self,
+        noise_sd: ArrayLike,
+        *,
+        time_constant_s: float = 0.1,
+        share: float = 0.02,
+        limit: float = 7.0,
+        hold_s: float = 0.1,
+    ) -> None:
+        self.noise_sd = np.asarray(noise_sd, dtype=float)
+        self.time_constant_s = time_constant_s
+        self.share = share
+        self.limit = limit
+        self.hold_s = hold_s
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the past, as after a change."""
+        self._mean = np.zeros(len(self.noise_sd))
+        self._signal = np.zeros(len(self.noise_sd))
+        self._last: float | None = None
+        self._beyond_since: float | None = None
+
+    @property
+    def mean(self) -> Array:
+        """The averaged residual, shape (n,)."""
+        return self._mean
+
+    def update(
+        self, stamp_s: float, residual: ArrayLike, predicted: ArrayLike, open_sd: ArrayLike
+    ) -> bool:
+        """Take one sample; whether the load has changed.
+
+        Args:
+            stamp_s: Time [s], increasing.
+            residual: Measured minus predicted, shape (n,).
+            predicted: Shape (n,).
+            open_sd: What the estimate leaves open of the prediction, shape (n,).
+        """
+        residual, predicted = np.asarray(residual), np.asarray(predicted)
+        dt = 0.0 if self._last is None else stamp_s - self._last
+        self._last = stamp_s
+        a = 1.0 - np.exp(-dt / self.time_constant_s)
+        self._mean = self._mean + a * (residual - self._mean)
+        slow = 1.0 - np.exp(-dt / (20.0 * self.time_constant_s))
+        self._signal = np.maximum(self._signal + slow * (np.abs(predicted) - self._signal), 0.0)
+        size = np.maximum(np.abs(predicted), self._signal)
+        white = self.noise_sd**2 * a / max(2.0 - a, 1e-9)
+        groups = len(size) == 6  # a wrench: crosstalk within forces and within torques
+        if groups:
+            size = np.repeat([np.linalg.norm(size[:3]), np.linalg.norm(size[3:])], 3)
+        sd = np.sqrt(white + np.square(open_sd) + (self.share * size) ** 2 + 1e-12)
+        if np.max(np.abs(self._mean) / sd) < self.limit:
+            self._beyond_since = None
+            return False
+        if self._beyond_since is None:
+            self._beyond_since = stamp_s
+        return stamp_s - self._beyond_since >= self.hold_s
+
+
+def kind_of_change(mass: float, sd: float) -> ChangeKind:
+    """Heavier, lighter, or neither, by three deviations [kg]."""
+    if abs(mass) < 3.0 * sd:
+        return ChangeKind.SLIPPED
+    return ChangeKind.ATTACHED if mass > 0 else ChangeKind.DETACHED

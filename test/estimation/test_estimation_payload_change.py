@@ -1,0 +1,65 @@
+"""A load that is taken up, put down or slips is noticed; a steady one never."""
+
+import numpy as np
+import pytest
+
+from sysid_core.estimation.payload_live import ChangeKind, OnlinePayload
+from sysid_core.robot import mass_com_inertia_from_pi, pi_from_mass_com_inertia
+from sysid_core.studies.payload import (
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    encoder_experiment,
+    modular_objects,
+)
+
+HAMMER = modular_objects()["Hammer"]
+SHAPE = HAMMER.shape
+BEFORE = HAMMER.pi
+
+
+def run(online, seconds, after=None, at=2.0, seed=0):
+    """Feed a swinging load that changes at a time; the first change."""
+    rng = np.random.default_rng(seed)
+    x = encoder_experiment(1.0, seconds, HAMMER, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS)
+    data, covariance = x.causal, x.covariance
+    wrench = np.array(data.wrench)
+    if after is not None:
+        wrench += (data.regressor @ (after - BEFORE)) * (data.time >= at)[:, None]
+    for k in range(len(data)):
+        online.update(
+            data.time[k],
+            wrench[k],
+            data.omega[k],
+            data.alpha[k],
+            data.a[k],
+            data.gravity[k],
+            covariance[k],
+            data.R_WS[k],
+        )
+        if online.change is not None and after is None:
+            return online.change
+    return online.change
+
+
+@pytest.mark.parametrize(
+    ("kind", "factor", "shift"),
+    [
+        (ChangeKind.ATTACHED, 1.4, 0.0),
+        (ChangeKind.DETACHED, 0.5, 0.0),
+        (ChangeKind.SLIPPED, 1.0, 0.05),
+    ],
+)
+@pytest.mark.parametrize("shape", [SHAPE, None], ids=["shape", "no shape"])
+def test_a_change_is_noticed_within_half_a_second(kind, factor, shift, shape):
+    mass, com, inertia = mass_com_inertia_from_pi(BEFORE)
+    after = pi_from_mass_com_inertia(factor * mass, com + [0.0, shift, 0.0], factor * inertia)
+    online = OnlinePayload(shape)
+    change = run(online, 4.0, after)
+    assert change is not None and 2.0 < change.stamp_s < 2.5
+    assert change.kind is kind
+    assert online.estimate()["payload.m"] == pytest.approx(factor * mass, rel=0.05)
+
+
+@pytest.mark.parametrize("shape", [SHAPE, None], ids=["shape", "no shape"])
+def test_a_steady_load_never_changes(shape):
+    assert run(OnlinePayload(shape), 20.0) is None
