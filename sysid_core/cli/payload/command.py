@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, remark, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, remark, require_folder
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
