@@ -6,7 +6,7 @@ import dataclasses
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from robot_sysid.action import Identify
 
@@ -27,6 +26,7 @@ from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
 from sysid_nodes.client import LiveClient, live_client
 from sysid_nodes.processes import NodeSpec, running
+from sysid_nodes.progress import execute_watched
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0}
@@ -45,36 +45,12 @@ def live(
         yield client
 
 
-def execute(
-    client: LiveClient,
-    console: Console,
-    file: Path,
-    timeout_s: float,
-    describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
-) -> Any:
-    """Have a trajectory executed and show how far it is; returns the executor's result."""
-    columns = (
-        TextColumn("{task.description:34}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("checking", total=1.0)
-
-        def show(feedback: Any) -> None:
-            progress.update(task, description=describe(feedback), completed=feedback.progress)
-
-        result = client.execute(str(file), show, timeout_s=timeout_s)
-        progress.update(task, description="done", completed=1.0)
-    return result
-
-
 def record(client: LiveClient, console: Console, file: Path, bag: Path) -> None:
     """Execute a trajectory inside a bag of its own, with half a second of rest at the end."""
     shutil.rmtree(bag, ignore_errors=True)
     client.start_recording(str(bag))
-    result = execute(client, console, file, 3.0 * Trajectory.load(file).duration + 120.0)
+    timeout_s = 3.0 * Trajectory.load(file).duration + 120.0
+    result = execute_watched(client, console, file, timeout_s=timeout_s)
     rested = time.monotonic() + 0.5
     client.wait_until(lambda: time.monotonic() > rested, 10.0, "the robot to rest")
     client.stop_recording()

@@ -25,10 +25,11 @@ from sysid_core.report import comparison_rows, error_summary
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.studies.payload import modular_objects
-from sysid_demos.parts import PATIENCE, execute, live
+from sysid_demos.parts import PATIENCE, live
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import estimate_from_message
+from sysid_nodes.progress import execute_watched
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
 WRENCH_BIAS = (3.0, -2.0, 5.0, 0.15, -0.1, 0.05)  # [N, N m]
@@ -122,7 +123,7 @@ def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float)
             return f"{feedback.state} {feedback.segment}"
         return f"{feedback.segment}: {latest.inertia.m:.3f} ± {2 * latest.inertia_sd.m:.3f} kg"
 
-    result = execute(client, console, file, timeout_s, describe)
+    result = execute_watched(client, console, file, timeout_s=timeout_s, describe=describe)
     latest = client.wait_for("estimator/payload_estimate")
     console.print(
         f"Motion done in {result.duration:.0f} s, tracking error at most"

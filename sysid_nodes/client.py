@@ -145,6 +145,18 @@ class LiveClient:
             ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
         )
 
+    def check(self, trajectory_file: str, *, timeout_s: float = 120.0) -> None:
+        """Have the executor check a trajectory; nothing moves.
+
+        Raises:
+            LiveError: A check failed; the message says which.
+        """
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=trajectory_file, speed_scale=1.0, check_only=True
+        )
+        name = "trajectory_executor/execute"
+        self._act(ExecuteTrajectory, name, goal, lambda _: None, timeout_s)
+
     def identify(
         self, goal: Any, on_feedback: Callable[[Any], None], *, timeout_s: float = 120.0
     ) -> Any:

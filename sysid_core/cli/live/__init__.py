@@ -1,6 +1,8 @@
 """Commands that need ROS: it is imported only when one of them is called."""
 
 from sysid_core.cli.live import (  # noqa: F401  (each registers its command)
+    robot,
+    run,
     up,
     watch,
 )

@@ -1,0 +1,36 @@
+"""`sysid robot`: what a running robot says about itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app
+from sysid_core.cli.live.ros import ros_module
+
+robot = typer.Typer(help="What a running robot says about itself.", no_args_is_help=True)
+app.add_typer(robot, name="robot")
+
+
+@robot.callback()
+def _group() -> None:
+    """Keeps `save` a sub-command."""
+
+
+@robot.command()
+def save(
+    path: Annotated[Path, typer.Argument(help="URDF file to write.")],
+    topic: Annotated[
+        str, typer.Option(help="Where the robot publishes it (latched).")
+    ] = "robot_description",
+    namespace: Annotated[str, typer.Option(help="Namespace of a relative topic.")] = "",
+    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait, in s.")] = 10.0,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Save the robot's description as a URDF file, with the hash that plans are made for."""
+    module = ros_module("sysid_nodes.save_robot")
+    raise typer.Exit(
+        module.save(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
+    )

@@ -1,0 +1,38 @@
+"""`sysid run`: a whole identification on a real robot, in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app
+from sysid_core.cli.live.ros import ros_module
+from sysid_core.errors import SysIdError
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Argument(help="Bringup file, see config/bringup_*.yaml.")],
+    plan: Annotated[Path, typer.Argument(help="Trajectory or folder that `sysid plan` wrote.")],
+    out: Annotated[Path, typer.Option(help="New folder for bag, results and logs.")] = Path(
+        "results/run"
+    ),
+    namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
+    slow: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Speed of a first pass, share of the plan's; 0: none."),
+    ] = 0.3,
+    method: Annotated[str, typer.Option(help="Estimator, for plans of a whole arm.")] = "lmi",
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before the robot moves.")] = False,
+) -> None:
+    """Check a motion, play it slowly, then fully and recorded; weigh the payload or identify the arm.
+
+    The robot's driver must be running. Nothing moves before you have said yes; Ctrl-C stops smoothly.
+    """
+    module = ros_module("sysid_nodes.run_plan")
+    if out.exists() and any(out.iterdir()):
+        raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
+    options = module.RunOptions(out=out, namespace=namespace, slow=slow, method=method)
+    raise typer.Exit(module.run(config, plan, options, lambda text: yes or typer.confirm(text)))

@@ -1,0 +1,155 @@
+"""`sysid run CONFIG PLAN`: check, ask, play slowly, play and record, identify or weigh, report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from robot_sysid.action import Identify
+from robot_sysid.msg import PayloadEstimate
+from robot_sysid.srv import SaveResult
+
+from sysid_core.errors import SysIdError
+from sysid_core.excitation import Trajectory
+from sysid_nodes.bringup import find_config, read_config
+from sysid_nodes.client import LiveClient, live_client
+from sysid_nodes.graph import NodeSpec
+from sysid_nodes.processes import running
+from sysid_nodes.progress import execute_watched
+
+_TARE = "tare_"  # segments of a payload motion
+_SETTLED_S, _PATIENCE_S = 2.0, 60.0
+_RUNNING = "payload_estimate"
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What a run is to do.
+
+    Attributes:
+        out: Folder for bag, results and logs.
+        namespace: Of the nodes.
+        slow: Speed of the first pass as a share of the plan's; 0: no first pass.
+        method: Estimator of `~/identify`, for plans without tare postures.
+    """
+
+    out: Path
+    namespace: str = ""
+    slow: float = 0.3
+    method: str = "lmi"
+
+
+def run(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
+    """Do it on a live graph; the robot's driver must be running.
+
+    Args:
+        config: Bringup file of the robot.
+        plan: Trajectory that `sysid plan` wrote, or the folder with it.
+        options: What is wanted.
+        confirm: Asked before anything moves; False ends the run.
+
+    Returns:
+        Exit status: 0 when all is done, 1 when it was declined.
+
+    Raises:
+        SysIdError: The plan is unsafe, a node ended, the motion was aborted, or nothing came out.
+    """
+    console, out = Console(), options.out.resolve()
+    file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
+    trajectory = Trajectory.load(file)
+    out.mkdir(parents=True, exist_ok=True)
+    specs = _for_this_run(read_config(find_config(config), namespace=options.namespace), out)
+    with (
+        running(specs, out / "logs") as nodes,
+        live_client(options.namespace, nodes.check) as client,
+    ):
+        with console.status("Waiting for the nodes and the robot"):
+            for spec in specs:
+                client.wait_for_active(spec.name, _PATIENCE_S)
+        with console.status("Checking the motion"):
+            client.check(str(file))
+        console.print("Every check of the motion has passed.")
+        question = (
+            f"{trajectory.robot} will move for about {trajectory.duration:.0f} s"
+            + (f", after a first pass at {100 * options.slow:.0f} % speed" if options.slow else "")
+            + ". Is the room clear, and the emergency stop at hand?"
+        )
+        if not confirm(question):
+            console.print("Nothing was moved.")
+            return 1
+        if options.slow:
+            _play(client, console, file, trajectory.duration / options.slow, options.slow)
+        client.follow(PayloadEstimate, f"estimator/{_RUNNING}")
+        bag = Path(client.start_recording(""))
+        try:
+            _play(client, console, file, trajectory.duration, 1.0)
+        finally:
+            client.stop_recording()
+        console.print(f"Recorded in {bag}.", soft_wrap=True)
+        if any(segment.label.startswith(_TARE) for segment in trajectory.segments):
+            _weigh(client, console)
+        else:
+            _identify(client, console, bag, options.method)
+    return 0
+
+
+def _for_this_run(specs: tuple[NodeSpec, ...], out: Path) -> tuple[NodeSpec, ...]:
+    """All that is written goes to the run's folder."""
+    folders = {
+        "data_logger": {"directory": str(out)},
+        "estimator": {"directory": str(out), "recordings": str(out)},
+    }
+    return tuple(
+        replace(spec, parameters={**spec.parameters, **folders.get(spec.executable, {})})
+        for spec in specs
+        if spec.executable != "payload_bridge"
+    )
+
+
+def _play(client: LiveClient, console: Console, file: Path, duration_s: float, scale: float) -> Any:
+    result = execute_watched(
+        client, console, file, timeout_s=3.0 * duration_s + 120.0, speed_scale=scale
+    )
+    console.print(
+        f"Played at {100 * scale:.0f} % in {result.duration:.0f} s, tracking error at most"
+        f" {1e3 * result.max_tracking_error:.1f} mrad.",
+        highlight=False,
+    )
+    return result
+
+
+def _weigh(client: LiveClient, console: Console) -> None:
+    topic = f"estimator/{_RUNNING}"
+    try:
+        client.wait_until_steady(topic, "samples_used", _SETTLED_S, _PATIENCE_S)
+    except SysIdError as err:
+        raise SysIdError(
+            "No payload was estimated.",
+            remedy="Are sensor_frame and shape set in the bringup file, and does the wrench come?"
+            " The estimator's log says more; `sysid payload` reads the bag.",
+        ) from err
+    found = client.latest[topic]
+    saved = client.call(SaveResult, "estimator/save", SaveResult.Request(directory="payload"))
+    console.print(
+        f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd) in frame"
+        f" '{found.header.frame_id}'. {found.advice} Saved: {saved.path}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _identify(client: LiveClient, console: Console, bag: Path, method: str) -> None:
+    folder = "identification"
+    with console.status("Identifying") as status:
+        goal = Identify.Goal(recording=bag.name, method=method, directory=folder)
+        result = client.identify(goal, lambda f: status.update(f.step), timeout_s=3600.0)
+    estimate = result.estimate
+    console.print(
+        f"Rank {estimate.rank} of {estimate.structural_rank} by {estimate.method}."
+        f" Report: {result.report}",
+        highlight=False,
+        soft_wrap=True,
+    )

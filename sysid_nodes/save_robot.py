@@ -1,0 +1,51 @@
+"""`sysid robot save`: the description that a robot publishes, as a file that the tools take."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from std_msgs.msg import String
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel, received_urdf
+from sysid_nodes.client import live_client
+
+
+def save(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
+    """Write the latched description.
+
+    Args:
+        path: Of the URDF to write.
+        topic: Where the robot publishes its description.
+        namespace: Of the topic, where it is relative.
+        timeout_s: How long to wait for it [s].
+        force: Replace a file that is there.
+
+    Raises:
+        SysIdError: Nobody publishes one, it is no URDF, or the file exists.
+    """
+    if path.exists() and not force:
+        raise SysIdError(f"'{path}' exists.", remedy="Give another name, or --force.")
+    with live_client(namespace) as client:
+        client.follow(String, topic)
+        try:
+            text = client.wait_for(topic, timeout_s).data
+        except SysIdError as err:
+            domain = os.environ.get("ROS_DOMAIN_ID", "0")
+            raise SysIdError(
+                f"Nobody published a description on '{topic}' (ROS_DOMAIN_ID {domain}).",
+                remedy="Start the driver, or name its topic with --topic; `ros2 topic list` shows"
+                " what there is.",
+            ) from err
+    model = RobotModel.from_urdf(received_urdf(text))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    Console().print(
+        f"{path}: {model.name}, {len(model.joint_names)} joints, hash {model.urdf_hash}",
+        highlight=False,
+        soft_wrap=True,
+        markup=False,
+    )
+    return 0
