@@ -9,17 +9,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import coal
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
-from scipy.spatial import ConvexHull, QhullError
 
 from sysid_core.errors import ModelError
 from sysid_core.excitation.cell import Obstacle
 from sysid_core.excitation.hull_distances import HullDistances, Hulls
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel
+
+if TYPE_CHECKING:
+    import scipy.spatial as spatial
+else:
+    spatial = lazy_import("scipy.spatial")
 
 CLEARANCE = 0.01  # [m], closer than this counts as contact
 ALWAYS_TOUCHING = 0.95  # pairs closer than that in this share of random postures are left out
@@ -82,8 +88,8 @@ def _surface_points(shape: coal.CollisionGeometry) -> Array:
     if isinstance(shape, coal.BVHModelBase) and shape.num_vertices > 3:
         vertices = np.asarray(shape.vertices())
         try:
-            return vertices[ConvexHull(vertices).vertices]
-        except QhullError:  # flat or a line
+            return vertices[spatial.ConvexHull(vertices).vertices]
+        except spatial.QhullError:  # flat or a line
             return vertices
     shape.computeLocalAABB()
     box = shape.aabb_local

@@ -9,14 +9,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from sysid_core.errors import SignalError
+from sysid_core.lazy import lazy_import
 from sysid_core.signals.recording import Array, Stamps
+
+if TYPE_CHECKING:
+    import scipy.optimize as optimize
+else:
+    optimize = lazy_import("scipy.optimize")
+
+if TYPE_CHECKING:
+    import scipy.interpolate as interpolate
+else:
+    interpolate = lazy_import("scipy.interpolate")
 
 _FEWEST_SAMPLES = 20
 
@@ -83,7 +93,7 @@ def signal_delay(
             remedy="Record longer, or allow less delay or larger gaps.",
         )
     origin = tx[0]
-    spline = CubicSpline((tx - origin) * 1e-9, xs)
+    spline = interpolate.CubicSpline((tx - origin) * 1e-9, xs)
     t, ys = (ty[near] - origin) * 1e-9, ys[near]
     ys = ys - ys.mean(axis=0)
 
@@ -152,7 +162,7 @@ def _minimum(cost: Callable[[float], float], max_delay_s: float) -> float:
     grid = np.linspace(-max_delay_s, max_delay_s, 81)
     k = int(np.argmin([cost(float(delay)) for delay in grid]))
     low, high = grid[max(k - 1, 0)], grid[min(k + 1, len(grid) - 1)]
-    found = minimize_scalar(
+    found = optimize.minimize_scalar(
         cost, bounds=(low, high), method="bounded", options={"xatol": 1e-6 * max_delay_s}
     )
     return float(found.x)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -20,6 +21,11 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.validation.plant import build_mujoco_spec, largest_within
 from sysid_core.validation.stepping import MujocoStepper, PlantSample
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import mujoco
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 from sysid_core.validation.stepping import MujocoStepper, PlantSample
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
 
 
 def largest_within(fixed: Array, more: Array, limits: Array) -> Array:

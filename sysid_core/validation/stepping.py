@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from robot_sysid.msg import Identifiability, InertialEstimate
 
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
-from sysid_core.identifiability.rpna import StructuralVerdict, combination_text
 from sysid_core.robot import RobotModel
 from sysid_nodes.conversions.stamps import stamp_from_ns
+
+if TYPE_CHECKING:
+    from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
 
 VERDICT_CODE = {
     Verdict.IDENTIFIABLE: InertialEstimate.IDENTIFIABLE,
@@ -17,11 +20,11 @@ VERDICT_CODE = {
     Verdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
     Verdict.PRIOR_DOMINATED: InertialEstimate.PRIOR_DOMINATED,
 }
-STRUCTURAL_CODE = {
-    StructuralVerdict.ALONE: InertialEstimate.IDENTIFIABLE,
-    StructuralVerdict.BASE: InertialEstimate.COMBINATION,
-    StructuralVerdict.ABSORBED: InertialEstimate.COMBINATION,
-    StructuralVerdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
+STRUCTURAL_CODE = {  # by the names of `StructuralVerdict`
+    "ALONE": InertialEstimate.IDENTIFIABLE,
+    "BASE": InertialEstimate.COMBINATION,
+    "ABSORBED": InertialEstimate.COMBINATION,
+    "UNIDENTIFIABLE": InertialEstimate.UNIDENTIFIABLE,
 }
 VERDICT_FROM_CODE = {code: verdict for verdict, code in VERDICT_CODE.items()}
 
@@ -30,6 +33,8 @@ def message_from_identifiability(
     answer: StructuralAnswer, model: RobotModel, *, stamp_ns: int
 ) -> Identifiability:
     """The structural answer of a robot."""
+    from sysid_core.identifiability.rpna import combination_text  # heavy: only the estimator's
+
     base = answer.base
     out = Identifiability(
         robot=model.name,
@@ -38,7 +43,7 @@ def message_from_identifiability(
         n_parameters=len(base.names),
         n_base=base.rank,
         names=list(base.names),
-        verdicts=[STRUCTURAL_CODE[p.verdict] for p in answer.parameters],
+        verdicts=[STRUCTURAL_CODE[p.verdict.name] for p in answer.parameters],
         base_names=list(base.base_names),
         regroupings=[f"{r.base} = {combination_text(r.terms)}" for r in answer.regroupings],
         regrouping_matrix=base.regrouping.ravel().tolist(),

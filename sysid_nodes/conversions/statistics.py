@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import TYPE_CHECKING
 
 from robot_sysid.msg import StreamStatistics as StreamStatisticsMessage
 
-from sysid_core.signals import StreamStatistics
 from sysid_nodes.conversions.stamps import stamp_from_ns
+
+if TYPE_CHECKING:
+    from sysid_core.signals import StreamStatistics
 
 
 def message_from_statistics(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sysid_core.errors import SignalError
-from sysid_core.excitation import Trajectory
 from sysid_nodes.conversions.joints import columns_of
 from sysid_nodes.conversions.stamps import stamp_from_ns
+
+if TYPE_CHECKING:
+    from sysid_core.excitation import Trajectory
 
 Array = NDArray[np.float64]
 

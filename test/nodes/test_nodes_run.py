@@ -46,7 +46,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     )
     assert sysid("robot", "save", str(saved)).returncode == 2, "nothing is overwritten"
 
-    executor = {"tcp_frame": FRAME, "tcp_speed": 1.0, "stale_s": 1.5, "max_step_s": 1.5}
+    executor = {"tcp_frame": FRAME, "tcp_speed": 1.0, "stale_s": 2.0, "max_step_s": 2.0}
     config = tmp_path / "bringup.yaml"
     config.write_text(
         yaml.safe_dump(
@@ -58,7 +58,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
         )
     )
     states: list[float] = []
-    client.node.create_subscription(
+    topic = client.node.create_subscription(
         JointState, "joint_states", lambda m: states.append(max(map(abs, m.velocity))), 200
     )
     words = ["run", str(config), str(file), "--slow", "0"]
@@ -67,6 +67,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     assert "Nothing was moved" in declined.stdout
     client.wait_until(lambda: len(states) > 50, 10.0, "joint states")
     assert max(states) < 0.02, "nothing moves before a yes"
+    client.node.destroy_subscription(topic)
 
     out = tmp_path / "run"
     done = sysid(*words, "--out", str(out), "--yes")

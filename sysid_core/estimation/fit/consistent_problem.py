@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
@@ -18,7 +18,13 @@ from sysid_core.estimation.fit.pseudo_inertia_lmi import (
     solve_convex,
 )
 from sysid_core.estimation.fit.regression import Regression
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+else:
+    cp = lazy_import("cvxpy")
 
 
 class Prior(str, Enum):

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-import cvxpy as cp
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression, solve_convex
 from sysid_core.estimation.fit.spd import inverse
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+else:
+    cp = lazy_import("cvxpy")
 
 
 def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import cvxpy as cp
 import numpy as np
 
 from sysid_core.errors import SolverError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import pseudo_inertia_from_pi
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+else:
+    cp = lazy_import("cvxpy")
 
 # Column k: the pseudo-inertia of the k-th unit parameter, row by row.
 _BASIS = pseudo_inertia_from_pi(np.eye(10)).reshape(10, 16).T

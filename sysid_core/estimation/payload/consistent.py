@@ -7,7 +7,8 @@ where Q describes an ellipsoid around the shape: some density inside it can have
 
 from __future__ import annotations
 
-import cvxpy as cp
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
@@ -15,8 +16,14 @@ from sysid_core.estimation.fit import pseudo_inertia_expression, solve_convex
 from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
 from sysid_core.estimation.payload.ordinary import least_squares_covariance, least_squares_solution
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+else:
+    cp = lazy_import("cvxpy")
 
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
 

@@ -11,11 +11,9 @@ leave all but one combination of the residuals unseen).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import clarabel
 import numpy as np
-import osqp
 from scipy import sparse
 
 from sysid_core.errors import EstimationError, SolverError
@@ -28,8 +26,19 @@ from sysid_core.estimation.payload.result import (
     payload_estimate,
     verdicts_from_prior,
 )
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
+
+if TYPE_CHECKING:
+    import clarabel
+else:
+    clarabel = lazy_import("clarabel")
+
+if TYPE_CHECKING:
+    import osqp
+else:
+    osqp = lazy_import("osqp")
 
 
 class PointMassDiscretization:

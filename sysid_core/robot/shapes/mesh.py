@@ -5,13 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import trimesh
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
+
+if TYPE_CHECKING:
+    import trimesh
+else:
+    trimesh = lazy_import("trimesh")
 
 _MOMENTS_TOLERANCE = 0.3  # relative, between a mesh's integrals and its cut cells
 _MAX_LENGTH = 5.0  # [m], of anything that an arm holds

@@ -11,15 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import trimesh
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array, pi_from_pseudo_inertia
 from sysid_core.robot.shapes.cells import Axes, Mask, cut_into_cells, with_moments
 from sysid_core.robot.shapes.mesh import convex_hull, cut_mesh, cut_mesh_file, inside_mesh
+
+if TYPE_CHECKING:
+    import trimesh
+else:
+    trimesh = lazy_import("trimesh")
 
 DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
 

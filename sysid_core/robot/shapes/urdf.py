@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
-import trimesh
-from trimesh import creation
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 from sysid_core.robot.urdf import urdf_root, urdf_text
+
+if TYPE_CHECKING:
+    import trimesh
+else:
+    trimesh = lazy_import("trimesh")
 
 
 def shape_from_urdf(
@@ -52,11 +57,13 @@ def _part(collision: ElementTree.Element, package_root: Path) -> trimesh.Trimesh
     if shape is None:
         raise ModelError("A collision element of the URDF has no geometry.")
     if shape.tag == "box":
-        mesh = creation.box(_numbers(shape.get("size"), 3))
+        mesh = trimesh.creation.box(_numbers(shape.get("size"), 3))
     elif shape.tag == "cylinder":
-        mesh = creation.cylinder(float(shape.get("radius", 0)), float(shape.get("length", 0)))
+        mesh = trimesh.creation.cylinder(
+            float(shape.get("radius", 0)), float(shape.get("length", 0))
+        )
     elif shape.tag == "sphere":
-        mesh = creation.icosphere(subdivisions=3, radius=float(shape.get("radius", 0)))
+        mesh = trimesh.creation.icosphere(subdivisions=3, radius=float(shape.get("radius", 0)))
     elif shape.tag == "mesh":
         mesh = _mesh(shape, package_root)
     else:

@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from types import ModuleType
 
 import numpy as np
-from filterpy.common import Q_continuous_white_noise, kinematic_state_transition
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.signals.recording import Array
@@ -21,6 +20,8 @@ from sysid_core.signals.recording import Array
 def _unit_step_matrices(order: int) -> tuple[Array, NDArray[np.intp], Array, NDArray[np.intp]]:
     """F and Q for a step of one second, and the powers of the step that they carry."""
     k = np.arange(order + 1)
+    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
+
     F = kinematic_state_transition(order, 1.0)
     Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
     power_F = np.maximum(k[None, :] - k[:, None], 0)

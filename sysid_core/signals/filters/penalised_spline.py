@@ -18,13 +18,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.interpolate import BSpline
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
+from sysid_core.lazy import lazy_import
 from sysid_core.signals.recording import Array
+
+if TYPE_CHECKING:
+    import scipy.interpolate as interpolate
+else:
+    interpolate = lazy_import("scipy.interpolate")
 
 _DEGREE = 5
 _ORDERS = (3, 5, 8)
@@ -132,7 +137,7 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
     step = (end - start) / intervals
     knots = start + step * np.arange(-_DEGREE, intervals + _DEGREE + 1)
     knots[_DEGREE], knots[-_DEGREE - 1] = start, end  # exactly
-    basis = BSpline.design_matrix(time, knots, _DEGREE)
+    basis = interpolate.BSpline.design_matrix(time, knots, _DEGREE)
     gram, right = basis.T @ basis, basis.T @ z
     fits = []
     for order in orders:
@@ -150,7 +155,7 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
             _Fit(
                 float(cutoff_hz),
                 order,
-                BSpline.construct_fast(knots, coefficients, _DEGREE),
+                interpolate.BSpline.construct_fast(knots, coefficients, _DEGREE),
                 np.einsum("kj,kj->j", residual, residual) / len(time),
                 float(1.0 - left) * len(time),
             )
@@ -221,4 +226,6 @@ def _smoothed_away(
 
 
 def _columns(spline: Any, keep: list[int]) -> Any:
-    return BSpline.construct_fast(spline.t, np.ascontiguousarray(spline.c[:, keep]), _DEGREE)
+    return interpolate.BSpline.construct_fast(
+        spline.t, np.ascontiguousarray(spline.c[:, keep]), _DEGREE
+    )

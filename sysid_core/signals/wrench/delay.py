@@ -10,16 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.interpolate import CubicSpline
-from scipy.optimize import minimize_scalar
 
 from sysid_core.errors import SignalError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 from sysid_core.signals.recording import Array, Recording
+
+if TYPE_CHECKING:
+    import scipy.optimize as optimize
+else:
+    optimize = lazy_import("scipy.optimize")
+
+if TYPE_CHECKING:
+    import scipy.interpolate as interpolate
+else:
+    interpolate = lazy_import("scipy.interpolate")
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ def estimate_delay(
             " delay.",
             remedy="Record a longer motion, or give a smaller `max_delay`.",
         )
-    spline = CubicSpline(time_motion, np.hstack([motion.a, motion.omega, motion.alpha]))
+    spline = interpolate.CubicSpline(time_motion, np.hstack([motion.a, motion.omega, motion.alpha]))
 
     def residual(delay: float, weights: Array) -> Array:
         x = spline(t - delay)
@@ -139,7 +149,7 @@ def _minimise(cost: Callable[[float], float], centre: float, half_width: float) 
     k = int(np.argmin(values))
     if k in (0, len(grid) - 1):
         return float(grid[k])
-    found = minimize_scalar(
+    found = optimize.minimize_scalar(
         cost, bracket=(grid[k - 1], grid[k], grid[k + 1]), options={"xtol": 1e-7}
     )
     return float(found.x)

@@ -1,0 +1,29 @@
+"""Heavy libraries that are imported when something of them is used, not before."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from typing import Any
+
+
+def lazy_import(name: str) -> Any:
+    """A module that is loaded at the first access to one of its attributes.
+
+    A node that never solves a cone programme doesn't pay for the solver (a quarter of a second and
+    some 40 MB each). The recipe is that of `importlib.util.LazyLoader`.
+
+    Raises:
+        ModuleNotFoundError: It isn't installed.
+    """
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.loader is None:
+        raise ModuleNotFoundError(f"No module named '{name}'", name=name)
+    loader = importlib.util.LazyLoader(spec.loader)
+    spec.loader = loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module

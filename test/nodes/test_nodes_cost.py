@@ -1,0 +1,26 @@
+"""What a node loads before it works: no solver, no simulator, no plots."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+HEAVY = ("cvxpy", "clarabel", "osqp", "mujoco", "matplotlib", "trimesh", "scipy.stats", "plotly")
+PROBE = """
+import sys, {module}
+print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType", "_LazyModule")])
+"""
+
+
+@pytest.mark.parametrize(
+    "node",
+    ["trajectory_executor", "data_logger", "estimator", "payload_bridge"],
+)
+def test_a_node_starts_without_what_it_may_never_need(node: str) -> None:
+    code = PROBE.format(module=f"sysid_nodes.{node}", heavy=HEAVY)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
