@@ -33,6 +33,7 @@ _FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
 _MOST_CELLS = 100_000
 _Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
 _LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
+_Length = Annotated[float, Field(strict=True, ge=_SHORTEST, le=_LONGEST)]
 
 
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
@@ -61,6 +62,14 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
             centre = [float(word) for word in words[split + 1 :]]
         except ValueError as err:
             raise ModelError(f"The shape '{text}' has words for numbers.", remedy=_FORMS) from err
+        if not all(_SHORTEST <= x <= _LONGEST for x in numbers) or not all(
+            abs(x) <= _LONGEST for x in centre
+        ):
+            raise ModelError(
+                f"The shape '{text}' is none that an arm holds.",
+                remedy=f"Lengths are in metres, from {_SHORTEST:g} to {_LONGEST:g}: are these"
+                " millimetres?",
+            )
         if len(numbers) != sizes[words[0]]:
             raise ModelError(
                 f"A {words[0]} takes {sizes[words[0]]} numbers, not {len(numbers)}.",
@@ -103,7 +112,7 @@ def _mesh_words(text: str) -> tuple[Path, bool, float]:
 
 
 class _Box(FileSchema):
-    size: Annotated[list[Positive], Field(min_length=3, max_length=3)]
+    size: Annotated[list[_Length], Field(min_length=3, max_length=3)]
     centre: Vector3
     cells: Annotated[list[_Cells], Field(min_length=3, max_length=3)] | None = None
 
