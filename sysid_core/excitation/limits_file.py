@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.geometry import HeldBox
 from sysid_core.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
@@ -168,7 +168,11 @@ def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
     Raises:
         ExcitationError: It is missing, malformed or another robot's.
     """
-    return read_schema(path, LimitsFile, _FILE).motion_limits(model)
+    content = read_schema(path, LimitsFile, _FILE)
+    try:
+        return content.motion_limits(model)
+    except (ExcitationError, ModelError) as err:
+        raise _FILE.refusal(path, err.message, err.remedy) from err
 
 
 def limits_text(
