@@ -26,6 +26,9 @@ app = typer.Typer(
     add_completion=True,
     rich_markup_mode="markdown",  # leaves units such as [s] as they are
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 done but the result isn't fit for use, 2 an error that says what"
+    " to do, 130 stopped by Ctrl-C.",
 )
 plan = typer.Typer(help="Plan motions that excite what is to be identified.", no_args_is_help=True)
 reproduce = typer.Typer(
@@ -74,8 +77,22 @@ def tick(ok: bool) -> Text:
     return Text("✓", "green") if ok else Text("✗", "red")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        console.print(f"sysid {version('robot_sysid')}", highlight=False)
+        raise typer.Exit
+
+
 @app.callback()
 def _main(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
     steps: Annotated[
         bool, typer.Option("--steps", help="Write what is being done on lines of their own.")
     ] = False,

@@ -26,7 +26,7 @@ def check(
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")
     ] = "",
-    samples: Annotated[int, typer.Option(min=10, help="Random postures.")] = 300,
+    samples: Annotated[int, typer.Option(min=10, max=100_000, help="Random postures.")] = 300,
     seed: Annotated[int, typer.Option(help="Of the postures.")] = 1,
 ) -> None:
     """Do the loops close, where, uniquely, and what can be identified? With a picture."""

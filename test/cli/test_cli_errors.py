@@ -60,3 +60,15 @@ def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
     console.print("written to res[/red]")
     assert "fore[/red]arm[bold]' in results[old]" in (shown := capsys.readouterr().out)
     assert "written to res[/red]" in shown
+
+
+def test_version_short_help_and_exit_status_are_there():
+    from typer.testing import CliRunner
+
+    from sysid_core.cli.app import app
+
+    version = CliRunner().invoke(app, ["--version"])
+    assert version.exit_code == 0 and version.stdout.startswith("sysid 0.")
+    for command in (["-h"], ["plan", "-h"], ["bag", "info", "-h"]):
+        assert CliRunner().invoke(app, command).exit_code == 0
+    assert "Exit status" in CliRunner().invoke(app, ["-h"]).stdout
