@@ -1,0 +1,77 @@
+"""The SROS2 policy says what the running nodes do: every topic, service and action, nothing more."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from pathlib import Path
+
+import pytest
+from conftest import FRAME, Start, simulated
+
+from sysid_nodes import graph
+from sysid_nodes.client import LiveError
+from sysid_nodes.security import (
+    CALL,
+    EXECUTE,
+    REPLY,
+    REQUEST,
+    SUBSCRIBE,
+    policy_text,
+    read_policy,
+    rights_of,
+)
+
+POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.xml"
+
+
+@pytest.mark.ros
+@pytest.mark.slow
+def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
+    specs = graph.demo(
+        robot=simulated(),
+        executor={"command_mode": "setpoint_stream"},
+        estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1"},
+        controller={},
+    )
+    bridge = {"service_type": "std_srvs/srv/Trigger", "service_name": "vendor/set_payload"}
+    specs = (*specs, graph.NodeSpec("payload_bridge", "payload_bridge", parameters=bridge))
+    client, _ = start_nodes(specs)
+    for spec in specs:
+        client.wait_for_active(spec.name, 60.0)
+    names = [spec.name for spec in specs]
+
+    def seen() -> dict:
+        return {name: rights_of(client.node, name) for name in names}
+
+    if os.environ.get("SYSID_WRITE_POLICY"):
+        client.wait_until(lambda: "/wrench" in seen()["data_logger"][SUBSCRIBE], 20.0, "wrench")
+        end = time.monotonic() + 5.0
+        client.wait_until(lambda: time.monotonic() > end, 20.0, "the graph to settle")
+        POLICY.write_text(policy_text(seen()), encoding="utf-8")
+    allowed = read_policy(POLICY.read_text(encoding="utf-8"))
+
+    def differences() -> list[str]:
+        now = seen()
+        return [
+            f"{name} {kind}: {sorted(now[name].get(kind, set()) ^ allowed.get(name, {}).get(kind, set()))}"
+            for name in names
+            for kind in now[name]
+            if now[name].get(kind, set()) != allowed.get(name, {}).get(kind, set())
+        ]
+
+    with contextlib.suppress(LiveError):  # subscriptions wait for their publisher
+        client.wait_until(lambda: not differences(), 20.0, "the graph to settle")
+    assert not differences(), "SYSID_WRITE_POLICY=1 with this test writes the policy anew"
+
+
+def test_a_monitor_can_only_listen_and_an_operator_commands() -> None:
+    allowed = read_policy(POLICY.read_text(encoding="utf-8"))
+    assert set(allowed["monitor"]) == {SUBSCRIBE}
+    served = set().union(*(r.get(REPLY, set()) for r in allowed.values()))
+    executed = set().union(*(r.get(EXECUTE, set()) for r in allowed.values()))
+    assert allowed["operator"][REQUEST] == served
+    assert allowed["operator"][CALL] == executed >= {"/trajectory_executor/execute"}
+    for name in ("estimator", "data_logger"):
+        assert "/joint_trajectory" not in str(allowed[name])
