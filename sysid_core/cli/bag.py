@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 bag = typer.Typer(help="rosbag2 bags: look into, check, recover. No ROS needed.")
 app.add_typer(bag, name="bag", no_args_is_help=True)
 
+_NOISE_SAMPLES = 30_000  # say enough about the noise
+
 PathArgument = Annotated[Path, typer.Argument(help="rosbag2 folder, or an .mcap or .db3 file.")]
 JsonOption = Annotated[
     str, typer.Option("--json", help="Also write the findings here; - for standard output.")
@@ -141,7 +143,7 @@ def _noise(time: Any, values: Any) -> list[float] | None:
     from sysid_core.signals.filters import fit_splines
 
     breaks = np.flatnonzero(np.diff(time) > 0.1) + 1
-    rows = max(np.split(np.arange(len(time)), breaks), key=len)
+    rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
     if len(rows) < 100:
         return None
     return list(fit_splines(time[rows], values[rows]).noise_sd.tolist())

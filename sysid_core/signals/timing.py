@@ -134,7 +134,7 @@ def in_order(
         if values is not None:
             valid &= np.isfinite(values).all(axis=1)
     report, rows = check_timing(stream.stamps_ns, valid=valid, max_gap_s=max_gap_s, reset_s=reset_s)
-    return stream.select(rows), report
+    return (stream if len(rows) == len(stream) else stream.select(rows)), report
 
 
 def interpolate_at(

@@ -17,6 +17,9 @@ from mcap.records import Channel, Chunk, Message, Schema
 MOST_CHUNK_BYTES = 256 << 20  # rosbag2 writes chunks of 1 to 4 MB
 _SMALL, _MOST_RATIO = 256 << 20, 300.0  # [bytes] and their ratio: no recording compresses so well
 _MESSAGE_HEADER = 22  # bytes before a message's data
+_MESSAGE = struct.Struct("<QHIQQ")  # length, channel, sequence, log time, publish time
+_CHUNK, _CHUNK_HEAD = 6, 9 + 32  # opcode; bytes before the name of the compression
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
 _OPCODES = {3: Schema, 4: Channel, 5: Message}
 
 
@@ -86,6 +89,90 @@ def chunk_content(chunk: Chunk) -> bytes:
     if chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc:
         raise McapError("a chunk's checksum is wrong")
     return data
+
+
+def partial_chunk_content(tail: bytes) -> bytes:
+    """What can be had of a chunk that the end of the file cuts off; empty where there is nothing.
+
+    Args:
+        tail: From the beginning of the chunk's record to the end of the file.
+    """
+    if len(tail) < _CHUNK_HEAD or tail[0] != _CHUNK:
+        return b""
+    (length,) = struct.unpack_from("<I", tail, 9 + 28)
+    begin = _CHUNK_HEAD + length + 8
+    (size,) = struct.unpack_from("<Q", tail, 9 + 16)
+    if length > 16 or begin >= len(tail) or size > MOST_CHUNK_BYTES:
+        return b""
+    name, data = tail[_CHUNK_HEAD : _CHUNK_HEAD + length], tail[begin:]
+    try:
+        if name == b"zstd":
+            data = _unfold_in_pieces(data, size)
+        elif name == b"lz4":
+            data = LZ4FrameDecompressor().decompress(data, size)
+        elif name:
+            return b""
+    except (zstandard.ZstdError, RuntimeError, MemoryError):
+        return b""
+    return data[:size]
+
+
+def _unfold_in_pieces(data: bytes, size: int) -> bytes:
+    """Whole blocks of a zstd frame that is cut off."""
+    out = bytearray()
+    with zstandard.ZstdDecompressor().stream_reader(io.BytesIO(data)) as reader:
+        while len(out) < size:
+            piece = reader.read(min(1 << 16, size - len(out)))
+            if not piece:
+                break
+            out += piece
+    return bytes(out)
+
+
+def message_content(data: bytes) -> bytes:
+    """A message's CDR bytes, unfolded where the recorder compressed messages one by one.
+
+    Raises:
+        McapError: It declares more than a message may have.
+    """
+    if data[:4] != _ZSTD_MAGIC:
+        return data
+    try:
+        if zstandard.frame_content_size(data) > MOST_CHUNK_BYTES:
+            raise McapError("a message declares too much")
+        return zstandard.decompress(data, MOST_CHUNK_BYTES)
+    except (zstandard.ZstdError, MemoryError) as err:
+        raise McapError(f"a message can't be decompressed: {err}") from err
+
+
+def chunk_messages(content: bytes) -> Iterator[Schema | Channel | tuple[int, int, bytes]]:
+    """As `chunk_records`, with messages as (channel, log time, data): five times as fast.
+
+    Raises:
+        McapError: As `chunk_records`.
+    """
+    at, end = 0, len(content)
+    head, unpack = 9 + _MESSAGE_HEADER, _MESSAGE.unpack_from
+    while at < end:
+        if at + 9 > end:
+            raise McapError("a chunk ends within a record")
+        opcode = content[at]
+        if opcode != 5:
+            (length,) = struct.unpack_from("<Q", content, at + 1)
+            if opcode == 0 or at + 9 + length > end:
+                raise McapError(f"a chunk holds a record {opcode} of {length} bytes")
+            if opcode in _OPCODES:
+                yield from chunk_records(content[at : at + 9 + length])
+            at += 9 + length
+            continue
+        if at + head > end:
+            raise McapError("a chunk ends within a message")
+        length, channel, _, log_ns, _ = unpack(content, at + 1)
+        stop = at + 9 + length
+        if length < _MESSAGE_HEADER or stop > end:
+            raise McapError(f"a message has {length} bytes")
+        yield channel, log_ns, content[at + head : stop]
+        at = stop
 
 
 def chunk_records(content: bytes) -> Iterator[Schema | Channel | Message]:

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags.storage import StoredBag, StoredTopic, open_bag
+from sysid_core.signals.bags.columns import JointColumns, WrenchColumns
+from sysid_core.signals.bags.layouts import JOINT_STATE, WRENCH_STAMPED
+from sysid_core.signals.bags.records import StoredTopic
+from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.types import message_decoder, stored_typestore
-from sysid_core.signals.recording import (
-    Array,
-    EffortKind,
-    JointStream,
-    Mark,
-    Recording,
-    WrenchStream,
-)
-from sysid_core.signals.timing import in_order
+from sysid_core.signals.recording import EffortKind, Mark, Recording
 
-JOINT_STATE = "sensor_msgs/msg/JointState"
-WRENCH_STAMPED = "geometry_msgs/msg/WrenchStamped"
+MOST_SAMPLES = 300_000  # of a stream in memory, ten minutes at 500 Hz: with 7 joints 55 MB
 STRING = "std_msgs/msg/String"
 MARK = "robot_sysid/msg/Mark"
 
@@ -62,44 +52,32 @@ def read_bag(
             remedy=f"Record the robot's joint states; topics: {[t.name for t in bag.topics]}.",
         )
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic")
-    joint_rows = _JointRows(tuple(joints) if joints else ())
-    wrench_rows = _WrenchRows()
-    marks: list[Mark] = []
-    descriptions: list[str] = []
-    takers: dict[str, Callable[[int, Any], None]] = {joint.name: joint_rows.take}
+    joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint))
+    wrench_columns = WrenchColumns(_thinning(wrench))
+    takers: dict[str, Callable[[int, bytes], None]] = {joint.name: joint_columns.take}
     if wrench is not None:
-        takers[wrench.name] = wrench_rows.take
-    for topic in bag.topics_of(STRING):
-        if topic.name.endswith("/marks"):
-            takers[topic.name] = lambda log_ns, msg: marks.append(Mark(log_ns, msg.data))
-        elif topic.name.endswith("robot_description"):
-            takers[topic.name] = lambda _, msg: descriptions.append(msg.data)
-    for topic in bag.topics_of(MARK):
-        takers[topic.name] = lambda _, msg: marks.append(Mark(_stamp_ns(msg.stamp), msg.label))
-    decoders = {topic.name: _decoder(topic) for topic in bag.topics if topic.name in takers}
-    broken = 0
+        takers[wrench.name] = wrench_columns.take
+    texts = _Texts(bag, joint.name)
+    takers |= texts.takers()
     for message in bag.messages(takers):
-        try:
-            content = decoders[message.topic](message.data)
-        except Exception:  # whatever a deserialiser makes of damaged bytes
-            broken += 1
-            continue
-        takers[message.topic](message.log_ns, content)
+        takers[message.topic](message.log_ns, message.data)
+    notes += texts.notes
+    broken = joint_columns.broken + wrench_columns.broken + texts.broken
     if broken:
         notes.append(f"{broken} messages couldn't be deserialised and were left out.")
     kind, kind_notes = _effort_kind(effort_kind, bag.custom_data)
-    joint_stream, joint_notes = joint_rows.stream(joint.name, kind)
+    joint_stream, joint_notes = joint_columns.stream(joint.name, kind)
     notes += [*joint_notes, *(kind_notes if joint_stream.effort is not None else ())]
     wrench_stream = None
     if wrench is not None:
-        wrench_stream, wrench_notes = wrench_rows.stream(wrench.name)
+        wrench_stream, wrench_notes = wrench_columns.stream(wrench.name)
         notes += wrench_notes
     return Recording(
         joints=joint_stream,
         wrench=wrench_stream,
-        marks=tuple(sorted(marks, key=lambda mark: mark.stamp_ns)),
+        marks=tuple(sorted(texts.marks, key=lambda mark: mark.stamp_ns)),
         source=str(path),
-        urdf_xml=descriptions[-1] if descriptions else "",
+        urdf_xml=texts.description,
         notes=tuple(notes),
     )
 
@@ -124,9 +102,79 @@ def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> Sto
     return next(iter(topics.values()), None)
 
 
-def _decoder(topic: StoredTopic) -> Callable[[bytes], Any]:
-    store = stored_typestore(topic.type, topic.definition, topic.encoding)
-    return message_decoder(store, topic.type)
+def _thinning(topic: StoredTopic | None) -> int:
+    """How many samples in a row become their mean, so that memory is bounded."""
+    return 1 if topic is None else max(1, -(-topic.count // MOST_SAMPLES))
+
+
+def _namespace(topic: str) -> str:
+    return topic.rpartition("/")[0]
+
+
+class _Texts:
+    """Descriptions and marks of the robot whose joint states are read.
+
+    Where several robots are in a bag, what stands in the joint states' namespace counts, or in the
+    nearest one above it.
+    """
+
+    def __init__(self, bag: StoredBag, joint_topic: str) -> None:
+        self.marks: list[Mark] = []
+        self.description = ""
+        self.notes: list[str] = []
+        self.broken = 0
+        named = {
+            "descriptions": [
+                t for t in bag.topics_of(STRING) if t.name.endswith("robot_description")
+            ],
+            "marks": [
+                *(t for t in bag.topics_of(STRING) if t.name.endswith("/marks")),
+                *bag.topics_of(MARK),
+            ],
+        }
+        self._used: dict[str, tuple[StoredTopic, Callable[[int, Any], None]]] = {}
+        for what, topics in named.items():
+            mine = [
+                t
+                for t in topics
+                if (_namespace(joint_topic) + "/").startswith(_namespace(t.name) + "/")
+            ]
+            nearest = max((len(_namespace(t.name)) for t in mine), default=0)
+            if len(topics) == 1:
+                mine, nearest = topics, len(_namespace(topics[0].name))
+            used = [t for t in mine if len(_namespace(t.name)) == nearest]
+            others = [t.name for t in topics if t not in used]
+            if others:
+                self.notes.append(f"{what} on {others} are another robot's and were left out.")
+            take = self._describe if what == "descriptions" else self._mark
+            self._used |= {topic.name: (topic, take) for topic in used}
+
+    def takers(self) -> dict[str, Callable[[int, bytes], None]]:
+        """What takes the messages of each topic."""
+
+        def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
+            store = stored_typestore(topic.type, topic.definition, topic.encoding)
+            decode = message_decoder(store, topic.type)
+
+            def take_bytes(log_ns: int, data: bytes) -> None:
+                try:
+                    take(log_ns, decode(data))
+                except Exception:  # whatever a deserialiser makes of damaged bytes
+                    self.broken += 1
+
+            return take_bytes
+
+        return {name: taker(*used) for name, used in self._used.items()}
+
+    def _describe(self, log_ns: int, message: Any) -> None:
+        self.description = message.data
+
+    def _mark(self, log_ns: int, message: Any) -> None:
+        if hasattr(message, "label"):
+            stamp = message.stamp
+            self.marks.append(Mark(int(stamp.sec) * 10**9 + int(stamp.nanosec), message.label))
+        else:
+            self.marks.append(Mark(log_ns, message.data))
 
 
 def _effort_kind(
@@ -146,122 +194,3 @@ def _effort_kind(
     if given is not None and recorded not in (None, kind.value):
         return kind, (f"The bag says that effort is {recorded}; {kind.value} was declared.",)
     return kind, ()
-
-
-def _stamp_ns(stamp: Any) -> int:
-    return int(stamp.sec) * 1_000_000_000 + int(stamp.nanosec)
-
-
-def _stamps(header: list[int], log: list[int], what: str) -> tuple[list[int], tuple[str, ...]]:
-    """Header stamps, or log times where the headers are empty."""
-    if any(header):
-        return header, ()
-    return log, (f"{what}: headers carry no stamps; the time of reception stands for them.",)
-
-
-class _JointSample(NamedTuple):
-    names: tuple[str, ...]
-    header_ns: int
-    log_ns: int
-    q: Array
-    v: Array
-    effort: Array
-
-
-@dataclass
-class _JointRows:
-    """Joint states as they come, mapped by name."""
-
-    names: tuple[str, ...] = ()
-    samples: list[_JointSample] = field(default_factory=list)
-
-    def take(self, log_ns: int, msg: Any) -> None:
-        """Take in a JointState message."""
-        stamp_ns = _stamp_ns(msg.header.stamp)
-        self.samples.append(
-            _JointSample(tuple(msg.name), stamp_ns, log_ns, msg.position, msg.velocity, msg.effort)
-        )
-
-    def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
-        seen = Counter(sample.names for sample in self.samples)
-        # Where several drivers share a topic (arm and gripper), the more frequent one counts.
-        named = [found for found in seen if found]
-        names = self.names or max(named, key=lambda found: (seen[found], len(found)), default=())
-        columns = {
-            found: [found.index(name) for name in names]
-            for found in seen
-            if set(names) <= set(found)
-        }
-        used = [s for s in self.samples if s.names in columns and len(s.q) == len(s.names)]
-        if not names or not used:
-            raise SignalError(
-                f"No message on '{topic}' has names and positions of all the joints {list(names)}.",
-                remedy=f"Joints there: {sorted({name for found in seen for name in found})}.",
-            )
-        notes = []
-        if len(used) < len(self.samples):
-            notes.append(
-                f"{topic}: {len(self.samples) - len(used)} messages lack some of the joints"
-                f" {list(names)} or their positions and were left out."
-            )
-        arrays: dict[str, Any] = {"q": np.array([s.q[columns[s.names]] for s in used])}
-        for key, what in (("v", "velocities"), ("effort", "efforts")):
-            rows = [
-                values[columns[s.names]] if len(values := getattr(s, key)) == len(s.names) else None
-                for s in used
-            ]
-            arrays[key], note = _optional(rows, what)
-            notes += [f"{topic}: {note}"] if note else []
-        stamps, stamp_notes = _stamps([s.header_ns for s in used], [s.log_ns for s in used], topic)
-        stream = JointStream(names, np.array(stamps), effort_kind=kind, **arrays)
-        ordered, report = in_order(stream)
-        if len(ordered) == 0:
-            raise SignalError(
-                f"Every sample on '{topic}' has NaN or infinite values.",
-                remedy="Check the driver, or leave out joints that it knows nothing of (`joints`).",
-            )
-        return ordered, (*notes, *stamp_notes, *report.notes(topic))
-
-
-def _optional(rows: list[Array | None], what: str) -> tuple[Array | None, str]:
-    """An array of what may be missing, and why it is missing where it is so only in part."""
-    missing = sum(row is None for row in rows)
-    if missing == len(rows):
-        return None, ""
-    if missing:
-        return None, f"{what} are missing in {missing} of {len(rows)} messages and were left out."
-    values = np.array(rows)
-    if not np.isfinite(values).all(axis=1).any():
-        return None, f"{what} are NaN or infinite throughout and were left out."
-    return values, ""
-
-
-@dataclass
-class _WrenchRows:
-    """Wrenches as they come."""
-
-    frames: dict[str, int] = field(default_factory=dict)
-    header: list[int] = field(default_factory=list)
-    log: list[int] = field(default_factory=list)
-    rows: list[tuple[float, ...]] = field(default_factory=list)
-
-    def take(self, log_ns: int, msg: Any) -> None:
-        """Take in a WrenchStamped message."""
-        frame, force, torque = msg.header.frame_id, msg.wrench.force, msg.wrench.torque
-        self.frames[frame] = self.frames.get(frame, 0) + 1
-        self.header.append(_stamp_ns(msg.header.stamp))
-        self.log.append(log_ns)
-        self.rows.append((force.x, force.y, force.z, torque.x, torque.y, torque.z))
-
-    def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
-        """The stream in order, and what there is to say about it."""
-        if len(self.frames) > 1:
-            raise SignalError(
-                f"Wrenches on '{topic}' come in several frames: {self.frames}.",
-                remedy="Record each sensor on a topic of its own.",
-            )
-        stamps, notes = _stamps(self.header, self.log, topic)
-        stream = WrenchStream(next(iter(self.frames), ""), np.array(stamps), np.array(self.rows))
-        ordered, report = in_order(stream)
-        return ordered, (*notes, *report.notes(topic))

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from sysid_core.signals.bags.storage import StoredBag, StoredTopic, open_bag
+from sysid_core.signals.bags.records import StoredTopic
+from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.writer import BagWriter, OfferedQos
 
 

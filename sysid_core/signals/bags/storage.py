@@ -8,68 +8,31 @@ whole chunk. Other storages (SQLite, compressed files) are left to rosbags, and 
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import zstandard
 from mcap.exceptions import McapError
 from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Metadata, Schema, Statistics
 from mcap.stream_reader import StreamReader
-from rosbags.interfaces import ConnectionExtRosbag2, MessageDefinitionFormat
-from rosbags.rosbag2 import Reader
 
 from sysid_core.errors import SignalError
 from sysid_core.files import open_regular
 from sysid_core.signals.bags.bounded import (
+    MOST_CHUNK_BYTES,
     WithinFile,
     chunk_content,
-    chunk_records,
+    chunk_messages,
+    message_content,
+    partial_chunk_content,
     require_plausible_size,
 )
+from sysid_core.signals.bags.indexed import read_indexed, read_ros1
 from sysid_core.signals.bags.metadata import BAG, read_metadata
+from sysid_core.signals.bags.records import StoredMessage, StoredTopic
 
 CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
-
-
-class StoredMessage(NamedTuple):
-    """A serialised message."""
-
-    topic: str
-    log_ns: int
-    data: bytes
-
-
-@dataclass(frozen=True)
-class StoredTopic:
-    """A topic in a bag.
-
-    Attributes:
-        name: Such as `/joint_states`.
-        type: Such as `sensor_msgs/msg/JointState`.
-        definition: Text of the message definition, "" where the bag has none.
-        encoding: Of the definition: `ros2msg` or `ros2idl`.
-        qos: Offered profiles as YAML text.
-        count: Messages.
-        first_ns: Log time of the first message; 0 where there is none.
-        last_ns: Log time of the last.
-    """
-
-    name: str
-    type: str
-    definition: str = field(default="", repr=False)
-    encoding: str = "ros2msg"
-    qos: str = field(default="", repr=False)
-    count: int = 0
-    first_ns: int = 0
-    last_ns: int = 0
-
-    @property
-    def rate_hz(self) -> float:
-        """Mean rate by log times."""
-        span = (self.last_ns - self.first_ns) * 1e-9
-        return (self.count - 1) / span if span > 0.0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -110,9 +73,8 @@ class StoredBag:
     def messages(self, topics: Collection[str] = ()) -> Iterator[StoredMessage]:
         """Messages of some topics (all, if none is named), in the order of the storage."""
         wanted = set(topics)
-        scanned = all(file.suffix == ".mcap" for file in self.files)
-        stored = _scan(self.files) if scanned else _read_indexed(self.path)
-        for item in stored:
+        whole = (self.path / "metadata.yaml").is_file()
+        for item in stored_items(self.path, self.files, whole=whole):
             if isinstance(item, StoredMessage) and (not wanted or item.topic in wanted):
                 yield item
 
@@ -128,15 +90,9 @@ def open_bag(path: str | Path) -> StoredBag:
     listed = metadata.relative_file_paths if metadata else ()
     named = dict.fromkeys(Path(name).name for name in listed)
     files = _storage_files(path, named)
-    scanned = all(file.suffix == ".mcap" for file in files)
     damage = list(faults)
-    if path.is_dir() and metadata is None:
-        if not damage:
-            damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
-        if not scanned:
-            raise SignalError(
-                damage[0], remedy="Rebuild it with `ros2 bag reindex`; only MCAP is recovered here."
-            )
+    if path.is_dir() and metadata is None and not damage:
+        damage.append(f"'{path}' has no metadata.yaml: its logger didn't close it.")
     damage += [
         f"'{name}' is listed in metadata.yaml and isn't there."
         for name in named
@@ -144,7 +100,7 @@ def open_bag(path: str | Path) -> StoredBag:
     ]
     topics: dict[str, dict[str, Any]] = {}
     custom_data: dict[str, str] = {}
-    for item in _scan(files) if scanned else _read_indexed(path):
+    for item in stored_items(path, files, whole=metadata is not None):
         if isinstance(item, StoredMessage):
             entry = topics[item.topic]
             entry["count"] += 1
@@ -182,9 +138,10 @@ def open_bag(path: str | Path) -> StoredBag:
 
 def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
     if path.is_file():
-        if path.suffix not in (".mcap", ".db3"):
+        if path.suffix not in (".mcap", ".db3", ".bag"):
             raise SignalError(
-                f"'{path}' is no bag.", remedy="Give a rosbag2 folder, or an .mcap or .db3 file."
+                f"'{path}' is no bag.",
+                remedy="Give a rosbag2 folder, or an .mcap, .db3 or (ROS 1) .bag file.",
             )
         return (path,)
     if not path.is_dir():
@@ -193,7 +150,9 @@ def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
         )
     files = [path / name for name in named if (path / name).is_file()]
     if not files:
-        files = sorted(path.glob("*.mcap"), key=_split_number) or sorted(path.glob("*.db3"))
+        files = sorted(path.glob("*.mcap"), key=_split_number) or sorted(
+            path.glob("*.db3"), key=_split_number
+        )
     if not files:
         raise SignalError(
             f"'{path}' holds neither .mcap nor .db3 files.",
@@ -207,59 +166,66 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-def _scan(files: Collection[Path]) -> Iterator[StoredMessage | StoredTopic | dict[str, str] | str]:
-    """Messages, topics, custom data and damage (as text) of MCAP files, in order."""
+_Item = StoredMessage | StoredTopic | dict[str, str] | str
+
+
+def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
+    """Messages, topics, custom data and damage (as text) of a bag, in order.
+
+    Args:
+        path: As given by the user.
+        files: Storage files.
+        whole: Whether there is a metadata.yaml.
+    """
     for file in files:
-        yield from _scan_file(file)
+        if file.suffix == ".mcap":
+            yield from _scan_file(file)
+        elif file.suffix == ".bag":
+            yield from read_ros1(file)
+        elif not whole:
+            yield from read_indexed(file)
+    if whole and files[0].suffix != ".mcap":
+        yield from read_indexed(path)
 
 
 def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, str] | str]:
-    schemas: dict[int, Schema] = {}
-    channels: dict[int, str] = {}
-    lost_messages = 0
-    bad_chunks = 0
-    found, stated = 0, None
+    topics = _Topics()
+    bad_chunks, unfolded, stated = 0, 0, None
     closed = False
-    size, unfolded = file.stat().st_size, 0
+    size = file.stat().st_size
     with open_regular(file, BAG) as stream:
+        whole = 0  # end of the last whole record
         try:
             reader = StreamReader(WithinFile(stream, size), emit_chunks=True)
             for record in reader.records:
-                inner: Iterable[Any]
+                whole = stream.tell()
+                closed = closed or isinstance(record, DataEnd | Footer)
                 if isinstance(record, Chunk):
                     require_plausible_size(unfolded + record.uncompressed_size, size)
                     try:
                         content = chunk_content(record)
-                        inner = list(chunk_records(content))
+                        items = list(chunk_messages(content))
                     except McapError:
                         bad_chunks += 1
                         continue
                     unfolded += len(content)
-                else:
-                    inner = [record]
-                    closed = closed or isinstance(record, DataEnd | Footer)
-                for item in inner:
-                    if isinstance(item, Message):
-                        found += 1
-                        topic = channels.get(item.channel_id)
-                        if topic is None:
-                            lost_messages += 1
-                        else:
-                            yield StoredMessage(topic, item.log_time, item.data)
-                    elif isinstance(item, Schema):
-                        schemas[item.id] = item
-                    elif isinstance(item, Channel) and item.id not in channels:
-                        channels[item.id] = item.topic
-                        yield _topic(item, schemas.get(item.schema_id))
-                    elif isinstance(item, Statistics):
-                        stated = item.message_count
-                    elif isinstance(item, Metadata) and item.name == CUSTOM_DATA_RECORD:
-                        yield dict(item.metadata)
+                    yield from topics.take(items)
+                elif isinstance(record, Message):
+                    yield from topics.take([(record.channel_id, record.log_time, record.data)])
+                elif isinstance(record, Schema | Channel):
+                    yield from topics.take([record])
+                elif isinstance(record, Statistics):
+                    stated = record.message_count
+                elif isinstance(record, Metadata) and record.name == CUSTOM_DATA_RECORD:
+                    yield dict(record.metadata)
         except (McapError, struct.error, ValueError, OverflowError, MemoryError) as err:
             if not closed:
+                stream.seek(whole)
+                tail = partial_chunk_content(stream.read(MOST_CHUNK_BYTES))
+                yield from topics.take(_until_damaged(tail))
                 yield (
                     f"'{file.name}' is cut off or damaged ({err or type(err).__name__}): read to"
-                    " its last whole chunk."
+                    " its last whole message."
                     if _is_mcap(file)
                     else f"'{file.name}' doesn't begin as an MCAP file does."
                 )
@@ -268,10 +234,49 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
         yield f"'{file.name}' is cut off: read to its last whole chunk."
     if bad_chunks:
         yield f"{bad_chunks} damaged chunks of '{file.name}' were left out."
-    if stated not in (None, found) and not bad_chunks:
-        yield f"'{file.name}' should hold {stated} messages; {found} were found."
-    if lost_messages:
-        yield f"{lost_messages} messages of '{file.name}' belong to topics that were lost."
+    if stated not in (None, topics.found) and not bad_chunks:
+        yield f"'{file.name}' should hold {stated} messages; {topics.found} were found."
+    if topics.lost:
+        yield f"{topics.lost} messages of '{file.name}' belong to topics that were lost."
+
+
+class _Topics:
+    """Channels of a file, and messages by their topic."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, Schema] = {}
+        self._names: dict[int, str] = {}
+        self.found = self.lost = 0
+
+    def take(
+        self, items: Iterable[Schema | Channel | tuple[int, int, bytes]]
+    ) -> Iterator[StoredMessage | StoredTopic]:
+        for item in items:
+            if isinstance(item, tuple):
+                self.found += 1
+                topic = self._names.get(item[0])
+                if topic is None:
+                    self.lost += 1
+                    continue
+                try:
+                    yield StoredMessage(topic, item[1], message_content(item[2]))
+                except McapError:
+                    self.lost += 1
+            elif isinstance(item, Schema):
+                self._schemas[item.id] = item
+            elif item.id not in self._names:
+                self._names[item.id] = item.topic
+                yield _topic(item, self._schemas.get(item.schema_id))
+
+
+def _until_damaged(content: bytes) -> list[Any]:
+    items = []
+    try:
+        for item in chunk_messages(content):
+            items.append(item)
+    except McapError:
+        pass  # the message that the end of the file cuts off
+    return items
 
 
 def _is_mcap(file: Path) -> bool:
@@ -290,40 +295,3 @@ def _topic(channel: Channel, schema: Schema | None) -> StoredTopic:
         schema.encoding if schema else "",
         channel.metadata.get("offered_qos_profiles", ""),
     )
-
-
-def _read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, str] | str]:
-    """The same as `_scan` from a storage that rosbags reads by its index."""
-    for file in path.glob("*.zstd") if path.is_dir() else ():
-        _require_plausible_zstd(file)
-    try:
-        with Reader(path) as reader:
-            for connection in reader.connections:
-                definition = connection.msgdef
-                if not isinstance(connection.ext, ConnectionExtRosbag2):
-                    continue
-                idl = definition.format is MessageDefinitionFormat.IDL
-                yield StoredTopic(
-                    connection.topic,
-                    connection.msgtype,
-                    definition.data,
-                    "ros2idl" if idl else "ros2msg",
-                )
-            for connection, log_ns, data in reader.messages():
-                yield StoredMessage(connection.topic, log_ns, bytes(data))
-    except Exception as err:  # whatever rosbags and SQLite make of damaged bytes
-        raise SignalError(
-            f"'{path}' can't be read: {err}", remedy="Rebuild it with `ros2 bag reindex`."
-        ) from err
-
-
-def _require_plausible_zstd(file: Path) -> None:
-    """Refuse a compressed storage file that would fill the disk; rosbags unpacks it whole."""
-    with open_regular(file, BAG) as stream:
-        try:
-            unfolded = zstandard.frame_content_size(stream.read(64))
-            require_plausible_size(unfolded, file.stat().st_size)
-        except (McapError, zstandard.ZstdError) as err:
-            raise BAG.refusal(file, str(err), "Is it the file that was recorded?") from err
-    if unfolded < 0:
-        raise BAG.refusal(file, "it doesn't say how large it is", f"Unpack it: zstd -d {file}.")

@@ -1,0 +1,248 @@
+"""Messages of one stream as columns: blocks of bytes become arrays at once, memory stays bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
+from sysid_core.signals.recording import Array, EffortKind, JointStream, WrenchStream
+from sysid_core.signals.timing import TimingReport, in_order
+
+_BLOCK = 4096  # messages
+
+
+class _Columns:
+    """Messages of one stream, in their order.
+
+    Args:
+        find: Finds the layout of a message.
+        thinning: Samples in a row that become their mean.
+    """
+
+    def __init__(self, find: Callable[[bytes], Layout], thinning: int = 1) -> None:
+        self._find = find
+        self.thinning = thinning
+        self._waiting: list[bytes] = []
+        self._log: list[int] = []
+        self._layouts: list[Layout] = []
+        self._taken = 0
+        # For each block: its layout's index; places in the stream, header stamps, log times, values.
+        self._blocks: list[tuple[int, Array, Array, Array, dict[str, Array]]] = []
+        self._broken = 0
+
+    @property
+    def broken(self) -> int:
+        """Messages that can't be read."""
+        self._decode()
+        return self._broken
+
+    def take(self, log_ns: int, data: bytes) -> None:
+        """Take in a message."""
+        self._waiting.append(data)
+        self._log.append(log_ns)
+        if len(self._waiting) >= _BLOCK * self.thinning:
+            self._decode()
+
+    def _decode(self) -> None:
+        """Make arrays of the messages that wait: a block for each layout, whatever their order."""
+        sizes = np.array([len(data) for data in self._waiting], dtype=np.intp)
+        for size in np.unique(sizes).tolist():
+            rows = np.flatnonzero(sizes == size)
+            bytes_of = np.frombuffer(b"".join(self._waiting[k] for k in rows), np.uint8)
+            block = bytes_of.reshape(len(rows), size)
+            while len(rows):
+                index = self._layout_of(self._waiting[rows[0]])
+                if index is None:
+                    self._broken += 1
+                    rows, block = rows[1:], block[1:]
+                    continue
+                alike = self._layouts[index].rows_that_fit(block)
+                self._keep(index, rows[alike], block[alike])
+                rows, block = rows[~alike], block[~alike]
+        self._taken += len(self._waiting)
+        self._waiting, self._log = [], []
+
+    def _keep(self, index: int, rows: NDArray[np.intp], block: NDArray[np.uint8]) -> None:
+        layout = self._layouts[index]
+        values = {field: layout.columns_of(block, field) for field in layout.fields}
+        log = np.array(self._log, dtype=np.int64)[rows]
+        order = self._taken + rows[:: self.thinning]
+        stamps, log, values = self._thinned(layout.stamps_of(block), log, values)
+        self._blocks.append((index, order[: len(stamps)], stamps, log, values))
+
+    def _layout_of(self, data: bytes) -> int | None:
+        for index, layout in enumerate(self._layouts):
+            if layout.fits(data):
+                return index
+        try:
+            self._layouts.append(self._find(data))
+        except SignalError:
+            return None
+        return len(self._layouts) - 1
+
+    def _thinned(
+        self, stamps: Array, log: Array, values: dict[str, Array]
+    ) -> tuple[Array, Array, dict[str, Array]]:
+        """Means of samples in a row; none over a gap, a step back or what isn't finite."""
+        d = self.thinning
+        if d == 1:
+            return stamps, log, {field: array.copy() for field, array in values.items()}
+        rows = len(stamps) // d
+        groups = stamps[: rows * d].reshape(rows, d)
+        steps = np.diff(groups, axis=1)
+        usual = np.median(steps) if steps.size else 0.0
+        good = ((steps > 0) & (steps < 3.0 * usual)).all(axis=1) | (groups == 0).all(axis=1)
+
+        def mean(array: Array) -> Array:
+            return array[: rows * d].reshape(rows, d, *array.shape[1:]).mean(axis=1)[good]
+
+        def middle(times: Array) -> Array:  # in integers: floats have no nanoseconds left
+            first = times[:, :1]
+            return (first[:, 0] + (times - first).sum(axis=1) // d)[good]
+
+        received = middle(log[: rows * d].reshape(rows, d))
+        return middle(groups), received, {field: mean(array) for field, array in values.items()}
+
+    def _thinning_note(self, topic: str) -> tuple[str, ...]:
+        if self.thinning == 1:
+            return ()
+        return (
+            f"{topic}: so many samples that means of {self.thinning} in a row stand for them"
+            " (memory stays bounded).",
+        )
+
+
+class JointColumns(_Columns):
+    """Joint states, mapped by name.
+
+    Args:
+        names: Joints to read; empty: those that most messages have.
+        thinning: Samples in a row that become their mean.
+    """
+
+    def __init__(self, names: tuple[str, ...] = (), thinning: int = 1) -> None:
+        super().__init__(joint_state_layout, thinning)
+        self.names = names
+
+    def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
+        """The stream in order, and what there is to say about it."""
+        self._decode()
+        seen: dict[tuple[str, ...], int] = {}
+        for index, places, *_ in self._blocks:
+            found = self._layouts[index].names
+            seen[found] = seen.get(found, 0) + len(places)
+        # Where several drivers share a topic (arm and gripper), the more frequent one counts.
+        named = [found for found in seen if found]
+        names = self.names or max(named, key=lambda found: (seen[found], len(found)), default=())
+        used = []
+        for block in self._blocks:
+            layout = self._layouts[block[0]]
+            complete = layout.fields["position"][1] == len(layout.names)
+            if names and set(names) <= set(layout.names) and complete and len(block[1]):
+                used.append((block, [layout.names.index(name) for name in names]))
+        total, count = sum(seen.values()), sum(len(block[1]) for block, _ in used)
+        if not count:
+            raise SignalError(
+                f"No message on '{topic}' has names and positions of all the joints {list(names)}.",
+                remedy=f"Joints there: {sorted({name for found in seen for name in found})}.",
+            )
+        notes = [*self._thinning_note(topic)]
+        if count < total:
+            notes.append(
+                f"{topic}: {total - count} messages lack some of the joints {list(names)} or their"
+                " positions and were left out."
+            )
+        arrays: dict[str, Any] = {
+            "q": np.concatenate([block[4].pop("position")[:, k] for block, k in used])
+        }
+        for key, field, what in (
+            ("v", "velocity", "velocities"),
+            ("effort", "effort", "efforts"),
+        ):
+            rows = [
+                values[:, k]
+                if (values := block[4].pop(field)).shape[1] == len(self._layouts[block[0]].names)
+                else values[:, :0]
+                for block, k in used
+            ]
+            arrays[key], note = _optional(rows, what)
+            notes += [f"{topic}: {note}"] if note else []
+        blocks = [block for block, _ in used]
+        stamps, stamp_notes = _stamps(blocks, topic)
+        order = _order(blocks)
+        self._blocks = []
+        arrays = {key: x if x is None else x[order] for key, x in arrays.items()}
+        stream = JointStream(names, stamps[order], effort_kind=kind, **arrays)
+        del arrays, blocks, used  # the stream has its own
+        ordered, report = in_order(stream)
+        if len(ordered) == 0:
+            raise SignalError(
+                f"Every sample on '{topic}' has NaN or infinite values.",
+                remedy="Check the driver, or leave out joints that it knows nothing of (`joints`).",
+            )
+        return ordered, (*notes, *stamp_notes, *report.notes(topic))
+
+
+class WrenchColumns(_Columns):
+    """Wrenches of one sensor."""
+
+    def __init__(self, thinning: int = 1) -> None:
+        super().__init__(wrench_layout, thinning)
+
+    def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
+        """The stream in order, and what there is to say about it."""
+        self._decode()
+        frames: dict[str, int] = {}
+        for index, places, *_ in self._blocks:
+            frame = self._layouts[index].frame
+            frames[frame] = frames.get(frame, 0) + len(places)
+        if len(frames) > 1:
+            raise SignalError(
+                f"Wrenches on '{topic}' come in several frames: {frames}.",
+                remedy="Record each sensor on a topic of its own.",
+            )
+        stamps, notes = _stamps(self._blocks, topic)
+        values = [block[4]["wrench"] for block in self._blocks] or [np.empty((0, 6))]
+        order = _order(self._blocks)
+        self._blocks = []
+        stream = WrenchStream(next(iter(frames), ""), stamps[order], np.concatenate(values)[order])
+        ordered: WrenchStream
+        report: TimingReport
+        ordered, report = in_order(stream)
+        return ordered, (*self._thinning_note(topic), *notes, *report.notes(topic))
+
+
+def _order(blocks: list[Any]) -> Any:
+    """What puts concatenated blocks into the order of the messages."""
+    places = np.concatenate([np.empty(0, dtype=np.intp), *(block[1] for block in blocks)])
+    return slice(None) if (np.diff(places) > 0).all() else np.argsort(places, kind="stable")
+
+
+def _stamps(blocks: list[Any], what: str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Header stamps, or log times where the headers are empty."""
+    if not blocks:
+        return np.empty(0, dtype=np.int64), ()
+    header = np.concatenate([block[2] for block in blocks])
+    if header.any():
+        return header, ()
+    note = f"{what}: headers carry no stamps; the time of reception stands for them."
+    return np.concatenate([block[3] for block in blocks]), (note,)
+
+
+def _optional(rows: list[Array], what: str) -> tuple[Array | None, str]:
+    """An array of what may be missing, and why it is missing where it is so only in part."""
+    missing = sum(len(row) for row in rows if row.shape[1] == 0)
+    total = sum(len(row) for row in rows)
+    if missing == total:
+        return None, ""
+    if missing:
+        return None, f"{what} are missing in {missing} of {total} messages and were left out."
+    values = np.concatenate(rows)
+    if not np.isfinite(values).all(axis=1).any():
+        return None, f"{what} are NaN or infinite throughout and were left out."
+    return values, ""
