@@ -11,7 +11,6 @@ from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
 from rosbags.typesys import Stores, get_typestore
 
-import sysid_core.signals.bags.reader
 from sysid_core.signals import Recording
 from sysid_core.signals.bags import BagWriter, build_typestore, open_bag, read_bag, recover_bag
 
@@ -151,7 +150,7 @@ def test_arm_and_gripper_in_turn_on_one_topic_keep_their_order(tmp_path: Path) -
 def test_more_samples_than_memory_bears_become_means(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sysid_core.signals.bags.reader, "MOST_SAMPLES", 1000)
+    monkeypatch.setattr("sysid_core.signals.bags.reader.MOST_SAMPLES", 1000)
     recording = read_bag(write(tmp_path / "bag", StoragePlugin.MCAP))
     joints = recording.joints
     assert len(joints) == 1000 and "means of 3 in a row" in recording.notes[0]
