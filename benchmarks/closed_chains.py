@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Speed of closed-chain kinematics, regressors and identification; prints a table."""
 
 from __future__ import annotations

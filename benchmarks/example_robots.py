@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structural answer for every URDF of example-robot-data, as a Markdown table.
 
 Run: python benchmarks/example_robots.py [--write docs/identifiability.md]

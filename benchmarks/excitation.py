@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long planning, checking and playing motions take.
 
 python benchmarks/excitation.py [--full]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time of the structural analysis against the number of bodies, and against a sampled regressor.
 
 Run: python benchmarks/identifiability.py [--sampled-up-to N]

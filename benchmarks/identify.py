@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # ruff: noqa: E402 -- threads are limited before numpy is imported
 """How long a Panda takes from arrays to a physically consistent estimate of all parameters.
 

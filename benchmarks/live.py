@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node and message.
 
 Simulated robot, logger (filtering and recording) and estimator as real processes over DDS.

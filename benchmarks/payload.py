@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU times of the payload estimators, and how their settings were chosen on random objects.
 
 Run: python benchmarks/payload.py            times

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A UR5 with unknown parameters, friction and rotors in MuJoCo, identified one joint at a time.
 
 python benchmarks/sequential.py [--seeds 3] [--arms]

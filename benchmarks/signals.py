@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time of the signals room: filters per sample, bags per message."""
 
 from __future__ import annotations

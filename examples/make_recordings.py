@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the recordings in `ur5/`: a simulated UR5 (MuJoCo) that isn't what its URDF says.
 
 Run from the repository's root, after `sysid plan arm ur5 --tcp-speed 1 --seed 3 --out plan3` and the same

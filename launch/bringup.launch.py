@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """On a real robot: ros2 launch robot_sysid bringup.launch.py config:=bringup_ur.yaml
 
 `config` is a path, or the name of a file that comes with the package. Nothing moves until a goal is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot and the three nodes: ros2 launch robot_sysid demo.launch.py
 
 With controller:=true the robot is driven by computed_torque_controller, with efforts.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rqt with robot_sysid's panels, and PlotJuggler where it is installed: ros2 launch robot_sysid monitor.launch.py"""
 
 import os

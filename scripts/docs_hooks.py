@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference pages of the documentation site, generated from the code at every build.
 
 Commands come from the command line's own tree, node parameters from the configuration classes,

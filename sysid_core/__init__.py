@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of robots and payloads: pure Python, no ROS.
 
 Rooms, in the order in which data flow (a room imports only those before it):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of the package: one root, each carrying its data and the remedy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a result may be used: pass, warn or fail, with the reasons in words."""
 
 from __future__ import annotations

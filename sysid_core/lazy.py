@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Heavy libraries that are imported when something of them is used, not before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arm demo: a Panda's parameters, all of them, and a controller that then knows them."""
 
 from __future__ import annotations

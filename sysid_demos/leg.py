@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The leg demo: a mechanism with closed loops, and a controller that learns what it drives."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulated leg's identification is held against: its true parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the demos share: a recorded motion with progress, identification, and the last word."""
 
 from __future__ import annotations

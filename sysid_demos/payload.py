@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload demo: an xArm 7 in MuJoCo weighs a hammer that it doesn't know."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid up demo`: a whole identification on a simulated robot, live, with a report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sequential demo: a UR5 moves one joint at a time, and all its constants come out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well a motion is tracked: what the executor wished against what the robot did."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the nodes of one namespace publish, as one snapshot for terminal and rqt alike."""
 
 from __future__ import annotations

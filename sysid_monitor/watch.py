@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid watch`: the state of the graph at a glance, in a terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes on a real robot, described by one small YAML file."""
 
 from __future__ import annotations

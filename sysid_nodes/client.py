@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person at the keyboard does with the nodes: wait, record, execute, read back."""
 
 from __future__ import annotations

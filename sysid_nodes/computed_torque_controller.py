@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The computed-torque controller: set points in, efforts out, better parameters on request.
 
 `u = G^T W theta + K_p e + K_d ė`, see `TorqueController`. It begins with the URDF's (and the loops file's) parameters.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths that come over the network: below a folder of ours, and nothing is overwritten."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data logger: Kalman-filtered joint states and wrench out, raw streams into a rosbag2 bag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimator: what is identifiable, the running payload, identification on request."""
 
 from __future__ import annotations

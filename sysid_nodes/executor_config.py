@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the trajectory executor, and the core's settings that follow from them."""
 
 from __future__ import annotations

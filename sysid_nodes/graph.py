@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node graph as plain data: `sysid up` starts it, the launch files wrap it."""
 
 from __future__ import annotations

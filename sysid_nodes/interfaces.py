@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interfaces of packages that may not be installed: found by name, filled and read by field."""
 
 from __future__ import annotations

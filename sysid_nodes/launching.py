@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the plain node graph to launch actions; needs launch_ros, which every ROS 2 has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether messages pass between two processes of this machine: `python -m sysid_nodes.loopback`.
 
 `echo` answers every text with the same text; `ask` sends one until the answer comes, prints the

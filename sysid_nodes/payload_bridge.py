@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tells a robot's controller what it holds: proposed, confirmed by a person, checked, undone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start a node graph as processes, and leave none behind."""
 
 from __future__ import annotations

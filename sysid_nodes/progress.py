@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion that somebody watches in a terminal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands reach a robot: whole trajectories, or a stream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The newest state of a robot, out of its topics."""
 
 from __future__ import annotations

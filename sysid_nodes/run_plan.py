@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid run CONFIG PLAN`: check, ask, play slowly, play and record, identify or weigh, report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid robot save`: the description that a robot publishes, as a file that the tools take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An SROS2 policy from a running graph: each node may do what it does, and nothing more.
 
 `python -m sysid_nodes.security NODE... > config/security/policy.xml` while the nodes run. Besides the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the simulated robot simulates: an arm, or a mechanism with closed loops."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot: MuJoCo behind the topics of a real driver."""
 
 from __future__ import annotations

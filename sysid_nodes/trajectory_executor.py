@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trajectory executor: checks a motion, plays it on the robot, stops it smoothly.
 
 Nothing moves on launch, and nothing before every check of the core has passed.

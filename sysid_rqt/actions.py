@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of services and actions from buttons: they never block the window, and always answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The running payload with its convergence, and the arm's parameters."""
 
 from __future__ import annotations

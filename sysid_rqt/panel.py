@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all panels share: a title line, a line for answers, and a timer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panels as plugins of rqt; the namespace of the nodes comes from ROS_NAMESPACE or the menu's argument."""
 
 from __future__ import annotations

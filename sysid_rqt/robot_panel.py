@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The graph's health, the recording, and the motion with a stop that is always there."""
 
 from __future__ import annotations

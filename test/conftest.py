@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by all tests: data that isn't committed, and generators with fixed seeds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a ROS 2 installation that PyPI lacks: launch, ros2 (the command), control_msgs, sros2.
 
 With a sourced ROS they are there. Otherwise they are built once from their sources, where those are:

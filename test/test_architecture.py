@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The arrows of the design: layers, rooms, and what a user is shown."""
 
 from __future__ import annotations

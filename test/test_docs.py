@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation: it builds strictly, its references are complete, its tutorials run."""
 
 from __future__ import annotations

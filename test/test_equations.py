@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/equations.md: every row leads to code that names the equation's number."""
 
 from __future__ import annotations

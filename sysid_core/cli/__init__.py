@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `sysid` command. Each file registers its own command with the groups of `app`."""
 
 from sysid_core.cli import (  # noqa: F401  (each registers its command)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line's trunk: groups, console, and how errors are shown."""
 
 from __future__ import annotations

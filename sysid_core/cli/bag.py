@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid bag`: what is in a recording, whether it is fit for use, and its repair."""
 
 from __future__ import annotations

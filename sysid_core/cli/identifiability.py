@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identifiability`: what a robot's motion can tell of its parameters."""
 
 from __future__ import annotations

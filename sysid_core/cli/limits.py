@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid limits`: the one file of motion limits that planner and executor read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options that say how a robot's base is mounted, for every command that knows gravity."""
 
 from __future__ import annotations

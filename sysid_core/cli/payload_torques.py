@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid payload-torques`: what an arm without force-torque sensor carries."""
 
 from __future__ import annotations

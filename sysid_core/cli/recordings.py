@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands find recordings: a bag, or a table with its column map."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What commands with a force-torque sensor share: which robot carries it, and where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How commands end: the verdict in words, and the exit status that says the same."""
 
 from __future__ import annotations

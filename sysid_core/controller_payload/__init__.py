@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads in the terms of vendors' controllers, and the exchange with them."""
 
 from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange, Proposal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload as robot controllers want it, and whether it is plausible enough to be told to one.
 
 Controllers take everything that hangs on the flange (sensor, gripper and object together): mass,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload in the words of the vendors' own settings, and what their rounding leaves."""
 
 from __future__ import annotations

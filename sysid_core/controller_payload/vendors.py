@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the vendors' payload services want to be filled, found out from their fields at run time.
 
 Layouts in the field (they have changed, and differ between ROS distributions):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics

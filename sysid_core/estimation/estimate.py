@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of every estimator: values, their uncertainty, and whether they hold."""
 
 from __future__ import annotations

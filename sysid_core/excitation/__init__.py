@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions that excite what is to be identified, and the check that they are safe."""
 
 from sysid_core.excitation.cell import Obstacle, Plane

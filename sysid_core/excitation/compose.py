@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trajectories put together from rests, moves and given motions."""
 
 from __future__ import annotations

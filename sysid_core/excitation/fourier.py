@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periodic motions: finite Fourier series that begin and end at rest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot's collision shapes: what touches what, and where its surface is."""
 
 from __future__ import annotations

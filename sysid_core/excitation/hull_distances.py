@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Convex hulls of the bodies of a robot: quick exclusion of contact, smooth distances for planners."""
 
 from __future__ import annotations

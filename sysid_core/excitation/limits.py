@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion of a robot must keep to (checked in `motion_check`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one file of a robot's motion limits, read by planner, executor, controller and simulator.
 
 ```yaml

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one place that says whether a motion is safe."""
 
 from __future__ import annotations

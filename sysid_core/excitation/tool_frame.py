@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which frame of a robot is its tool's, and whether limiting its speed means anything."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion to be played by a robot, and the file that it is kept in."""
 
 from __future__ import annotations

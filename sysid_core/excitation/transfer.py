@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smooth moves from one posture to another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint accelerations and jerks that URDFs don't state, where a vendor publishes them."""
 
 from __future__ import annotations

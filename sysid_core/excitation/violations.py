@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a check of a motion found: limits that are broken, and how much of each is used."""
 
 from __future__ import annotations

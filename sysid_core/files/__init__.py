@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one way to read a file: safe opening, YAML, JSON, NPZ, and schemas of what they hold."""
 
 from sysid_core.files.arrays import read_npz

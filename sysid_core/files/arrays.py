@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays of an NPZ file, whose declared sizes are checked before any memory is asked for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of files, and how errors speak of them: the file, the place in it, and what to do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML and JSON as plain data: no duplicate keys, no endless nesting, no aliases that explode."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opening what a user names: a regular file of a bounded size, and text that is text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file may hold: schemas by pydantic, and their findings in words."""
 
 from __future__ import annotations

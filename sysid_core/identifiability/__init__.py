@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be identified at all."""
 
 from sysid_core.identifiability.base_parameters import BaseParameters

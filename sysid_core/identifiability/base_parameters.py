@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters: the combinations that can be identified, and the maps there and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a data set excites all that a robot can show."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numerical rank and base parameters of sampled regressors: always with a tolerance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""How much of what motion can show of a robot at all is shown by given data.
 
 The regressor at random states, `S`, spans everything that can be seen. Some of its directions are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether recordings and robot description belong together, and what is wrong where they don't."""
 
 from sysid_core.plausibility.examine import Examination, Finding, examine, examine_samples

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which fault of data or description explains the torques far better than none."""
 
 from __future__ import annotations

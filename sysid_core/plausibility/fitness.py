@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings that can't be used, whatever is done with them: refused before any work."""
 
 from __future__ import annotations

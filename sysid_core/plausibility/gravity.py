@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Direction of gravity in the base frame, as three more unknowns of the torque equations.
 
 With the base mounted in any direction, `tau = (Y_0 + sum_k g_k Y_k) pi + Phi phi`: Y_0 is the

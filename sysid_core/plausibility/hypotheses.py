@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is commonly wrong with recordings and robot descriptions, as changes that would mend it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Some hundred samples of a robot in motion, thin enough to try many hypotheses on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gains, units and time scales that the URDF's masses contradict, from one regression."""
 
 from __future__ import annotations

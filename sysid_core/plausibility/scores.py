@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""How well rigid-body models explain measured torques, from fits that take milliseconds.
 
 Two models: the URDF's own (`NominalFit`, four or five unknowns a joint), which sees signs, gains and

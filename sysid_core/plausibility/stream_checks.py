@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of single efforts that are seen without a model: spikes, saturation, dead channels."""
 
 from __future__ import annotations

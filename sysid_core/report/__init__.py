@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts of an identified arm: efforts, residuals, parameters, and the robot in space."""
 
 from __future__ import annotations

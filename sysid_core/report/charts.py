@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Interactive charts: lines over time with linked axes, dots with bars, and scenes in space."""
 
 from __future__ import annotations

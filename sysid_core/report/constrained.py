@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of a closed-chain identification."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures without a display: `Figure` objects, never pyplot state."""
 
 from __future__ import annotations

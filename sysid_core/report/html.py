@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One self-contained HTML page per run: text, tables, charts and pictures, nothing loaded from outside."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structural answer as the paper's table, and as a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a whole-arm identification: torques measured and predicted, and the numbers."""
 
 from __future__ import annotations

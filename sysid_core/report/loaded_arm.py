@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Report of a payload that was weighed by joint torques."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the loops of a mechanism do, as a page with pictures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of a planned motion: what it does, and how near it comes to its limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a payload identification: what was measured, what came out, how sure it is."""
 
 from __future__ import annotations

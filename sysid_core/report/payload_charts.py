@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts of a payload: wrench, convergence, the object in space, and the signals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a sequential identification: its steps, and how their error grows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robots: URDFs, rigid-body parameters, regressors."""
 
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands between a motor's reading and the torque at its joint."""
 
 from __future__ import annotations

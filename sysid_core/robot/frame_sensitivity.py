@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How errors of the joint states show in the motion of a frame."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Friction and drive inertia as torques that are linear in their parameters.
 
 Every axis (a joint, or a drive coupled to several) resists with a sum of switchable terms.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which joints of a description move, and which are held: fingers, rods, what nobody measures."""
 
 from __future__ import annotations

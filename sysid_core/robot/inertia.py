@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Inertial parameters of a rigid body.
 
 The parameter vector, everywhere in this project (pinocchio's order):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Locked joints: what they carry becomes part of the body before them."""
 
 from __future__ import annotations

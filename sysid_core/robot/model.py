@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot: what a URDF says, with pinocchio inside."""
 
 from __future__ import annotations

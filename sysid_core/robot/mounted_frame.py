@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames that a robot's description lacks: a sensor screwed onto a link."""
 
 from __future__ import annotations

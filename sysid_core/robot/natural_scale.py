@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large inertial parameters may well be: scales that make 'weak' and 'excited' mean something."""
 
 from __future__ import annotations

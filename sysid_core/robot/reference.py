@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference robots of the literature, kept as modified Denavit-Hartenberg tables."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint torques as linear functions of the parameters: `tau = Y @ pi`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Geared drive rotors: what spins faster than the joint, and what torque that costs."""
 
 from __future__ import annotations

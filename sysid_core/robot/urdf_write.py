@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identified values written back into a robot's URDF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings and what is done to them before a fit."""
 
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The column map: what a table of numbers holds, in which units, behind which drives."""
 
 from __future__ import annotations

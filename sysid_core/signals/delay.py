@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""By how much one signal lags another, between samples.
 
 \(y(t) = \alpha\,x(t - d) + \beta\): for every trial delay, gain and offset follow by least squares,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was recorded: named, stamped, read-only arrays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a live stream is doing: rate, jitter, latency, losses, silence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What becomes of a sample, by its stamp."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stamps: gaps, duplicates, disorder and resets found; samples put in order; interpolation."""
 
 from __future__ import annotations

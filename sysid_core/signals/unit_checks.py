@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Units that can't be: degrees taken for radians, milliseconds for seconds."""
 
 from __future__ import annotations

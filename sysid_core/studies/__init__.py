@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The papers' experiments, each one command."""
 
 from sysid_core.studies.cheetah3 import PAPER_TABLE_6, cheetah3_study

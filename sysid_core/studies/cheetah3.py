@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Identifying a leg with the torso free or locked (Wensing, Niemeyer, Slotine 2023, table 6).
 
 The whole robot gallops, its generalized forces follow from inverse dynamics, and the parameters of

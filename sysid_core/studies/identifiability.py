@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables 2, 4 and 5 and the two-link examples of Wensing, Niemeyer, Slotine 2023."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A quadruped of our own with the leg layout of the Cheetah 3, and a gallop for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sequential identification from recording to report, as one call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The Stanford arm of Lin 1992, section 4: tables I and II, and the closing check.
 
 The arm is moved one joint at a time in simulation (recursive Newton-Euler), its minimal constants

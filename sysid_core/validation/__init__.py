@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether an estimate predicts what it wasn't fitted to."""
 
 from sysid_core.validation.closed_chain_plant import ClosedChainPlant, SolverSettings

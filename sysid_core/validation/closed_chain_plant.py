@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated mechanism with closed loops, in MuJoCo, built from the URDF and the loops file."""
 
 from __future__ import annotations

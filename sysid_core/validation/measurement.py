@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sensors make of a simulated run."""
 
 from __future__ import annotations

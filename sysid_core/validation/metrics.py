@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of a model of a closed chain in torque, in free motion and in tracking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Error metrics of a payload estimate (Nadeau, Giamou and Kelly 2022, eqs. 10 to 12)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot in MuJoCo: another engine than the one that identifies (pinocchio)."""
 
 from __future__ import annotations

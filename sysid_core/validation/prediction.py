@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well an identified robot predicts efforts that it was not fitted to."""
 
 from __future__ import annotations

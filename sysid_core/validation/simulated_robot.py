@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A simulated robot as a driver shows it: commands in, noisy stamped measurements out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Forward integration of identified dynamics, to see where a robot would go.
 
 The reduced equation `G^T W(q, q̇, q̈) theta = u` is solved for the actuated accelerations and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stepping a MuJoCo model: what simulated arms and mechanisms with loops have in common."""
 
 from __future__ import annotations

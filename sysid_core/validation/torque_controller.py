@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Computed torque for streamed set points, with a damped stop and parameters that can be exchanged.
 
 `u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34), where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether an identified model may be used: pass, warn or fail, with reasons."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the estimator is composed of: the running payload, and identification on request."""
 
 from sysid_nodes.components.identification import IdentificationComponent

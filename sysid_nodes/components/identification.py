@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of the robot from a recording, on request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identify` as a process of its own, started and watched by the estimator."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A tare outlives the process: an estimator that is started again goes on with it."""
 
 from __future__ import annotations

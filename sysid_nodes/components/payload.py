@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The running payload: filtered streams and marks in, estimates out."""
 
 from __future__ import annotations

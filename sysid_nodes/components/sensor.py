@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The force-torque sensor as seen from the node: where it is, whose frame it names, how it fares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The crossing between ROS messages and the core's types; of single samples as bytes: `logging`."""
 
 from sysid_nodes.conversions.estimates import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates and structural answers as messages, and back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states as arrays, always mapped by name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payloads as messages: `geometry_msgs/Inertia` has the mass, its centre, and the inertia about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS stamps as nanoseconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream's statistics as a message."""
 
 from __future__ import annotations

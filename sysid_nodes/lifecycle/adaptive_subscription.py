@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions that take what a robot's driver offers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a node consists of, to go back to when it is deactivated or cleaned up."""
 
 from __future__ import annotations

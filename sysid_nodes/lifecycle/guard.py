@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No message, request or tick can end a node: what goes wrong in a callback is told."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node that no message, request or tick can end."""
 
 from __future__ import annotations

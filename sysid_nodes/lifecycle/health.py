@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node's diagnostics: one updater, once a second, and at once when a level changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all nodes share: lifecycle, parameters, robot description, diagnostics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ROS parameters from one frozen dataclass: names, types, ranges and descriptions, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Qualities of service of our topics."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a node's robot comes from: a file, a name, or the topic `robot_description`.
 
 Joints that nobody measures (fingers, rods) are held: which these are, the first joint states tell,

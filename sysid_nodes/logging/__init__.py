@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the data logger consists of: live filters, the bag, messages as bytes."""
 
 from sysid_nodes.logging.bag_recording import BagRecording

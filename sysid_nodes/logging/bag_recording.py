@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bag that a thread of its own writes, so that no disk delays a filter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states and wrenches as they come: counted, filtered, sent on."""
 
 from __future__ import annotations

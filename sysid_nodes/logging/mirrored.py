@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A topic of our type, and a plain mirror of it that every plotter reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Services of the data logger: start and stop a bag, mark, tare."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logger's streams as bytes: read and written without making ROS messages of every sample.
 
 Bytes come from raw subscriptions and go to publishers and bags as they are. Where the numbers

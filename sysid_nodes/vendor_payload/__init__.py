@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a payload reaches a vendor's controller."""
 
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig, payload_at_flange

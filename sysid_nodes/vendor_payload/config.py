@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of the payload bridge, and what follows from them."""
 
 from __future__ import annotations

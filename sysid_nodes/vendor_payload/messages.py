@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bridge's books as messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a person is told when a controller doesn't take a payload."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A vendor's payload service, called with a timeout and read back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid bag`: what users see of whole and damaged bags."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid doctor`: right about what is there, and about what isn't."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a clumsy user sees: one sentence and what to do, never a traceback."""
 
 from __future__ import annotations

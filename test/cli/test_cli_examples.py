@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recordings that ship with the project: identified, and compared with the truth beside them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identifiability`, `sysid reproduce identifiability`, `sysid reproduce cheetah3`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads, locked joints and what users give by mistake, on the command line."""
 
 from __future__ import annotations

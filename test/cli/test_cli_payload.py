@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid payload`: every method on one recording, the default being the best."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid payload-torques` on a real arm's tables, and its refusals."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan payload` and `sysid plan arm`: files, JSON and refusals."""
 
 from __future__ import annotations

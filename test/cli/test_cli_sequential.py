@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid reproduce stanford`, `sysid plan sequential`, `sysid identify --method sequential`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid tare` from a bag: bias, tool, delay, and refusals."""
 
 from __future__ import annotations

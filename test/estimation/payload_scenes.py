@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Made-up objects in made-up motions, for payload tests."""
 
 import numpy as np

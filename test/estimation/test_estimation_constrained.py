@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of closed chains: exact recovery, consistency, delay, errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deviations are true: estimates are inside two of them as often as they should be."""
 
 from __future__ import annotations

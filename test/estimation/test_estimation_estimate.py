@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An estimate keeps what it knows, and says when it can't be trusted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running payload identification: deterministic, equal to the batch, and able to say how far it is."""
 
 import numpy as np

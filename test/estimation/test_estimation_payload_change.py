@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A load that is taken up, put down or slips is noticed; a steady one never."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every payload estimator must do."""
 
 import numpy as np

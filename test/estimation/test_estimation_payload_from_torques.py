@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload from joint torques: recovery, honesty of its covariance, and a real loaded arm."""
 
 from __future__ import annotations

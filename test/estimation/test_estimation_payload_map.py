@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default payload estimator: its parts against dense algebra, its error bars against truth."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motion as an accelerometer reads it doesn't attenuate the running estimate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What bodies may be: hypotheses weighed by evidence, wrong shapes, none at all."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload session gives the same from any order of arrival."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sensor's known delay is used when its calibration is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Point masses, entropic prior and entropic regression against cvxpy on the raw problems."""
 
 import cvxpy as cp

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of a payload run are read by stamp, whatever the order in which they came."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sequential estimates: exact without noise, covered with it, refused when not exciting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints whose efforts are zero throughout, as drivers report those of grippers."""
 
 from __future__ import annotations

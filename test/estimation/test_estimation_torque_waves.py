@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Torque waves far above the motion's own frequencies, on an arm whose truth is known."""
 
 from __future__ import annotations

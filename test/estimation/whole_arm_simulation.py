@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A three-joint arm with friction, moved by Fourier series, for the tests of this folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions designed by the expected covariance: slopes, criteria, search and what is promised."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executor: nothing moves unchecked, and everything stops smoothly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The check of motions, against hand-made robots whose answers are known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limits file, the tool frame, and the cell around the robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of closed chains put together, slowed to their limits, with all joints."""
 
 from __future__ import annotations

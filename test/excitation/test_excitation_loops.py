@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of closed chains stay where the loops assemble and excite what they should."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Velocities of drivers that measure none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload motion: what spec and paper ask of it."""
 
 from __future__ import annotations

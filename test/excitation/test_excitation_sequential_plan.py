@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans that move one joint at a time: safe, complete, well-conditioned, refused otherwise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one way to read a file: what isn't what it should be is refused in a sentence."""
 
 from __future__ import annotations

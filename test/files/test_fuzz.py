@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any damage to any input file ends in the right answer or in a sentence with a remedy.
 
 Each format starts from a right file; hypothesis flips bytes, cuts, repeats and replaces values. The

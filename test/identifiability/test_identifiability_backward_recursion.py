@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backward least squares with carried errors against closed forms and repeated experiments."""
 
 from __future__ import annotations

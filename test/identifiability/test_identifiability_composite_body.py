@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Minimal inertia constants of composite bodies against sampled rank, pinocchio and the paper."""
 
 from __future__ import annotations

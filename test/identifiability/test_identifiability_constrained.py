@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ranks of closed chains, against an independent implementation's figures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every URDF of example-robot-data: the structural count against a sampled regressor."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of Wensing, Niemeyer, Slotine 2023 (tables 2, 4, 5, section 4.5)."""
 
 import pytest

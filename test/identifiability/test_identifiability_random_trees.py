@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structural answer against sampled regressors, for trees of mixed joints."""
 
 import numpy as np

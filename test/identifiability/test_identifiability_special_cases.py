@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rotors, mimic joints, rounded angles, doubts, certificates, and the maps of base parameters."""
 
 import numpy as np

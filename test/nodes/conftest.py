@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real nodes in processes of their own, on a ROS domain of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver, a payload bridge and a person at the keyboard, each a process or node of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A process that plays the robot's driver: payload services in the vendors' layouts.
 
 Behaviours: `accept`, `refuse`, `silent` (never answers), `lie` (says yes, keeps what it had).

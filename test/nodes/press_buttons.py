@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens the panels without a display beside a running graph, presses their buttons, takes pictures.
 
 Usage: press_buttons.py PLAN BAG PICTURES; prints one JSON object.

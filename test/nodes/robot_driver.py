@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A robot driver as they are in the field: best effort, other joints on its topic, what it lacks."""
 
 from __future__ import annotations

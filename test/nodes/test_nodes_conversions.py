@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The crossing between messages and the core's types."""
 
 from __future__ import annotations

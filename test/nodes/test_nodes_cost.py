@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a node loads before it works: no solver, no simulator, no plots."""
 
 from __future__ import annotations

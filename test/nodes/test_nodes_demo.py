@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid up demo` as a user types it, and as a user interrupts it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What real drivers do to the nodes: fingers that nobody measures, frames that are no links."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong on real robots: drivers, disks, operators; and what the nodes do then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The action `~/identify`: one goal at a time, cancelled, confined, and never an orphan."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters: one schema per node, and every file that we ship fits it."""
 
 from __future__ import annotations

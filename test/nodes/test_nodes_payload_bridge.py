@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload bridge against drivers of our own with the vendors' field layouts.
 
 The vendors' packages can't be installed here: a package of stand-ins with the same fields is

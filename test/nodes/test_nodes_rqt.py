@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The panels with the real rqt and a live graph; layouts name only what the messages have."""
 
 from __future__ import annotations

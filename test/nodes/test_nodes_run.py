@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid robot save` and `sysid run`, as a user types them, on a robot that is simulated."""
 
 from __future__ import annotations

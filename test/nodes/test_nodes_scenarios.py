@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The computed-torque controller among the real nodes, and what the demos are made of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The SROS2 policy says what the running nodes do: every topic, service and action, nothing more."""
 
 from __future__ import annotations

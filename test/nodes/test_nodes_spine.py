@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The four real processes over DDS: from a motion to a payload, and every way to be interrupted."""
 
 from __future__ import annotations

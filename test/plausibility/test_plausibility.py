@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of recordings and descriptions are found by what they do to the torques."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of predictions, and what they leave out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page: self-contained, small, escaped, drawn without an error."""
 
 from __future__ import annotations

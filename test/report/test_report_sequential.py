@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of a sequential identification, from simulation to HTML, with MuJoCo as the robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensitivity of a frame's motion against finite differences of the motion itself."""
 
 import numpy as np

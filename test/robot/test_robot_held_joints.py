@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that are held, frames that are mounted, and hashes that white space doesn't change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rigid-body parameters against pinocchio, and the model of a robot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains: closure, dependent joints, G and its rate, regressors, files."""
 
 from __future__ import annotations

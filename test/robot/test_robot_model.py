@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robot model refuses data that belong to another one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference robots against their Denavit-Hartenberg tables."""
 
 import numpy as np

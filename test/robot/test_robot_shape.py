@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes: their cells carry exactly the shape's own mass properties."""
 
 import numpy as np

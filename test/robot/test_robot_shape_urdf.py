@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision geometry of a URDF link as a shape."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robot descriptions that no robot can have are refused in a sentence, before any parser guesses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload on its way into a controller: layouts, limits, and the order of things."""
 
 from __future__ import annotations

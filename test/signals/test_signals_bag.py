@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bags: what is written is read back, by us and by rosbags; what is cut off is recovered."""
 
 from __future__ import annotations

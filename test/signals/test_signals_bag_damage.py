@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Damaged and hostile bags: what can be read is read, the rest is a sentence; memory is bounded."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters against filterpy and against truth drawn from their own model."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filters on a real UR10e, whose own velocity measurement they don't see."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The offline smoother against filterpy, Butterworth's response, and known motions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stamps: what is wrong with them is found, counted and never papered over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tare, compensation and what a sensor's mounting does to them."""
 
 from __future__ import annotations

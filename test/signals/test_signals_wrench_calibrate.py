@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calibrating a sensor in still postures: gains, mounting, gravity, drift."""
 
 import os

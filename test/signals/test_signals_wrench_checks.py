@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defects of a wrench stream are found and named; sound streams pass."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wrench filter: readings and bias with standard deviations that hold."""
 
 from __future__ import annotations

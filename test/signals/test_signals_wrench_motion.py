@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Still postures and delay, from a robot's motion."""
 
 from __future__ import annotations

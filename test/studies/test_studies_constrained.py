@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closed-chain study in small: its goals, tables and page."""
 
 from __future__ import annotations

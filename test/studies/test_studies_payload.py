@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload study: objects, metrics, MuJoCo as a second opinion, and the command."""
 
 import json

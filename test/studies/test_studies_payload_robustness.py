@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The robustness study, small and with wide bounds: deviations hold whatever is wrong."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Stanford arm against the printed tables of Lin 1992."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated leg against our dynamics, forward integration, tracking, verdicts."""
 
 from __future__ import annotations

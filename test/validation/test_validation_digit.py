@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real Digit's legs and arms, where its files are given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MuJoCo against pinocchio, with equal parameters."""
 
 from __future__ import annotations

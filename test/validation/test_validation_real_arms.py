@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real robots: what issue and papers promise, on runs that were not used for fitting."""
 
 from __future__ import annotations

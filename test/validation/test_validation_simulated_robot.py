@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The simulated robot behaves as a driver with a trajectory controller does."""
 
 from __future__ import annotations

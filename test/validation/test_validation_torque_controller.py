@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The streaming computed-torque controller: its law, its stop, its change of parameters."""
 
 from __future__ import annotations

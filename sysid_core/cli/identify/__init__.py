@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identify`."""
 
 from sysid_core.cli.identify import command  # noqa: F401  (registers the command)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The open-chain part of `sysid identify`: what is chosen, fitted and written."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identify`: a whole robot's parameters from recordings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identify … --loaded`: drive gains by a load of known mass."""
 
 from __future__ import annotations

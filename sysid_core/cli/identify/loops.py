@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid identify … --loops FILE`: a closed chain from recordings of its driven joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `sysid identify` prints and writes as numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way from the command line to the nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid run`: a whole identification on a real robot, in one command."""
 
 from __future__ import annotations

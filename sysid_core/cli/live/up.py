@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid up`: start the live nodes without launch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid watch`: the live graph at a glance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid payload`: what a robot with a force-torque sensor held in a recording."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid payload --repeat`: the same object weighed again and again."""
 
 from __future__ import annotations

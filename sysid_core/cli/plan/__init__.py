@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan`: one file a sub-command."""
 
 from sysid_core.cli.plan import (  # noqa: F401  (each registers its command)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan arm`: a motion after which all that an arm's dynamics can show is known best."""
 
 from __future__ import annotations

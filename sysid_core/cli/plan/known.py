@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known before a motion is planned: an estimate, a trajectory or a recording."""
 
 from __future__ import annotations

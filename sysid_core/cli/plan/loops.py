@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan loops`: motions of a mechanism with closed loops that tell its parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the `sysid plan` commands share: robot, limits, progress, files and the last words."""
 
 from __future__ import annotations

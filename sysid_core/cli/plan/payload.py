@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan payload`: a motion that tells what a robot holds."""
 
 from __future__ import annotations

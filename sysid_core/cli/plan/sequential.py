@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan sequential`: a motion that moves one joint at a time."""
 
 from __future__ import annotations

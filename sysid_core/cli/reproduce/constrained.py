@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid reproduce constrained`: Zhang, Haugk, Vasudevan 2024, tables I to IV."""
 
 from __future__ import annotations

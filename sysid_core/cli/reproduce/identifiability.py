@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid reproduce identifiability` and `cheetah3`: Wensing, Niemeyer, Slotine 2023."""
 
 from __future__ import annotations

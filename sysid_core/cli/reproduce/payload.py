@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid reproduce payload`: tables III and IV and figures 4 to 8 of Nadeau et al. 2022."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid reproduce stanford`: tables I and II of Lin 1992."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid validate`: an identified robot against other recordings."""
 
 from __future__ import annotations

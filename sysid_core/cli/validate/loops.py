@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid validate … --loops FILE`: an identified closed chain against other recordings."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Open chains: from recordings to an identified arm."""
 
 from sysid_core.estimation.arm.equations import ArmEquations, arm_structural_rows

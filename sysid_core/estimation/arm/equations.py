@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The measurement equations of an open chain, `tau = Y pi + Phi phi`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The file that keeps an identified robot, so that it can predict again."""
 
 from __future__ import annotations

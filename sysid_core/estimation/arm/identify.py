@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole-arm identification, from recordings to a model that predicts torques."""
 
 from __future__ import annotations

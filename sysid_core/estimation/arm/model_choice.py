@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings chosen inside the training runs: held-out blocks of time judge every choice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of an open chain as gapless, filtered motions with torques at the joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filtered regressors of long recordings, block by block: memory stays bounded, however long."""
 
 from __future__ import annotations

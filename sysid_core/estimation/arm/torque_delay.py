@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""By how much measured torques lag behind measured positions.
 
 Friction turns over at reversals, later than a smooth sign says: where the model lacks that, it looks

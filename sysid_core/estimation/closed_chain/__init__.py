@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains (Zhang et al. 2024): recordings, projected equations, identification."""
 
 from sysid_core.estimation.closed_chain.equations import ConstrainedEquations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""From recordings of a closed chain to its measurement equations, `u = G^T W theta`.
 
 Zhang, Haugk, Vasudevan 2024, eq. 23, stacked over the samples as in eq. 27-29.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Identification of closed chains: friction and drives alone, or everything.
 
 Zhang, Haugk, Vasudevan 2024, section III, as the convex program that it is: nothing depends on an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of a closed chain as consistent motions of all its joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""How late the torques of a closed chain were reported, from the torques themselves.
 
 To first order `e(t) = u(t - d) = u - d u̇` for reported torques e, so d is one more parameter of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fitting core: regressions, least squares, the physically consistent program, uncertainty."""
 
 from sysid_core.estimation.fit.compressed import compress, solve_compressed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares with non-negative parameters, where no body is estimated."""
 
 from __future__ import annotations

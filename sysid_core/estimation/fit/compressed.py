@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triangular factors: everything that least squares needs of a recording, however long it was."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physically consistent parameters of a whole robot by convex optimisation."""
 
 from __future__ import annotations

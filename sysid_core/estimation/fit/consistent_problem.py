@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The convex program behind `ConsistentLeastSquares`: least squares over bodies that can exist."""
 
 from __future__ import annotations

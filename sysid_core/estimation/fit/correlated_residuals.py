@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Covariance of estimates whose residuals are correlated in time."""
 
 from __future__ import annotations

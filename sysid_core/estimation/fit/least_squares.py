@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Least squares on base parameters: ordinary, weighted by joint, robust."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A-priori scales of parameters, against which 'weak' and 'excited' are measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The physically consistent body nearest to an estimate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Physical consistency as a linear matrix inequality, and the convex solver with its certificate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The linear measurement equations of a whole robot."""
 
 from __future__ import annotations

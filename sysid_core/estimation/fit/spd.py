@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Symmetric positive (semi-)definite matrices whose rows have very different units."""
 
 from __future__ import annotations

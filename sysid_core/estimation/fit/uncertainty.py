@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Covariance of estimates, and which directions the data show at all."""
 
 from __future__ import annotations

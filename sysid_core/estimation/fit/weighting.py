@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How residuals are weighted, and the weights that go with a fit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known and unknown loads from joint torques."""
 
 from sysid_core.estimation.loaded_arm.carried_load import (

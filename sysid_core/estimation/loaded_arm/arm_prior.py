@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of an arm before it is loaded: from its model, or from an earlier estimate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A body that an arm carries at one of its frames, seen in the joint torques."""
 
 from __future__ import annotations

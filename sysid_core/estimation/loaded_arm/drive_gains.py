@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Drive gains from what the controller itself believes.
 
 Without a known load, currents show masses only up to the gains. But many controllers publish their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""An arm, its drive gains and a load of known mass, from runs without and with it.
 
 Currents show `parameters / gain`: only something known in advance fixes the scale. A load of known

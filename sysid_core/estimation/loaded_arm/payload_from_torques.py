@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The payload from joint torques alone: what the loaded arm needs more than the unloaded one.
 
 Both recordings are fitted at once. With the arm's parameters pi, its friction phi, the change d of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several gapless recordings, each with equations of its own, solved together with a prior."""
 
 from __future__ import annotations

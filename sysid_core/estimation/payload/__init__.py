@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior

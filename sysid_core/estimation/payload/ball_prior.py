@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known of a payload before it is weighed, when not even its shape is given."""
 
 from __future__ import annotations

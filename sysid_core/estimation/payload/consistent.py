@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Payload by least squares under physical consistency (Wensing, Kim and Slotine 2018).
 
     min |A pi - b|^2   s.t.  P(pi) > 0,  and, where a shape is given,  tr(P(pi) Q) >= 0

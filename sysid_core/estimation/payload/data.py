@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What all payload estimators share: the data, the compressed data, and how a result is told.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What a shape says of a payload before any measurement: about uniform density, never negative.
 
 The masses of the cells are drawn to a homogeneous body by their relative entropy

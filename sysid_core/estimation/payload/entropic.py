@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Payload by entropic regression (Lee, Wensing and Park 2020): close to a prior body in P.
 
     min_pi |A pi - b|^2 + gamma [ tr(P_0^-1 P) - log det(P_0^-1 P) - 4 ]

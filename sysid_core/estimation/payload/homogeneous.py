@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The baseline that every method must beat: weigh the object, and assume uniform density."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload by ordinary least squares (Atkeson, An and Hollerbach 1986): no shape, no constraints."""
 
 from __future__ import annotations

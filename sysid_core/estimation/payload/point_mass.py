@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Point mass discretisation: non-negative masses in the cells of the object's shape.
 
 Nadeau, Giamou, Kelly 2022, problem 1 (eq. 8):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a payload is told: verdicts, error bars, and mass, centre of mass and inertia in plain."""
 
 from __future__ import annotations

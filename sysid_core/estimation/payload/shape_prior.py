@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What may be held, before any measurement: kinds of bodies, weighed by how well each explains the data.
 
 Each hypothesis is a Gaussian of the parameters `pi = m p` of a body of mass m: its mean body, and how

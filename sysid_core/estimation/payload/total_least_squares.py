@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload by recursive total least squares (Kubus, Kroger and Wahl 2008)."""
 
 from __future__ import annotations

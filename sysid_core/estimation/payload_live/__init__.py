@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.change import ChangeDetector, ChangeKind, PayloadChange

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Something is taken up, put down or slips while it is being weighed."""
 
 from __future__ import annotations

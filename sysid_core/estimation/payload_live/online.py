@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Payload identification while the samples arrive."""
 
 from __future__ import annotations

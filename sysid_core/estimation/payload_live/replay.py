@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded payload identification, run as the live nodes run it."""
 
 from __future__ import annotations

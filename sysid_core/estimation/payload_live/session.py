@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A payload identification from start to end, live or replayed: tare, motion, estimate.
 
 Joint states, wrenches and marks may come in any interleaving; each wrench is used once the

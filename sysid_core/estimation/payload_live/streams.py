@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint states, wrenches and marks of a run in the order of their stamps, whenever they came."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recorded payload weighed by the default estimator, once or several times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The default payload estimator: maximum a posteriori, in batch and running."""
 
 from sysid_core.estimation.payload_map.estimator import PayloadMAP

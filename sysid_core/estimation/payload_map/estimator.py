@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The default payload estimator: motion, sensor errors and payload estimated together.
 
 Maximum a posteriori of

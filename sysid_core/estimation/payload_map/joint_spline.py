@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Joint motion as smoothing splines, whose noise levels follow from the data.
 
 The posterior mean of a joint driven by white jerk and seen through encoder noise is a quintic

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the model doesn't explain of the wrench: noise, spikes, slow remainders, unlikely errors."""
 
 from __future__ import annotations

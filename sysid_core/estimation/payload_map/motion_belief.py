@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What is believed of the motion while a payload is estimated.
 
 The motion x = (a, omega, alpha) of the sensor is never known exactly. With the wrench's sensitivity

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the motion, and how they show in the wrench."""
 
 from __future__ import annotations

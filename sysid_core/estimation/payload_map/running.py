@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The default payload estimator for samples that arrive one by one.
 
 The same model as `payload_map` (sensor errors, uncertain motion, density prior), in information

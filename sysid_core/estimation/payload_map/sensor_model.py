@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a force-torque sensor may be off, and how that shows in the wrench."""
 
 from __future__ import annotations

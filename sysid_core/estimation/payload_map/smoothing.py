@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From recorded joints and wrenches to what the default payload estimator wants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One joint at a time (Lin 1992)."""
 
 from sysid_core.estimation.sequential.identify import (

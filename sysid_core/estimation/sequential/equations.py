@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The equations of sequential estimation: minimal constants and friction, joint by joint."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Identification one joint at a time, from the last joint to the first (Lin 1992)."""
 
 from __future__ import annotations

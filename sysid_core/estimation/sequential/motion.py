@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From recordings in which one joint moves at a time to a sequential estimate."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exciting motions of closed chains."""
 
 from sysid_core.excitation.closed_chain.box import (

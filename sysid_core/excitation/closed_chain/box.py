@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a closed chain assembles: the box to move in, and the map behind it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A closed chain's exciting motions as one trajectory of all joints, slow enough for its limits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of a closed chain that make the projected observation matrix well conditioned."""
 
 from __future__ import annotations

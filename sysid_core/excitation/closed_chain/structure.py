@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structural rows of a closed chain, and what planned motions show of its parameters."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions designed by what they will tell: unknowns, criteria, problem and search."""
 
 from sysid_core.excitation.design.criteria import (

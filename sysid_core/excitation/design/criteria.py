@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes one motion better than another: functions of the information that it will give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The optimisation problem behind exciting motions: its value and gradient."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How exactly parameters will be known after a motion, before it is played."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions shrunk until the dense check passes, and which limit is in the way of all others."""
 
 from __future__ import annotations

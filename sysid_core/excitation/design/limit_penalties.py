@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""How far a sampled motion exceeds its limits, as one smooth number with its slopes.
 
 Samples of a coarse grid say little about what happens between them, but for Fourier series they

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of a whole arm that tell most about its parameters, inside its limits."""
 
 from __future__ import annotations

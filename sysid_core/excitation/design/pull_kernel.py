@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The innermost loop of the regressor's slopes, compiled; imported only where it is used."""
 
 from __future__ import annotations

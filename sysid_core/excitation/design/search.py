@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multi-start search: random motions, the best of them improved, several processes at once."""
 
 from __future__ import annotations

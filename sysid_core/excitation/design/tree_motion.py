@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Motion of a tree of bodies at many samples at once, and slopes of scalars through it.
 
 All spatial vectors are in the world's axes about its origin, linear part first: joint axes `J_j`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an identification will estimate, what is known of it before, and how exact efforts are."""
 
 from __future__ import annotations

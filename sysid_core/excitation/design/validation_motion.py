@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A motion for validation: safe, lively, and not the one that was identified from."""
 
 from __future__ import annotations

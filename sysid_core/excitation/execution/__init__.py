@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Playing a checked motion: executor, monitor, path follower."""
 
 from sysid_core.excitation.execution.executor import Executor

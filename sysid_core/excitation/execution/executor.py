@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The executor's state machine: pure logic, no clock inside."""
 
 from __future__ import annotations

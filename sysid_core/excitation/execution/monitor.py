@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is watched while a robot moves, and what stops it."""
 
 from __future__ import annotations

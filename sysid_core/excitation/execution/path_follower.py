@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plays a trajectory at a speed that can change, without ever exceeding the acceleration limits."""
 
 from __future__ import annotations

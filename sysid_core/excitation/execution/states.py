@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States, settings and commands of the executor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exciting motions of a payload."""
 
 from sysid_core.excitation.payload.information import choose_tare_postures, payload_information

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a motion tells about a load, and the static postures that tell most."""
 
 from __future__ import annotations

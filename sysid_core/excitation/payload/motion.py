@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Oscillations of the wrist, the paper's motion for payloads."""
 
 from __future__ import annotations

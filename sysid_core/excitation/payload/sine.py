@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sines of all joints at once, for tracking tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which single-joint moves tell most, and how well-conditioned the steps become."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Swings of one joint (or two) about a posture of the others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans that move one joint at a time, in postures that make every step well-conditioned."""
 
 from __future__ import annotations

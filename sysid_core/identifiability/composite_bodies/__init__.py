@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lin's minimal constants of composite bodies."""
 
 from sysid_core.identifiability.composite_bodies.backward_recursion import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Least squares joint by joint, from the last to the first, with the error carried along.
 
 Torques of joint j depend on bodies j ... n only. Each step estimates what its rows show and what

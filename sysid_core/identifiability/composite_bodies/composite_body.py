@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Inertia constants of composite bodies: a minimal set in closed form (Lin 1992, theorems 2 and 4).
 
 Composite body i is links i ... n. Its mass, first moment and inertia about the origin of E_i split

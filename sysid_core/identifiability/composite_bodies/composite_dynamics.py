@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Dynamics from the inertia constants alone (Lin 1992, algorithm 1 and equations 9, 11, 29-32).
 
 No link parameter appears here: what is computed from the minimal constants must equal recursive

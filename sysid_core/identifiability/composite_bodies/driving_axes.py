@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Normal driving-axis coordinates (modified Denavit-Hartenberg) of a serial arm (Lin 1992, fig. 1).
 
 Frame E_i rides on body i with z along the axis of joint i and x towards the axis of joint i + 1.

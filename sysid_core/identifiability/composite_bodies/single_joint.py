@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What the joint torques show while one joint moves and all others are locked (Lin 1992, section 3).
 
 The linear equations (56)-(61) in the minimal constants, and Properties 1 and 2: which constants a

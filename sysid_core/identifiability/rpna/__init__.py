@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
 
 from sysid_core.identifiability.rpna.answer import Identifiability, StructuralVerdict

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023, algorithms 1 to 3).
 
 Outward over the bodies it carries two subspaces: V, the span of the velocities that a body can

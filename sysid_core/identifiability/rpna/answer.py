@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer of the structural analysis: verdicts, dimensions, regroupings."""
 
 from __future__ import annotations

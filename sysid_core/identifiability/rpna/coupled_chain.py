@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Several links in a row that one coordinate moves, such as the phalanges of a finger.
 
 Their velocities `v_j = X_j(q) v_p + J_j(q) q'` have no constant free mode, so that remark 11 of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a joint is to the RPNA: one or several steps with fixed free modes."""
 
 from __future__ import annotations

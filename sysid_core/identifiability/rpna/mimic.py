@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joints that follow another one: `q_follower = multiplier * q_leader + offset`."""
 
 from __future__ import annotations

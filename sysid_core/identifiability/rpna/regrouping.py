@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base parameters from the transfers of the RPNA, and what the regroupings mean in words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URDFs write angles with few digits: `rpy="3.1416 0 0"` is meant to be pi."""
 
 from __future__ import annotations

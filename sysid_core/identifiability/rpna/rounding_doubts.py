@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What should be known before a structural answer is used, in words."""
 
 from __future__ import annotations

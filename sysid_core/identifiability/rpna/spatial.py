@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""How velocities and inertial parameters pass across a link and a joint (helper maps of the RPNA).
 
 Spatial vectors are in pinocchio's order, linear before angular. Everything is batched over a

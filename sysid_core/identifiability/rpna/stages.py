@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""A robot laid out for the RPNA: one stage per coordinate set, in natural units.
 
 A stage holds the bodies that one joint moves: nearly always one link; with a rotor, its spin as a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact structural identifiability: which parameters a robot's motion can tell at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Subspaces of R^n as orthonormal bases, with every rank decision on record.
 
 All matrices are in natural units (see `scaling`), so that entries are of order one and a relative

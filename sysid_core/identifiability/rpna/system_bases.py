@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bases for the whole robot from the transfers of its joints (appendix G of the paper)."""
 
 from __future__ import annotations

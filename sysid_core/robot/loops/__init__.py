@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains: mechanism, constraints, actuation map, regressors."""
 
 from sysid_core.robot.loops.actuation import (

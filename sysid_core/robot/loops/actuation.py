@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What the actuated joints' motion makes of all others: G with q̇ = G q̇_a, and Ġ.
 
 Zhang, Haugk, Vasudevan 2024, section II-C: with J split into actuated and passive columns,

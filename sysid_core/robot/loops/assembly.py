@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closing the loops: the dependent joints Γ(q_a) by Newton, or which loop doesn't assemble where."""
 
 from __future__ import annotations

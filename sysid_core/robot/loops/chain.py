@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed chains: a tree of joints, the loops that close it, and which joints are driven."""
 
 from __future__ import annotations

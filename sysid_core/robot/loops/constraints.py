@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The closure equations of loops: c(q) = 0, J = ∂c/∂q and its rate, for many postures at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops, drives and actuated joints from YAML beside the URDF."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a loops file may hold, key by key."""
 
 from __future__ import annotations

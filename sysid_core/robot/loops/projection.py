@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The closed posture and velocity that agree best with what was measured.
 
 Encoders on passive joints (the tarsus of Digit) are worth something: they replace a missing

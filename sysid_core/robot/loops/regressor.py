@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Torques of the actuated joints of a closed chain, linear in the parameters: `u = G^T W theta`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinematics of many postures at once, for trees of revolute and prismatic joints."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes of bodies and what they weigh."""
 
 from sysid_core.robot.shapes.file import load_shape

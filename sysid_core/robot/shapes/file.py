@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shapes as people write them down: a short text, a mesh, or a small YAML file."""
 
 from __future__ import annotations

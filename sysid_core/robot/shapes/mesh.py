@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Surface meshes as solids: files, holes, inside and outside, exact moments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""The shape of a held object as cells, each with a volume and an inertia of its own.
 
 A body whose density is constant within each cell, `m_i >= 0`, has the inertial parameters

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The skin of a shape, for hollow things."""
 
 from __future__ import annotations

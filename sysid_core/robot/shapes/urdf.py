@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shape of an object that a URDF describes, from its collision geometry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Robot descriptions: where they come from, and whether they hold."""
 
 from sysid_core.robot.urdf.check import doubtful_units, sound_urdf, urdf_root

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a robot description is one tree of links with numbers that a robot can have.
 
 URDF parsers leave out in silence what they don't understand: a mass of "4,0" becomes zero, a link

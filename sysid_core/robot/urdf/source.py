@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where robot descriptions come from."""
 
 from __future__ import annotations

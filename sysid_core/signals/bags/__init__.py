@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """rosbag2 in and out."""
 
 from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a damaged or hostile MCAP file may ask for: no more than it has, no more than memory bears."""
 
 from __future__ import annotations

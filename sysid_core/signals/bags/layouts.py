@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages whose bytes stand in the same places: read by offset, singly or many at once.
 
 A driver sends the same joints in the same order for hours: only numbers change. Where they stand

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata.yaml of a rosbag2 bag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a recording out of a rosbag2 bag, without ROS."""
 
 from __future__ import annotations

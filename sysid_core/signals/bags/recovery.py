@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole bag out of a damaged one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a rosbag2 bag holds, read record by record, so that a truncated one can be read too.
 
 An MCAP file that was cut off (a killed logger, a full disk) has no index and no footer; readers

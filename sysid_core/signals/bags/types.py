@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Message types: the standard ones, and those whose definitions are given as text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writing rosbag2 bags (MCAP) from serialised messages, safe against a kill."""
 
 from __future__ import annotations

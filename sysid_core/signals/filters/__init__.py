@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kalman filters, smoother and zero-phase filters."""
 
 from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filtered joint states, with standard deviations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The periodic share of a planned motion, averaged over its periods.
 
 J. Swevers et al., *Optimal robot excitation and identification* (1997), section IV: where the plan

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Joint positions, velocities and accelerations with standard deviations, sample by sample."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Kalman filtering of many scalar signals at once, with irregular stamps.
 
 Each signal is a chain of integrators driven by white noise: order 2 is the constant-acceleration

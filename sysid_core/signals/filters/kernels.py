@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled steps of Kalman filters on many scalar signals; numba keeps the machine code on disk.
 
 A textbook filter in loops: no array is made, and a step of 21 signals takes microseconds, where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Noise levels found from the data: measurement noise and how fast the motion changes.
 
 A bank of Kalman filters runs over a grid of ratios \(\lambda\) = driving density / measurement

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Penalised quintic splines whose stiffness and order generalised cross-validation chooses.
 
 A spline \(s(t) = \sum_i c_i B_i(t)\) minimises

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Angles that wrap, and samples that can't be true, put right before a fit."""
 
 from __future__ import annotations

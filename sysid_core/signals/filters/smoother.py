@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The offline smoother: positions, velocities and accelerations from all samples."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kalman filters whose noise levels follow the data."""
 
 from __future__ import annotations

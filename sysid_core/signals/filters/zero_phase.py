@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Offline filtering without delay: resampling, Butterworth forward and backward, derivatives."""
 
 from __future__ import annotations

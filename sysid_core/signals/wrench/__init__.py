@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Force-torque signals: bias, tare, mounting, delay, filter."""
 
 from sysid_core.signals.wrench.calibrate import FullCalibration, calibrate_static

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Calibrating a force-torque sensor in still postures: more than its bias.
 
     f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f + d_f s_k,     tau_k = g_k x (m c) + b_t + d_t s_k

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is the sensor alive? NaN, frozen and saturated wrenches, found and named before a fit."""
 
 from __future__ import annotations

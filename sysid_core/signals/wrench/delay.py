@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""By how much the wrench lags the kinematics.
 
 A sensor with its own filter and bus is late: `w(t) = A(t - d) pi + b`. For every trial delay the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filtered force-torque readings and the sensor's bias, sample by sample."""
 
 from __future__ import annotations

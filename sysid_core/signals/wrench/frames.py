@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is the wrench's frame the sensor's? Drivers name frames that are no links of the robot.
 
 ur_robot_driver sends `tool0_controller`, xarm_ros2 `uf_ft_sensor_raw_data`: the sensor's axes are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Is the sensor mounted as the model says? Gravity tells, through the weight of what it holds.
 
 Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""What stands between a force-torque sensor and the wrench of the load: bias and tool.
 
 The sensor reads, in its own axes and about its own origin,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Taring: what a force-torque sensor reads in still postures, and what follows from it.
 
 A bias stays with the sensor, a weight turns with gravity. Several tilted postures give both; a

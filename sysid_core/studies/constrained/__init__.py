@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Zhang et al.'s experiments."""
 
 from sysid_core.studies.constrained.paper import PAPER_TORQUE_RMS

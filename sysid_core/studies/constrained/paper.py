@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables I to IV of Zhang, Haugk, Vasudevan 2024: Digit's left leg, on hardware."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page that shows the closed-chain study beside the paper's numbers."""
 
 from __future__ import annotations

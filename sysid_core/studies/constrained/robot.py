@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One simulated robot of the closed-chain study: excited, identified, put on trial."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identification of a closed-chain leg, from excitation to tracking: tables I to IV.
 
 The robot is a MuJoCo model whose friction and drives differ from the description's; the program

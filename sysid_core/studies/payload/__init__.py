@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nadeau et al.'s experiments."""
 
 from sysid_core.studies.payload.arm import record_arm

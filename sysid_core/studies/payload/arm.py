@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Table IV of the payload study on a simulated arm: an xArm 7 in MuJoCo with a wrist sensor.
 
 MuJoCo moves the arm by its position controller and computes the wrench; only encoder readings and

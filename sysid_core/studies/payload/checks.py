@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two more of the payload study's experiments: standing still, and how long answers take."""
 
 from __future__ import annotations

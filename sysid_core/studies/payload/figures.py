@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures 4 to 8 of the payload study."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of a sensor and a robot, each alone: what a payload estimator isn't told."""
 
 from __future__ import annotations

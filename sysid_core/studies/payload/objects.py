@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of the payload study: the paper's modular one, and random ones to choose settings on."""
 
 from __future__ import annotations

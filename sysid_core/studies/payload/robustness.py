@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Object x shape x fault: how well a payload estimator knows what it doesn't know.
 
 Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), never on these.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of the payload study: one case, all methods, errors and whether error bars hold."""
 
 from __future__ import annotations

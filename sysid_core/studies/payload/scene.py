@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The payload study's experiment: a wrist that swings an object, and what its sensors say.
 
 Nadeau, Giamou and Kelly 2022, section V: the last three joints follow `alpha_n + 45 deg sin(2 pi

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The whole payload study: tables III and IV, figures 4 to 8, goals, checks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of the payload study, beside the paper's numbers, and the goals that were set."""
 
 from __future__ import annotations
