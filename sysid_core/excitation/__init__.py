@@ -11,6 +11,7 @@ from sysid_core.excitation.design import (
     plan_arm_motion,
     plan_validation_motion,
 )
+from sysid_core.excitation.foreign import read_motion
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
@@ -44,5 +45,6 @@ __all__ = [
     "plan_arm_motion",
     "plan_validation_motion",
     "read_limits",
+    "read_motion",
     "straight_move",
 ]

@@ -3,6 +3,7 @@
 
 from sysid_core.cli.plan import (  # noqa: F401  (each registers its command)
     arm,
+    files,
     loops,
     payload,
     sequential,

@@ -10,6 +10,7 @@ from sysid_core.excitation.design.criteria import (
 )
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
+from sysid_core.excitation.design.explore import Ending, Explorer, Goal
 from sysid_core.excitation.design.limit_penalties import share_between_samples
 from sysid_core.excitation.design.plan import ArmPlan, plan_arm_motion
 from sysid_core.excitation.design.tree_motion import Tree
@@ -20,8 +21,11 @@ __all__ = [
     "ArmPlan",
     "Conditioning",
     "Criterion",
+    "Ending",
     "ExcitationProblem",
     "Expectation",
+    "Explorer",
+    "Goal",
     "Score",
     "Tree",
     "Unknowns",
