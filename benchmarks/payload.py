@@ -22,8 +22,8 @@ import numpy as np
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
+    CompressedWrenches,
     EntropicRegression,
-    PayloadInformation,
     PointMassDiscretization,
 )
 from sysid_core.estimation.payload_live import OnlinePayload
@@ -78,7 +78,7 @@ def show_times(repeats: int) -> None:
             return PayloadMAP(thing.shape).fit(experiment.smoothed, belief)
 
         data, covariance = experiment.causal, experiment.covariance
-        information = PayloadInformation.from_data(data)
+        information = CompressedWrenches.from_data(data, 300.0)
         socp = PointMassDiscretization(thing.shape)
         qp = PointMassDiscretization(thing.shape, squared=True)
         online = OnlinePayload(thing.shape)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
+    CompressedWrenches,
     PayloadData,
-    PayloadInformation,
     PointMassDiscretization,
     summarise_payload,
 )
@@ -167,7 +167,7 @@ def payload_report(
         )
     if shape is not None:
         pmd = PointMassDiscretization(shape)
-        masses = pmd.masses(PayloadInformation.from_data(data, pmd.dynamism_scale))
+        masses = pmd.masses(CompressedWrenches.from_data(data, pmd.dynamism_scale))
         report.heading("Point masses inside the shape")
         report.figure(
             object_scene(shape, masses, estimate),

@@ -9,7 +9,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import (
     EntropicRegression,
     HomogeneousBody,
-    OrdinaryLeastSquares,
+    PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
 )
@@ -45,7 +45,7 @@ def test_the_same_samples_give_the_same_estimate_online_and_in_batch(rng):
 @pytest.mark.parametrize(
     "estimator",
     [
-        OrdinaryLeastSquares(),
+        PayloadOLS(),
         RecursiveTotalLeastSquares(),
         PointMassDiscretization(hammer_like(np.random.default_rng(0))[0]),
         PointMassDiscretization(hammer_like(np.random.default_rng(0))[0], squared=True),

@@ -11,9 +11,9 @@ from sysid_core.estimation.payload import (
     PAYLOAD_NAMES,
     EntropicRegression,
     HomogeneousBody,
-    OrdinaryLeastSquares,
     PayloadData,
-    PhysicalLeastSquares,
+    PayloadLMI,
+    PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
     summarise_payload,
@@ -24,11 +24,11 @@ from sysid_core.robot.shapes import Shape
 
 SHAPE = Shape.from_boxes(BOXES)
 MAKERS = {
-    "OLS": lambda shape: OrdinaryLeastSquares(),
+    "OLS": lambda shape: PayloadOLS(),
     "RTLS": lambda shape: RecursiveTotalLeastSquares(),
     "GEO": EntropicRegression,
-    "LMI": lambda shape: PhysicalLeastSquares(),
-    "LMI realisable": PhysicalLeastSquares,
+    "LMI": lambda shape: PayloadLMI(),
+    "LMI realisable": PayloadLMI,
     "PMD": PointMassDiscretization,
     "PMD squared": lambda shape: PointMassDiscretization(shape, squared=True),
     "homogeneous": HomogeneousBody,
@@ -152,6 +152,6 @@ def test_no_shape_method_knows_less_than_the_default(rng):
     """Error bars: the prior can only help."""
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
-    plain = OrdinaryLeastSquares().fit(data).standard_deviations
+    plain = PayloadOLS().fit(data).standard_deviations
     best = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data).standard_deviations
     assert np.all(best <= 1.2 * plain)

@@ -9,12 +9,12 @@ from payload_scenes import hammer_like, swinging
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.fit import pseudo_inertia_expression
 from sysid_core.estimation.payload import (
+    CompressedWrenches,
     DensityPrior,
     EntropicRegression,
     HomogeneousBody,
-    OrdinaryLeastSquares,
-    PayloadInformation,
-    PhysicalLeastSquares,
+    PayloadLMI,
+    PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
     dynamism,
@@ -40,7 +40,7 @@ def test_point_masses_solve_the_papers_problem(squared, rng):
     data = swinging(pi, rng, noise=True, seconds=0.5)
     A, A_reduced, w, b = raw_problem(shape, data, 300.0)
     estimator = PointMassDiscretization(shape, squared=squared)
-    ours = estimator.masses(PayloadInformation.from_data(data))
+    ours = estimator.masses(CompressedWrenches.from_data(data, 300.0))
 
     def terms(m):
         return [
@@ -69,7 +69,7 @@ def test_the_entropic_masses_minimise_their_objective(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, seconds=0.5)
     prior = DensityPrior(shape, contrast=0.7)
-    information = PayloadInformation.from_data(data)
+    information = CompressedWrenches.from_data(data)
     R = np.vstack([information.force / 0.1, information.torque / 0.005])
     ours = prior.most_likely_masses(R[:, :10], R[:, 10])
     reference = ours.sum() * prior.cells.volumes / shape.volume
@@ -99,9 +99,9 @@ def test_the_entropic_regression_minimises_its_objective(rng):
 def test_the_lmi_solution_minimises_the_residual_over_consistent_bodies(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, speed=0.4, seconds=0.5)
-    free = OrdinaryLeastSquares().fit(data)
-    ours = PhysicalLeastSquares().fit(data)
-    tight = PhysicalLeastSquares(shape).fit(data)
+    free = PayloadOLS().fit(data)
+    ours = PayloadLMI().fit(data)
+    tight = PayloadLMI(shape).fit(data)
 
     def cost(estimate):
         return float(np.sum((data.regressor @ estimate.values - data.wrench) ** 2))
@@ -119,7 +119,7 @@ def test_the_lmi_solution_minimises_the_residual_over_consistent_bodies(rng):
 def test_least_squares_and_total_least_squares_agree_without_noise(rng):
     _, pi = hammer_like(rng)
     data = swinging(pi, rng)
-    ordinary, total = OrdinaryLeastSquares().fit(data), RecursiveTotalLeastSquares().fit(data)
+    ordinary, total = PayloadOLS().fit(data), RecursiveTotalLeastSquares().fit(data)
     assert np.allclose(ordinary.values, pi, rtol=1e-7, atol=1e-10)
     assert np.allclose(total.values, pi, rtol=1e-7, atol=1e-10)
 
@@ -136,8 +136,8 @@ def test_total_least_squares_is_the_singular_vector_of_all_rows(rng):
 def test_compression_loses_nothing_and_adds_up(rng):
     _, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
-    whole = PayloadInformation.from_data(data)
-    parts = PayloadInformation()
+    whole = CompressedWrenches.from_data(data, 300.0)
+    parts = CompressedWrenches(300.0)
     for k in range(len(data)):
         parts.add(data.wrench[k], data.a[k], data.omega[k], data.alpha[k], data.gravity[k])
     y = np.append(rng.normal(size=10), -1.0)
@@ -153,7 +153,7 @@ def test_gravity_alone_has_rank_four_and_says_so(rng):
     still = np.zeros_like(moving.omega)
     wrench = wrench_regressor(-moving.gravity, still, still) @ pi
     data = type(moving)(moving.time, wrench, -moving.gravity, still, still, moving.gravity)
-    estimate = OrdinaryLeastSquares().fit(data)
+    estimate = PayloadOLS().fit(data)
     assert estimate.rank == 4
     assert [v.value for v in estimate.verdicts[:4]] == ["identifiable"] * 4
     assert all(v.value != "identifiable" for v in estimate.verdicts[4:])

@@ -175,9 +175,9 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, A
     from sysid_core.estimation import payload as e
 
     estimators: dict[str, Callable[[], Any]] = {
-        "ols": e.OrdinaryLeastSquares,
+        "ols": e.PayloadOLS,
         "rtls": e.RecursiveTotalLeastSquares,
-        "lmi": e.PhysicalLeastSquares,
+        "lmi": e.PayloadLMI,
     }
     if shape is not None:
         estimators |= {

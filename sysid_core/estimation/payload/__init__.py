@@ -2,17 +2,17 @@
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
-from sysid_core.estimation.payload.consistent import PhysicalLeastSquares
+from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.data import (
+    CompressedWrenches,
     PayloadData,
-    PayloadInformation,
     dynamism,
     positive_mass,
 )
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.entropic import EntropicRegression
 from sysid_core.estimation.payload.homogeneous import HomogeneousBody, weigh
-from sysid_core.estimation.payload.ordinary import OrdinaryLeastSquares
+from sysid_core.estimation.payload.ordinary import PayloadOLS
 from sysid_core.estimation.payload.point_mass import PointMassDiscretization
 from sysid_core.estimation.payload.result import (
     PAYLOAD_NAMES,
@@ -28,24 +28,26 @@ from sysid_core.estimation.payload.shape_prior import (
     ShapePrior,
 )
 from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeastSquares
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 
 __all__ = [
     "CONTRASTS",
     "EXTENT",
     "MIN_MASS",
     "PAYLOAD_NAMES",
+    "CompressedWrenches",
     "DensityPrior",
     "EntropicRegression",
     "HomogeneousBody",
-    "OrdinaryLeastSquares",
     "PayloadData",
-    "PayloadInformation",
+    "PayloadLMI",
+    "PayloadOLS",
     "PayloadPosterior",
     "PayloadSummary",
-    "PhysicalLeastSquares",
     "PointMassDiscretization",
     "RecursiveTotalLeastSquares",
     "ShapePrior",
+    "WrenchEstimator",
     "ball_prior",
     "dynamism",
     "payload_estimate",

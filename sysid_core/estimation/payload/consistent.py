@@ -14,9 +14,10 @@ import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import pseudo_inertia_expression, solve_convex
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.ordinary import least_squares_covariance, least_squares_solution
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
@@ -29,7 +30,7 @@ else:
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
 
 
-class PhysicalLeastSquares:
+class PayloadLMI(WrenchEstimator):
     """Least squares over the physically consistent parameters.
 
     Args:
@@ -37,8 +38,6 @@ class PhysicalLeastSquares:
             pseudo-inertia must be positive.
         length: Typical length, for the solver's scaling [m].
     """
-
-    dynamism_scale = 300.0
 
     def __init__(self, shape: Shape | None = None, *, length: float = 0.1) -> None:
         self.shape = shape
@@ -49,11 +48,7 @@ class PhysicalLeastSquares:
         """Name in reports."""
         return "LMI" if self.shape is None else "LMI (realisable density)"
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(PayloadInformation.from_data(data), source=data.source)
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
 
         The covariance is that of the unconstrained solution: an upper bound.
@@ -61,17 +56,17 @@ class PhysicalLeastSquares:
         Raises:
             SolverError: No optimum was certified.
         """
-        pi = least_squares_solution(information)
+        pi = least_squares_solution(wrenches)
         notes: tuple[str, ...] = ()
         if not self._is_allowed(pi):
-            R = np.vstack([information.force[:, :10], information.torque[:, :10]])
+            R = np.vstack([wrenches.force[:, :10], wrenches.torque[:, :10]])
             pi, notes = self._nearest_allowed(R, pi)
         return payload_estimate(
             self.method,
             pi,
-            least_squares_covariance(information),
-            verdicts_from_rank(information),
-            information,
+            least_squares_covariance(wrenches),
+            verdicts_from_rank(wrenches),
+            wrenches,
             source=source,
             notes=notes,
         )

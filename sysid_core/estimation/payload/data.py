@@ -107,7 +107,7 @@ def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLik
     return np.sum(squares, axis=-1)
 
 
-class PayloadInformation:
+class CompressedWrenches:
     r"""Payload data compressed to small triangular factors, whatever the number of samples.
 
     For rows `X` of a linear model, `|X y|` is `|R y|` with the QR factor R: nothing that an
@@ -115,19 +115,19 @@ class PayloadInformation:
 
     Args:
         dynamism_scale: `c_1` of the dynamism weight `w = tanh(3 nu / c_1)`
-            (Nadeau et al. 2022, eq. 9).
+            (Nadeau et al. 2022, eq. 9); None: no weighted factors.
 
     Attributes:
         force: Factor of the force rows of `[A | b]`, shape (11, 11).
         torque: Factor of the torque rows.
-        full: Factor of `w [A | b]`, shape (11, 11).
+        full: Factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale.
         reduced: Factor of `(1 - w) [Ã | A | b]`, where Ã, of 4 columns, knows gravity only;
             shape (15, 15).
         n_samples: How many samples are in it.
     """
 
-    def __init__(self, dynamism_scale: float = 300.0) -> None:
-        if not dynamism_scale > 0:
+    def __init__(self, dynamism_scale: float | None = None) -> None:
+        if dynamism_scale is not None and not dynamism_scale > 0:
             raise EstimationError("The dynamism scale c_1 must be greater than zero.")
         self.dynamism_scale = dynamism_scale
         self.force = np.zeros((11, 11))
@@ -140,10 +140,10 @@ class PayloadInformation:
     def from_data(
         cls,
         data: PayloadData,
-        dynamism_scale: float = 300.0,
+        dynamism_scale: float | None = None,
         *,
         residual_frame: ArrayLike | None = None,
-    ) -> PayloadInformation:
+    ) -> CompressedWrenches:
         """Compress all samples of a recording.
 
         Args:
@@ -152,8 +152,8 @@ class PayloadInformation:
             residual_frame: Poses of the sensor in another frame, shape (K, 4, 4): residuals are
                 then wrenches in that frame's axes about its origin, and weigh accordingly.
         """
-        information = cls(dynamism_scale)
-        information.add(
+        wrenches = cls(dynamism_scale)
+        wrenches.add(
             data.wrench,
             data.a,
             data.omega,
@@ -161,7 +161,7 @@ class PayloadInformation:
             data.gravity,
             residual_frame=residual_frame,
         )
-        return information
+        return wrenches
 
     def add(
         self,
@@ -179,7 +179,6 @@ class PayloadInformation:
         )
         A = wrench_regressor(a, omega, alpha)
         A_reduced = wrench_regressor(-g, np.zeros_like(g), np.zeros_like(g))[:, :, :4]
-        w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]
         if residual_frame is not None:
             X = np.asarray(residual_frame, dtype=float)
             R, p = X[:, :3, :3], X[:, :3, 3]
@@ -190,9 +189,12 @@ class PayloadInformation:
         rows = np.concatenate([A, b[:, :, None]], axis=2)
         self.force = _updated(self.force, rows[:, :3])
         self.torque = _updated(self.torque, rows[:, 3:])
+        self.n_samples += len(b)
+        if self.dynamism_scale is None:
+            return
+        w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]
         self.full = _updated(self.full, w * rows)
         self.reduced = _updated(self.reduced, (1.0 - w) * np.concatenate([A_reduced, rows], axis=2))
-        self.n_samples += len(b)
 
     @property
     def scaled_singular_values(self) -> Array:

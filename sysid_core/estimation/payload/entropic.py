@@ -13,7 +13,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
 from sysid_core.estimation.payload.result import (
@@ -21,13 +21,14 @@ from sysid_core.estimation.payload.result import (
     payload_estimate,
     verdicts_from_prior,
 )
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 
 _BASIS = pseudo_inertia_from_pi(np.eye(10))  # (10, 4, 4)
 
 
-class EntropicRegression:
+class EntropicRegression(WrenchEstimator):
     """Least squares with the entropic distance to the homogeneous body of a shape.
 
     Args:
@@ -36,7 +37,6 @@ class EntropicRegression:
     """
 
     method = "GEO"
-    dynamism_scale = 300.0
 
     def __init__(self, shape: Shape, *, weight: float = 1.0) -> None:
         if not weight > 0:
@@ -45,27 +45,23 @@ class EntropicRegression:
         self.weight = weight
         self.prior = DensityPrior(shape, contrast=1.0)
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(PayloadInformation.from_data(data), source=data.source)
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data."""
-        prior_pi = self.shape.homogeneous(weigh(self.shape, information))
-        R = np.vstack([information.force, information.torque])
+        prior_pi = self.shape.homogeneous(weigh(self.shape, wrenches))
+        R = np.vstack([wrenches.force, wrenches.torque])
         pi, curvature = minimise_entropic(R[:, :10], R[:, 10], prior_pi, self.weight)
         G = 2.0 * R[:, :10].T @ R[:, :10]
         gain = np.linalg.inv(curvature)
         prior = self.prior.covariance(pi[0])
         covariance = linear_error_covariance(
-            gain @ G, gain @ (4.0 * information.noise_moment()) @ gain.T, pi, prior
+            gain @ G, gain @ (4.0 * wrenches.noise_moment()) @ gain.T, pi, prior
         )
         return payload_estimate(
             self.method,
             pi,
             covariance,
             verdicts_from_prior(covariance, prior),
-            information,
+            wrenches,
             source=source,
         )
 

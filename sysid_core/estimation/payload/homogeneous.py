@@ -6,17 +6,18 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation, positive_mass
+from sysid_core.estimation.payload.data import CompressedWrenches, positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.result import (
     linear_error_covariance,
     payload_estimate,
     verdicts_from_prior,
 )
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot.shapes import Shape
 
 
-class HomogeneousBody:
+class HomogeneousBody(WrenchEstimator):
     """Mass from the forces; everything else from the shape.
 
     Args:
@@ -25,41 +26,36 @@ class HomogeneousBody:
     """
 
     method = "homogeneous"
-    dynamism_scale = 300.0
 
     def __init__(self, shape: Shape, *, contrast: float = 1.0) -> None:
         self.shape = shape
         self.prior = DensityPrior(shape, contrast)
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(PayloadInformation.from_data(data), source=data.source)
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data."""
-        pi = self.shape.homogeneous(weigh(self.shape, information))
+        pi = self.shape.homogeneous(weigh(self.shape, wrenches))
         unit = self.shape.homogeneous(1.0)
-        F = information.force[:, :10]
+        F = wrenches.force[:, :10]
         gain = np.outer(unit, F @ unit) / float(np.sum((F @ unit) ** 2))
         prior = self.prior.covariance(pi[0])
-        noise = information.noise_sd()[0] ** 2 * gain @ gain.T
+        noise = wrenches.noise_sd()[0] ** 2 * gain @ gain.T
         covariance = linear_error_covariance(gain @ F, noise, pi, prior)
         return payload_estimate(
             self.method,
             pi,
             covariance,
             verdicts_from_prior(covariance, prior),
-            information,
+            wrenches,
             source=source,
         )
 
 
-def weigh(shape: Shape, information: PayloadInformation) -> float:
+def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:
     """Mass of the homogeneous body that explains the forces best [kg].
 
     Raises:
         EstimationError: It isn't positive.
     """
     unit = shape.homogeneous(1.0)
-    predicted, measured = information.force[:, :10] @ unit, information.force[:, 10]
+    predicted, measured = wrenches.force[:, :10] @ unit, wrenches.force[:, 10]
     return positive_mass(float(predicted @ measured), float(predicted @ predicted))

@@ -6,53 +6,49 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot import Array
 
 
-class OrdinaryLeastSquares:
+class PayloadOLS(WrenchEstimator):
     """`min |A pi - b|`, all six axes weighted alike. May give impossible bodies.
 
     Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
     """
 
     method = "OLS"
-    dynamism_scale = 300.0
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(PayloadInformation.from_data(data), source=data.source)
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data."""
-        pi = least_squares_solution(information)
+        pi = least_squares_solution(wrenches)
         return payload_estimate(
             self.method,
             pi,
-            least_squares_covariance(information),
-            verdicts_from_rank(information),
-            information,
+            least_squares_covariance(wrenches),
+            verdicts_from_rank(wrenches),
+            wrenches,
             source=source,
         )
 
 
-def least_squares_solution(information: PayloadInformation) -> Array:
+def least_squares_solution(wrenches: CompressedWrenches) -> Array:
     """The unconstrained, unweighted solution, shape (10,)."""
-    R = np.vstack([information.force, information.torque])
+    R = np.vstack([wrenches.force, wrenches.torque])
     length = np.linalg.norm(R[:, :10], axis=0)
     length = np.where(length > 0, length, 1.0)
     y: Array = np.linalg.lstsq(R[:, :10] / length, R[:, 10], rcond=1e-9)[0]
     return y / length
 
 
-def least_squares_covariance(information: PayloadInformation) -> Array:
+def least_squares_covariance(wrenches: CompressedWrenches) -> Array:
     """Its covariance under independent noise of the forces and of the torques, shape (10, 10).
 
     Directions that the data don't show get a variance of 1e6 in the parameters' units.
     """
-    F, T = information.force[:, :10], information.torque[:, :10]
-    sd_force, sd_torque = information.noise_sd()
+    F, T = wrenches.force[:, :10], wrenches.torque[:, :10]
+    sd_force, sd_torque = wrenches.noise_sd()
     G = F.T @ F + T.T @ T
     inverse = np.linalg.inv(G + 1e-12 * np.trace(G) * np.eye(10) + 1e-300 * np.eye(10))
     middle = sd_force**2 * F.T @ F + sd_torque**2 * T.T @ T

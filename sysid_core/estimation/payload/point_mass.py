@@ -19,7 +19,7 @@ from scipy import sparse
 
 from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
 from sysid_core.estimation.payload.result import (
@@ -27,6 +27,7 @@ from sysid_core.estimation.payload.result import (
     payload_estimate,
     verdicts_from_prior,
 )
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
@@ -42,7 +43,7 @@ else:
     osqp = lazy_import("osqp")
 
 
-class PointMassDiscretization:
+class PointMassDiscretization(WrenchEstimator):
     """Problem 1 of the paper, as a cone program or, with squared terms, a quadratic one.
 
     Nadeau, Giamou and Kelly (2022), eq. (8).
@@ -83,62 +84,55 @@ class PointMassDiscretization:
         """Name in reports."""
         return "PMD (squared)" if self.squared else "PMD"
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(
-            PayloadInformation.from_data(data, self.dynamism_scale), source=data.source
-        )
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
 
         Raises:
             EstimationError: The data were compressed for another dynamism scale.
             SolverError: The solver didn't converge.
         """
-        if information.dynamism_scale != self.dynamism_scale:
-            raise EstimationError(
-                f"The data were weighted with c_1 = {information.dynamism_scale:g},"
-                f" the estimator expects {self.dynamism_scale:g}.",
-                remedy="Compress them with the estimator's own `dynamism_scale`.",
-            )
-        m = self.masses(information)
+        m = self.masses(wrenches)
         pi = self.shape.parameters_per_mass @ m
-        covariance, prior = self._covariance(information, m, pi)
+        covariance, prior = self._covariance(wrenches, m, pi)
         return payload_estimate(
             self.method,
             pi,
             covariance,
             verdicts_from_prior(covariance, prior),
-            information,
+            wrenches,
             source=source,
         )
 
-    def masses(self, information: PayloadInformation) -> Array:
+    def masses(self, wrenches: CompressedWrenches) -> Array:
         """The cells' masses, shape (n,) [kg].
 
         Raises:
-            EstimationError: The forces ask for a negative mass.
+            EstimationError: The forces ask for a negative mass, or the wrenches were compressed
+                for another dynamism scale.
             SolverError: The solver didn't converge.
         """
+        if wrenches.dynamism_scale != self.dynamism_scale:
+            raise EstimationError(
+                f"The data were weighted with c_1 = {wrenches.dynamism_scale},"
+                f" the estimator expects {self.dynamism_scale:g}.",
+                remedy="Compress them with the estimator's own `dynamism_scale`.",
+            )
         Phi = self.shape.parameters_per_mass
-        E1, e1 = information.reduced[:, :4] @ Phi[:4], information.reduced[:, 14]
-        E2, e2 = information.full[:, :10] @ Phi, information.full[:, 10]
-        weigh(self.shape, information)  # refuses turned signs, for which all masses would be zero
+        E1, e1 = wrenches.reduced[:, :4] @ Phi[:4], wrenches.reduced[:, 14]
+        E2, e2 = wrenches.full[:, :10] @ Phi, wrenches.full[:, 10]
+        weigh(self.shape, wrenches)  # refuses turned signs, for which all masses would be zero
         if self.squared:
             return _solve_qp(np.vstack([E1, E2]), np.concatenate([e1, e2]), self.regularization)
         return _solve_socp(E1, e1, E2, e2, self.regularization)
 
-    def _covariance(
-        self, information: PayloadInformation, m: Array, pi: Array
-    ) -> tuple[Array, Array]:
+    def _covariance(self, wrenches: CompressedWrenches, m: Array, pi: Array) -> tuple[Array, Array]:
         """Expected squared error of the linearised estimator, and the prior covariance.
 
         Three parts: sensor noise, what the gravity-only model and the regularisation pull away
         from the truth (at the estimate), and the spread of the density that they hide.
         """
         Phi = self.shape.parameters_per_mass
-        R1, R2 = information.reduced, information.full
+        R1, R2 = wrenches.reduced, wrenches.full
         y = np.append(pi, -1.0)
         s1 = s2 = s3 = 1.0
         if not self.squared:  # the gradient of |r| is that of |r|^2 / 2, divided by |r|
@@ -154,15 +148,15 @@ class PointMassDiscretization:
         free = Phi[:, m > 1e-6 * m.max()]
         H = free.T @ (G1 + G2) @ free + self.regularization * s3 * np.eye(free.shape[1])
         gain = free @ np.linalg.solve(H, free.T)
-        noise = gain @ (_group_share(information) * (s1 * G1 + s2 * G2)) @ gain.T
+        noise = gain @ (_group_share(wrenches) * (s1 * G1 + s2 * G2)) @ gain.T
         prior = self.prior.covariance(max(float(pi[0]), 1e-9))
         return linear_error_covariance(gain @ (G1_true + G2), noise, pi, prior), prior
 
 
-def _group_share(information: PayloadInformation) -> Array:
+def _group_share(wrenches: CompressedWrenches) -> Array:
     """Noise variance seen by each pair of parameters: that of the axes which carry them."""
-    sd_force, sd_torque = information.noise_sd()
-    F, T = information.force[:, :10], information.torque[:, :10]
+    sd_force, sd_torque = wrenches.noise_sd()
+    F, T = wrenches.force[:, :10], wrenches.torque[:, :10]
     length_f, length_t = np.linalg.norm(F, axis=0) ** 2, np.linalg.norm(T, axis=0) ** 2
     total = length_f + length_t
     variance = (sd_force**2 * length_f + sd_torque**2 * length_t) / np.where(total > 0, total, 1.0)

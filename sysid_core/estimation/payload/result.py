@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.payload.data import RANK_TOLERANCE, PayloadInformation
+from sysid_core.estimation.payload.data import RANK_TOLERANCE, CompressedWrenches
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -43,7 +43,7 @@ def payload_estimate(
     pi: Array,
     covariance: Array,
     verdicts: tuple[Verdict, ...],
-    information: PayloadInformation,
+    information: CompressedWrenches,
     *,
     source: str = "",
     notes: tuple[str, ...] = (),
@@ -91,7 +91,7 @@ def _given_first_moments(covariance: Array) -> Array:
     return covariance[4:, 4:] - cross.T @ (inverse / np.outer(scale, scale)) @ cross
 
 
-def verdicts_from_rank(information: PayloadInformation) -> tuple[Verdict, ...]:
+def verdicts_from_rank(information: CompressedWrenches) -> tuple[Verdict, ...]:
     """What the data alone determine: alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)

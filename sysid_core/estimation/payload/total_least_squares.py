@@ -7,12 +7,13 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.data import PayloadData, PayloadInformation
+from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.ordinary import least_squares_covariance
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
+from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 
 
-class RecursiveTotalLeastSquares:
+class RecursiveTotalLeastSquares(WrenchEstimator):
     r"""Errors in the motion as well as in the wrench: the smallest singular vector of `[A | b]`.
 
     The triangular factor of `[A | b]` is brought up to date sample by sample; its singular
@@ -21,19 +22,14 @@ class RecursiveTotalLeastSquares:
     """
 
     method = "RTLS"
-    dynamism_scale = 300.0
 
-    def fit(self, data: PayloadData) -> Estimate:
-        """Estimate from a whole recording."""
-        return self.solve(PayloadInformation.from_data(data), source=data.source)
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
         """Estimate from compressed data.
 
         Raises:
             EstimationError: The problem has no solution (the wrench doesn't depend on the motion).
         """
-        R = np.vstack([information.force, information.torque])
+        R = np.vstack([wrenches.force, wrenches.torque])
         _, s, Vt = np.linalg.svd(R)
         smallest = Vt[s <= max(1e-10 * s[0], s[-1])]
         last = smallest[:, 10]
@@ -44,7 +40,7 @@ class RecursiveTotalLeastSquares:
                 remedy="Turn the object about more axes while recording.",
             )
         pi = -(last @ smallest[:, :10]) / weight
-        covariance = least_squares_covariance(information) * (1.0 + float(pi @ pi))
+        covariance = least_squares_covariance(wrenches) * (1.0 + float(pi @ pi))
         return payload_estimate(
-            self.method, pi, covariance, verdicts_from_rank(information), information, source=source
+            self.method, pi, covariance, verdicts_from_rank(wrenches), wrenches, source=source
         )

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.payload import PayloadInformation, PayloadSummary, summarise_payload
+from sysid_core.estimation.payload import (
+    CompressedWrenches,
+    PayloadSummary,
+    WrenchEstimator,
+    summarise_payload,
+)
 from sysid_core.estimation.payload_live.change import (
     ChangeDetector,
     PayloadChange,
@@ -23,21 +27,6 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
 
 _SETTLED = 50  # samples before a change can be told from the estimate's own settling
-
-
-class InformationEstimator(Protocol):
-    """A payload estimator that needs the compressed data only."""
-
-    @property
-    def method(self) -> str:
-        """Name in reports."""
-
-    @property
-    def dynamism_scale(self) -> float:
-        """`c_1` with which the data must be compressed."""
-
-    def solve(self, information: PayloadInformation, *, source: str = "") -> Estimate:
-        """Estimate from compressed data."""
 
 
 class PayloadState(str, Enum):
@@ -72,7 +61,7 @@ class OnlinePayload:
     def __init__(
         self,
         shape: Shape | None = None,
-        estimator: InformationEstimator | None = None,
+        estimator: WrenchEstimator | None = None,
         *,
         sensor: SensorModel | None = None,
         mass_tolerance: float = 0.03,
@@ -97,17 +86,17 @@ class OnlinePayload:
         self._running.reset(
             self._sensor if calibration is None else self._sensor.tared(calibration, age_s)
         )
-        scale = 300.0 if self.estimator is None else self.estimator.dynamism_scale
-        self._own_information = PayloadInformation(scale)
+        scale = None if self.estimator is None else self.estimator.dynamism_scale
+        self._own_wrenches = CompressedWrenches(scale)
         self._last_stamp: float | None = None
         self._estimate: Estimate | None = None
         self._detector: ChangeDetector | None = None
         self.change: PayloadChange | None = None
 
     @property
-    def information(self) -> PayloadInformation:
+    def information(self) -> CompressedWrenches:
         """The samples so far, compressed: any estimator can be asked from it."""
-        return self._running.information if self.estimator is None else self._own_information
+        return self._running.information if self.estimator is None else self._own_wrenches
 
     @property
     def n_samples(self) -> int:
@@ -158,7 +147,7 @@ class OnlinePayload:
         if self.estimator is None:
             self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS)
         else:
-            self._own_information.add(b, a, omega_s, alpha_s, g)
+            self._own_wrenches.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s
         self._estimate = None
 

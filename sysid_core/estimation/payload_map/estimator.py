@@ -22,8 +22,8 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
     EXTENT,
+    CompressedWrenches,
     PayloadData,
-    PayloadInformation,
     ShapePrior,
     payload_estimate,
     verdicts_from_prior,
@@ -90,7 +90,7 @@ class PayloadMAP:
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
         noise_sd = np.tile(self._noise_sd(data), (len(data), 1))
-        compressed = PayloadInformation.from_data(data)
+        compressed = CompressedWrenches.from_data(data)
         fit = _GaussNewton(self, data, belief, noise_sd, self._start(compressed))
         residual = fit.run(self.passes)
         spiked = spikes(residual / noise_sd)
@@ -121,7 +121,7 @@ class PayloadMAP:
         length = 0.1 if self.shape is None else float(np.max(self.shape.size))
         return np.maximum(sd, max(_ARITHMETIC * force, 1e-9) * np.repeat([1.0, length], 3))
 
-    def _start(self, compressed: PayloadInformation) -> Array:
+    def _start(self, compressed: CompressedWrenches) -> Array:
         """A first body, whatever the bias makes of its weight; shape (10,)."""
         unit = self.homogeneous(1.0)
         predicted, measured = compressed.force[:, :10] @ unit, compressed.force[:, 10]

@@ -22,8 +22,8 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
     EXTENT,
+    CompressedWrenches,
     PayloadData,
-    PayloadInformation,
     payload_estimate,
     verdicts_from_prior,
 )
@@ -105,7 +105,7 @@ class RunningMAP:
         self._rough_count = 0
         self._last_time: float | None = None
         self._pi: Array | None = None
-        self.information = PayloadInformation()
+        self.information = CompressedWrenches()
 
     def update(
         self,

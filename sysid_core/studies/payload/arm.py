@@ -15,8 +15,8 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     EntropicRegression,
     HomogeneousBody,
-    OrdinaryLeastSquares,
     PayloadData,
+    PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
 )
@@ -132,7 +132,7 @@ def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
     shape = thing.shape
     return {
         "homogeneous": HomogeneousBody(shape).fit(run.causal),
-        "OLS": OrdinaryLeastSquares().fit(run.causal),
+        "OLS": PayloadOLS().fit(run.causal),
         "RTLS": RecursiveTotalLeastSquares().fit(run.causal),
         "GEO": EntropicRegression(shape).fit(run.causal),
         "PMD c1=5000": PointMassDiscretization(shape, dynamism_scale=5e3).fit(run.causal),

@@ -8,7 +8,7 @@ import time
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sysid_core.estimation.payload import PayloadData, PayloadInformation, PointMassDiscretization
+from sysid_core.estimation.payload import CompressedWrenches, PayloadData, PointMassDiscretization
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     JointSplines,
@@ -83,7 +83,7 @@ def timing_table(repeats: int = 5) -> tuple[StudyTable, list[Goal]]:
         belief = SplineMotion(robot(), motion.frame, splines, motion.time)
         PayloadMAP(thing.shape).fit(experiment.smoothed, belief)
 
-    information = PayloadInformation.from_data(experiment.causal)
+    information = CompressedWrenches.from_data(experiment.causal, 300.0)
     pmd = PointMassDiscretization(thing.shape)
     squared = PointMassDiscretization(thing.shape, squared=True)
     running = RunningMAP(thing.shape)

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sysid_core.estimation.payload import PayloadInformation, PointMassDiscretization
+from sysid_core.estimation.payload import CompressedWrenches, PointMassDiscretization
 from sysid_core.report import COLOURS, new_figure
 from sysid_core.robot import wrench_regressor
 from sysid_core.robot.shapes import Shape
@@ -42,8 +42,8 @@ def density_figure(names: Sequence[str] | None = None) -> tuple[Figure, StudyTab
     objects = modular_objects()
     chosen = list(objects) if names is None else list(names)
     runs = {
-        name: PayloadInformation.from_data(
-            simulate(Case(name, 1.5, "moderate", "encoders", 1.5, 0))[1].causal
+        name: CompressedWrenches.from_data(
+            simulate(Case(name, 1.5, "moderate", "encoders", 1.5, 0))[1].causal, 300.0
         )
         for name in chosen
     }
@@ -103,7 +103,7 @@ def weight_figure(
                 curve = []
                 for s in seconds:
                     part = experiment.causal.select(slice(0, round(100 * s)))
-                    information = PayloadInformation.from_data(part, scale)
+                    information = CompressedWrenches.from_data(part, scale)
                     pi = thing.shape.parameters_per_mass @ estimator.masses(information)
                     curve.append(payload_errors(pi, thing.pi, thing.size)[2])
                 curves.append(curve)

@@ -15,11 +15,11 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     EntropicRegression,
     HomogeneousBody,
-    OrdinaryLeastSquares,
-    PayloadInformation,
-    PhysicalLeastSquares,
+    PayloadLMI,
+    PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
+    WrenchEstimator,
     summarise_payload,
 )
 from sysid_core.estimation.payload_map import (
@@ -127,21 +127,15 @@ def solvers(
         shape, sensor=sensor, measured_motion=isinstance(experiment.belief, WhiteMotion)
     )
 
-    def rival(estimator: object) -> Callable[[], Estimate]:
-        def solve() -> Estimate:
-            scale = getattr(estimator, "dynamism_scale", 300.0)
-            information = PayloadInformation.from_data(data, scale, residual_frame=poses)
-            result: Estimate = estimator.solve(information)  # type: ignore[attr-defined]
-            return result
-
-        return solve
+    def rival(estimator: WrenchEstimator) -> Callable[[], Estimate]:
+        return lambda: estimator.fit(data, residual_frame=poses)
 
     return {
         BASELINE: rival(HomogeneousBody(shape)),
-        "OLS": rival(OrdinaryLeastSquares()),
+        "OLS": rival(PayloadOLS()),
         "RTLS": rival(RecursiveTotalLeastSquares()),
         "GEO": rival(EntropicRegression(shape)),
-        "LMI": rival(PhysicalLeastSquares()),
+        "LMI": rival(PayloadLMI()),
         "PMD": rival(PointMassDiscretization(shape)),
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),

@@ -1,0 +1,42 @@
+"""The common face of the payload estimators that need the compressed wrenches only."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from numpy.typing import ArrayLike
+
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
+
+
+class WrenchEstimator(ABC):
+    """Fits whole recordings by compressing them first.
+
+    Attributes:
+        dynamism_scale: `c_1` with which the wrenches must be weighted (Nadeau et al. 2022, eq. 9);
+            None for estimators that don't weight them.
+    """
+
+    dynamism_scale: float | None = None
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """Name in reports."""
+
+    @abstractmethod
+    def solve(self, wrenches: CompressedWrenches, *, source: str = "") -> Estimate:
+        """Estimate from compressed wrenches."""
+
+    def fit(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> Estimate:
+        """Estimate from a whole recording.
+
+        Args:
+            data: The recording.
+            residual_frame: As of `CompressedWrenches.from_data`.
+        """
+        wrenches = CompressedWrenches.from_data(
+            data, self.dynamism_scale, residual_frame=residual_frame
+        )
+        return self.solve(wrenches, source=data.source)
