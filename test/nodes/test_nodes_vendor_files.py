@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vendors' bringup files as shipped, launched by `ros2 launch` against emulated drivers."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import Start
+from diagnostic_msgs.msg import DiagnosticArray
+from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability
+from sensor_msgs.msg import JointState
+
+from sysid_core.robot import RobotModel
+from sysid_nodes.lifecycle import ERROR
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+ROOT = Path(__file__).resolve().parents[2]
+DRIVERS = ROOT / "test" / "drivers"
+# example-robot-data has the Panda, whose links and joints are called otherwise than the FR3's.
+ROBOTS = {
+    "ur": ("ur5", 6, {}),
+    "franka": ("panda", 7, {"fr3_": "panda_"}),
+    "xarm": ("xarm7", 7, {}),
+}
+
+
+@contextmanager
+def process(command: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A process in a session of its own that is interrupted, and ends, with the block."""
+    with log.open("wb") as output:
+        running = subprocess.Popen(
+            command, stdout=output, stderr=output, env=dict(os.environ), start_new_session=True
+        )
+    try:
+        yield running
+    finally:
+        running.send_signal(signal.SIGINT)
+        try:
+            running.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(running.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("vendor", list(ROBOTS))
+def test_a_vendors_file_works_as_shipped_and_nothing_moves_on_launch(
+    vendor: str, in_real_ros: None, start_nodes: Start, tmp_path: Path
+) -> None:
+    robot, n_joints, names = ROBOTS[vendor]
+    text = (ROOT / f"config/bringup_{vendor}.yaml").read_text()
+    for own, other in names.items():
+        text = text.replace(own, other)
+    config = tmp_path / f"bringup_{vendor}.yaml"
+    config.write_text(text.replace("directory: recordings", f"directory: {tmp_path}"))
+    client, _ = start_nodes([])
+    driver = [
+        sys.executable,
+        str(DRIVERS / "driver.py"),
+        vendor,
+        robot,
+        str(tmp_path / "truth.npz"),
+    ]
+    launch = ["ros2", "launch", "robot_sysid", "bringup.launch.py", f"config:={config}"]
+    log = tmp_path / "launch.log"
+    with process(driver, tmp_path / "driver.log"), process(launch, log) as launched:
+        filtered: list[FilteredJointState] = []
+        wrenches: list[FilteredWrench] = []
+        health: list[DiagnosticArray] = []
+        moved: list[float] = []
+        node = client.node
+        node.create_subscription(FilteredJointState, "data_logger/filtered", filtered.append, 50)
+        node.create_subscription(FilteredWrench, "data_logger/wrench", wrenches.append, 50)
+        node.create_subscription(DiagnosticArray, "/diagnostics", health.append, 50)
+        node.create_subscription(
+            JointState, "joint_states", lambda m: moved.append(max(map(abs, m.velocity or [0]))), 50
+        )
+        for name in ("trajectory_executor", "data_logger", "estimator"):
+            client.wait_for_active(name, 60.0)
+        client.wait_until(lambda: bool(filtered and wrenches), 30.0, "filtered streams")
+        assert len(filtered[-1].name) == n_joints, "the gripper is held"
+        client.follow(Identifiability, "estimator/identifiability")
+        assert client.wait_for("estimator/identifiability").n_parameters == 10 * n_joints
+        end = time.monotonic() + 10.0
+        client.wait_until(lambda: time.monotonic() > end, 20.0, "ten seconds of launch")
+        assert not moved or max(moved) < 0.02, "nothing moves on launch"
+        said = [s for array in health for s in array.status if s.level == ERROR]
+        assert not said, [(s.name, s.message) for s in said]
+        assert launched.poll() is None
+    output = log.read_text()
+    assert "Traceback" not in output, output[-3000:]
+    whole = RobotModel.from_urdf(robot)
+    assert ("Joints held" in output) == (len(whole.joint_names) > n_joints)
