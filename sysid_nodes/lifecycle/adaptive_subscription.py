@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.event_handler import SubscriptionEventCallbacks, UnsupportedEventTypeError
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
@@ -33,7 +32,6 @@ class AdaptiveSubscription:
         callback: Called with each message, or with its bytes.
         raw: Give bytes.
         depth: Of the queue; 1 where only the newest counts.
-        lost: Called with the number of messages that DDS lost since it was called last.
     """
 
     def __init__(
@@ -45,7 +43,6 @@ class AdaptiveSubscription:
         *,
         raw: bool = False,
         depth: int = 10,
-        lost: Callable[[str, int], None] | None = None,
     ) -> None:
         self._node, self._subscription = node, None
         self._topic = node.resolve_topic_name(topic)
@@ -55,18 +52,12 @@ class AdaptiveSubscription:
             if publishers:
                 self._timer.cancel()
                 qos = offered_qos(publishers, depth)
-                try:
-                    self._subscription = node.create_subscription(
-                        message_type, topic, callback, qos, raw=raw, event_callbacks=events
-                    )
-                except UnsupportedEventTypeError:  # not every DDS counts losses
-                    self._subscription = node.create_subscription(
-                        message_type, topic, callback, qos, raw=raw
-                    )
+                # No message_lost event: rclpy's events executor dies of it (segmentation fault,
+                # rclpy 9.1.2); what is lost shows in the stream's statistics.
+                self._subscription = node.create_subscription(
+                    message_type, topic, callback, qos, raw=raw
+                )
 
-        events = SubscriptionEventCallbacks(use_default_callbacks=True)
-        if lost is not None:
-            events.message_lost = lambda info: lost(self._topic, info.total_count_change)
         self._timer = node.create_timer(0.05, attempt)
 
     def stop(self) -> None:

@@ -20,7 +20,7 @@ from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
 from sysid_nodes.lifecycle.common import CommonConfig
 from sysid_nodes.lifecycle.entities import Entities
 from sysid_nodes.lifecycle.guarded_node import GuardedNode
-from sysid_nodes.lifecycle.health import ERROR, OK, WARN
+from sysid_nodes.lifecycle.health import ERROR, OK
 from sysid_nodes.lifecycle.parameters import declare, read, value_to_set
 from sysid_nodes.lifecycle.qos import DATA
 from sysid_nodes.lifecycle.robot_description import RobotSource
@@ -46,7 +46,6 @@ class ManagedNode(GuardedNode):
         self.common = CommonConfig()
         self.model: RobotModel | None = None
         self._waits: set[Timer] = set()
-        self._lost: dict[str, int] = {}
         self._unconfigured = self._inactive = Entities(self)
         self.add_on_set_parameters_callback(self._on_set)
         self._twin_timer = self.create_timer(2.0, self._look_for_twins, clock=self.health.clock)
@@ -187,17 +186,7 @@ class ManagedNode(GuardedNode):
         depth: int = DATA.depth,
     ) -> None:
         """Subscribe with the qualities that the publisher offers, once it is there."""
-        AdaptiveSubscription(
-            self, message_type, topic, callback, raw=raw, depth=depth, lost=self._on_lost
-        )
-
-    def _on_lost(self, topic: str, count: int) -> None:
-        """DDS says that messages were sent and never came."""
-        self._lost[topic] = self._lost.get(topic, 0) + count
-        words = f"{self._lost[topic]} messages of {topic} were lost on the way (DDS)"
-        remedy = "the network or this machine is overloaded; prefer a cable, raise socket buffers"
-        self._tell(f"{words}: {remedy}.", key=f"lost {topic}")
-        self.health.say("losses", WARN, f"{words}: {remedy}.", for_s=30.0, lost=self._lost[topic])
+        AdaptiveSubscription(self, message_type, topic, callback, raw=raw, depth=depth)
 
     async def wait_until(self, done: Callable[[], bool], timeout_s: float) -> None:
         """In a coroutine: let other callbacks run until a condition holds or time is up."""
