@@ -73,6 +73,55 @@ def recover(
 
 
 @bag.command()
+def cut(
+    path: PathArgument,
+    out: Annotated[Path, typer.Argument(help="Folder to create for the part.")],
+    start: Annotated[float, typer.Option(min=0.0, help="Begin of the part, s.")] = 0.0,
+    end: Annotated[float, typer.Option(min=0.0, help="End of the part, s.")] = float("inf"),
+) -> None:
+    """Write a part of a bag into a new one; the robot's description is kept."""
+    from sysid_core.signals.bags import cut_bag
+
+    _tell_written(cut_bag(path, out, start_s=start, end_s=end), out)
+
+
+@bag.command()
+def merge(
+    paths: Annotated[list[Path], typer.Argument(help="Bags, in any order.")],
+    out: Annotated[Path, typer.Option(help="Folder to create.")],
+) -> None:
+    """Write several bags into one, in the order in which messages were received."""
+    from sysid_core.signals.bags import merge_bags
+
+    _tell_written(merge_bags(paths, out), out)
+
+
+@bag.command()
+def export(
+    path: PathArgument,
+    out: Annotated[Path, typer.Argument(help="File that ends in .npz, .csv or .parquet.")],
+    joint_topic: Annotated[str, typer.Option(help="Topic of the joint states.")] = "",
+    wrench_topic: Annotated[str, typer.Option(help="Topic of the wrenches.")] = "",
+) -> None:
+    """Write joint states and wrenches as a table that other programs read."""
+    from sysid_core.signals import export_recording
+    from sysid_core.signals.bags import read_bag
+
+    recording = read_bag(path, joint_topic=joint_topic or None, wrench_topic=wrench_topic or None)
+    for note in recording.notes:
+        console.print(note, style="yellow", soft_wrap=True)
+    for file in export_recording(recording, out):
+        console.print(f"'{file}' written.", soft_wrap=True)
+
+
+def _tell_written(stored: StoredBag, out: Path) -> None:
+    console.print(
+        f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
+        soft_wrap=True,
+    )
+
+
+@bag.command()
 def check(
     path: PathArgument,
     joint_topic: Annotated[str, typer.Option(help="Topic of the joint states.")] = "",

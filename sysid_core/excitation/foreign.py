@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of other programs: tables, `trajectory_msgs`, MoveIt's YAML; imported, then checked."""
 
 from __future__ import annotations

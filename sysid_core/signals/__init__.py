@@ -3,6 +3,7 @@
 
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
 from sysid_core.signals.delay import signal_delay
+from sysid_core.signals.export import export_recording
 from sysid_core.signals.recording import (
     EffortKind,
     JointStream,
@@ -30,6 +31,7 @@ __all__ = [
     "StreamStatistics",
     "WrenchStream",
     "check_timing",
+    "export_recording",
     "in_order",
     "interpolate_at",
     "read_table",

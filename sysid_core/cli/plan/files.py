@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sysid plan check | show | validation`: what is done with motions that exist already."""
 
 from __future__ import annotations

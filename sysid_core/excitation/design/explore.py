@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An experiment that ends when it knows enough: pieces of motion, each planned after the last.
 
 `Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and

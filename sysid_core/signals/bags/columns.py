@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of one stream as columns: blocks of bytes become arrays at once, memory stays bounded."""
 
 from __future__ import annotations

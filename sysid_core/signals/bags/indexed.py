@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Storages that rosbags reads by their index: SQLite, compressed files, ROS 1. They must be whole."""
 
 from __future__ import annotations

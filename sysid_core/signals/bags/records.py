@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics and messages as they are stored."""
 
 from __future__ import annotations
