@@ -384,3 +384,23 @@ def test_an_xarm_is_excited_in_all_43_base_parameters():
     t = plan.trajectory
     Y = joint_torque_regressor(model, t.q[::5], t.v[::5], t.a[::5]).reshape(-1, 70)
     assert numerical_rank(Y, tolerance=1e-8).rank == 43
+
+
+def test_what_a_controller_plays_keeps_the_limits_at_10_khz(wrist, limits, plan):
+    """Own kinematics and dynamics calls, quintics between knots 50 ms apart: nothing of the check."""
+    import pinocchio as pin
+    from scipy.interpolate import BPoly
+
+    t = plan.trajectory
+    k = np.unique(np.r_[np.arange(0, len(t.time), 5), len(t.time) - 1])
+    curve = BPoly.from_derivatives(t.time[k], np.stack([t.q[k], t.v[k], t.a[k]], axis=1))
+    time = np.arange(0.0, t.time[-1], 1e-4)
+    q, v, a = curve(time), curve.derivative(1)(time), curve.derivative(2)(time)
+    assert np.all((q >= limits.lower) & (q <= limits.upper))
+    assert np.all(np.abs(v) <= limits.velocity) and np.all(np.abs(a) <= limits.acceleration)
+    tree, data = wrist.pin_model, wrist.pin_model.createData()
+    frame = tree.getFrameId("tool0")
+    for q_k, v_k, a_k in zip(q[::10], v[::10], a[::10], strict=True):
+        assert np.all(np.abs(pin.rnea(tree, data, q_k, v_k, a_k)) <= limits.effort)
+        pin.forwardKinematics(tree, data, q_k, v_k)
+        assert np.linalg.norm(pin.getFrameVelocity(tree, data, frame).linear) <= limits.tcp_speed
