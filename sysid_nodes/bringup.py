@@ -18,8 +18,8 @@ from sysid_nodes import (
     computed_torque_controller,
     data_logger,
     estimator,
+    execution,
     graph,
-    trajectory_executor,
 )
 from sysid_nodes.lifecycle import CommonConfig, check
 from sysid_nodes.processes import running
@@ -29,7 +29,7 @@ _FILE = FileKind("bringup file", "Start from one of config/bringup_*.yaml.")
 _ROS = "ros__parameters"
 CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
-    "trajectory_executor": trajectory_executor.TrajectoryExecutorConfig,
+    "trajectory_executor": execution.TrajectoryExecutorConfig,
     "data_logger": data_logger.DataLoggerConfig,
     "estimator": estimator.EstimatorConfig,
     "payload_bridge": PayloadBridgeConfig,

@@ -17,7 +17,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 from robot_sysid.action import ExecuteTrajectory, Identify
 from robot_sysid.msg import FilteredJointState
-from robot_sysid.srv import StartRecording, StopRecording
+from robot_sysid.srv import Arm, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle import LATCHED
@@ -141,7 +141,10 @@ class LiveClient:
         Raises:
             LiveError: Refused or aborted; the message is the executor's.
         """
-        goal = ExecuteTrajectory.Goal(trajectory_file=trajectory_file, speed_scale=speed_scale)
+        token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=trajectory_file, speed_scale=speed_scale, token=token
+        )
         return self._act(
             ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
         )

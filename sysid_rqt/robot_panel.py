@@ -15,7 +15,7 @@ from python_qt_binding.QtWidgets import (
     QVBoxLayout,
 )
 from robot_sysid.action import ExecuteTrajectory
-from robot_sysid.srv import MarkRecording, StartRecording, StopRecording
+from robot_sysid.srv import Arm, MarkRecording, StartRecording, StopRecording
 from std_srvs.srv import Trigger
 
 from sysid_monitor.graph_view import Snapshot
@@ -27,6 +27,8 @@ EXECUTOR, LOGGER = "trajectory_executor", "data_logger"
 
 class RobotPanel(Panel):
     """Robot sysid: nodes, recording, motion."""
+
+    _token = ""  # of the last arming
 
     title = "Robot sysid"
 
@@ -136,14 +138,19 @@ class RobotPanel(Panel):
             self.plan.setText(path)
 
     def arm(self) -> None:
-        """Allow the next motion, where the executor asks for it."""
-        self._call(Trigger, f"{EXECUTOR}/arm", Trigger.Request())
+        """Allow the next motion; the token goes into it."""
+
+        def keep(response: Arm.Response) -> None:
+            self._token = response.token
+
+        self.caller.call(Arm, f"{self.prefix}{EXECUTOR}/arm", Arm.Request(), keep)
 
     def execute(self, *, check_only: bool = False) -> None:
         """Check the plan, and play it unless only the check is asked for."""
         goal = ExecuteTrajectory.Goal(
             trajectory_file=self.plan.text().strip(),
             speed_scale=float(self.speed.value()),
+            token="" if check_only else self._token,
             check_only=check_only,
         )
         self.caller.send_goal(ExecuteTrajectory, f"{self.prefix}{EXECUTOR}/execute", goal)

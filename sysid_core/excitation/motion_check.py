@@ -14,27 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.geometry import RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
-from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.trajectory import Trajectory, as_played, dense_motion
 from sysid_core.excitation.violations import Findings, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
-GRID = 0.01  # [s], the executor interpolates linearly; finer trajectories are checked as they are
+LONGEST_STEP = 0.05  # [s] between two samples: a robot must not do much that the file doesn't say
 GEOMETRY_STEP = 0.01  # [rad or m] of joint motion between two postures checked for contact
-
-
-def _dense(trajectory: Trajectory, columns: NDArray[np.intp]) -> tuple[Array, Array, Array, Array]:
-    """The motion as the executor plays it, on a grid of at most `GRID` that keeps the samples."""
-    time = trajectory.time
-    pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
-    starts = np.repeat(np.arange(len(pieces)), pieces)
-    offsets = np.arange(len(starts)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-    share = (offsets / pieces[starts])[:, None]
-
-    def fill(x: Array) -> Array:
-        return np.vstack([(1 - share) * x[starts] + share * x[starts + 1], x[-1:]])
-
-    q, v, a = (fill(x[:, columns]) for x in (trajectory.q, trajectory.v, trajectory.a))
-    return fill(time[:, None])[:, 0], q, v, a
 
 
 def _posture_rows(q: Array) -> Array:
@@ -103,10 +88,17 @@ class MotionChecker:
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
+        trajectory = as_played(trajectory)
         findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
-        time, q, v, a = _dense(trajectory, columns)
+        longest = float(np.diff(trajectory.time).max())
+        if longest > LONGEST_STEP + 1e-9:
+            k = int(np.argmax(np.diff(trajectory.time)))
+            at = float(trajectory.time[k])
+            findings.add(Violation("step", "the samples' times", at, longest, LONGEST_STEP))
+            return findings.result(len(trajectory.time), 0, notes)  # nothing to fill it with
+        time, q, v, a = dense_motion(trajectory, columns)
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
         torque = self.model.inverse_dynamics(q, v, a)

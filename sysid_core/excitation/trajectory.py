@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 
 from sysid_core.errors import ExcitationError
@@ -26,6 +28,7 @@ from sysid_core.files import (
 )
 from sysid_core.robot import Array, RobotModel
 
+GRID = 0.01  # [s]; finer trajectories are checked as they are
 SCHEMA = "robot_sysid/trajectory/1"
 _FILE = FileKind("trajectory", "Make it with `sysid plan`.", ExcitationError)
 
@@ -44,7 +47,8 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class Trajectory:
-    """Joint motion sampled in time; K samples of n joints. Dense enough to interpolate linearly.
+    """Joint motion sampled in time; K samples of n joints. `at` says what
+    lies between the samples.
 
     Attributes:
         robot: Name of the robot that it was made for.
@@ -103,12 +107,9 @@ class Trajectory:
         """Length [s]."""
         return float(self.time[-1] - self.time[0])
 
-    def at(self, t: float) -> tuple[Array, Array, Array]:
-        """q, v and a at a time (held at the ends), each of shape (n,)."""
-        t = float(np.clip(t, self.time[0], self.time[-1]))
-        i = int(np.clip(np.searchsorted(self.time, t) - 1, 0, len(self.time) - 2))
-        s = (t - self.time[i]) / (self.time[i + 1] - self.time[i])
-        return tuple((1 - s) * x[i] + s * x[i + 1] for x in (self.q, self.v, self.a))
+    def at(self, t: ArrayLike) -> tuple[Array, Array, Array]:
+        """q, v and a at times of shape (...), held at the ends, each of shape (..., n)."""
+        return hermite(self.time, self.q, self.v, self.a, t)
 
     def belongs_to(self, model: RobotModel) -> None:
         """Refuse another robot.
@@ -180,3 +181,54 @@ class _Head(FileSchema):
     limits: dict[str, Any]
     seed: Count | None
     notes: tuple[str, ...]
+
+
+def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:
+    """Motion at some times: q cubic through q and v (Hermite), v its derivative's chord, a linear.
+
+    Between samples of at most `motion_check.LONGEST_STEP` this and the quintic of a
+    joint_trajectory_controller differ by less than encoders resolve.
+
+    Args:
+        time: Of the samples, shape (K,) [s], increasing.
+        q: Shape (K, n).
+        v: Shape (K, n).
+        a: Shape (K, n).
+        t: Times, shape (...), held at the ends [s].
+
+    Returns:
+        q, v and a, each (..., n).
+    """
+    at: Array = np.clip(np.asarray(t, dtype=float), time[0], time[-1])
+    k = np.clip(np.searchsorted(time, at) - 1, 0, len(time) - 2)
+    h = (time[k + 1] - time[k])[..., None]
+    x = (at - time[k])[..., None] / h
+    v_t = (1 - x) * v[k] + x * v[k + 1]
+    a_t = (1 - x) * a[k] + x * a[k + 1]
+    chord = q[k] + (q[k + 1] - q[k]) * x * x * (3 - 2 * x)
+    q_t = chord + h * x * (1 - x) * ((1 - x) * v[k] - x * v[k + 1])
+    return q_t, v_t, a_t
+
+
+def as_played(trajectory: Trajectory) -> Trajectory:
+    """The motion with accelerations that its velocities have: what the file says isn't trusted."""
+    time, v = trajectory.time, trajectory.v
+    if len(time) > 2:
+        a = np.gradient(v, time, axis=0, edge_order=2)
+    else:
+        a = np.repeat(np.diff(v, axis=0) / (time[1] - time[0]), 2, axis=0)
+    return dataclasses.replace(trajectory, a=a)
+
+
+def dense_motion(
+    trajectory: Trajectory, columns: NDArray[np.intp]
+) -> tuple[Array, Array, Array, Array]:
+    """The motion as the executor plays it (`Trajectory.at`), at most `GRID` apart, and its samples."""
+    time = trajectory.time
+    pieces = np.maximum(np.ceil(np.diff(time) / GRID - 1e-6), 1).astype(int)
+    starts = np.repeat(np.arange(len(pieces)), pieces)
+    offsets = np.arange(len(starts)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    share = offsets / pieces[starts]
+    dense = np.append((1 - share) * time[starts] + share * time[starts + 1], time[-1])
+    q, v, a = (x[:, columns] for x in trajectory.at(dense))
+    return dense, q, v, a

@@ -14,23 +14,20 @@ import pytest
 from conftest import EXECUTOR, Start, simulated
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
-from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
-from rclpy.node import Node
+from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile
-from rclpy.task import Future
 from robot_driver import RobotDriver
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import FilteredJointState
-from robot_sysid.srv import StartRecording
+from robot_sysid.srv import Arm, StartRecording
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64MultiArray
+from std_msgs.msg import Float64MultiArray
 
 from sysid_core.excitation.payload import PayloadPlan
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import trajectory_arrays
-from sysid_nodes.lifecycle import LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -45,7 +42,9 @@ def send(client: LiveClient, file: Path) -> Any:
     """The handle of a goal, accepted or not."""
     action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
     client.wait_until(action.server_is_ready, 20.0, "the executor")
-    sent = action.send_goal_async(ExecuteTrajectory.Goal(trajectory_file=str(file)))
+    token = client.call(Arm, "trajectory_executor/arm", Arm.Request()).token
+    goal = ExecuteTrajectory.Goal(trajectory_file=str(file), speed_scale=1.0, token=token)
+    sent = action.send_goal_async(goal)
     client.wait_until(sent.done, 10.0, "an answer")
     return sent.result()
 
@@ -257,120 +256,3 @@ def test_a_full_disk_ends_the_recording_not_the_logger(
     nodes.check()
     with pytest.raises(LiveError, match=r"can't be created"):
         client.start_recording("/dev/null/bag")
-
-
-class TrajectoryController:
-    """A FollowJointTrajectory server as of a joint_trajectory_controller; moves a `RobotDriver`."""
-
-    def __init__(self, node: Node, driver: RobotDriver) -> None:
-        action = pytest.importorskip("control_msgs.action", reason="control_msgs isn't on PyPI")
-        self.refuses, self.fails, self.cancelled, self.goals = False, False, 0, 0
-        self._node, self._driver = node, driver
-        self._type = action.FollowJointTrajectory
-        self._server = ActionServer(
-            node,
-            self._type,
-            "controller/follow_joint_trajectory",
-            execute_callback=self._execute,
-            goal_callback=lambda _: GoalResponse.REJECT if self.refuses else GoalResponse.ACCEPT,
-            cancel_callback=lambda _: CancelResponse.ACCEPT,
-        )
-
-    async def _execute(self, goal: Any) -> Any:
-        self.goals += 1
-        number = self.goals
-        self._driver.follow(goal.request.trajectory)
-        ended = Future()
-
-        def look() -> None:
-            replaced = number != self.goals or goal.is_cancel_requested
-            if not ended.done() and (replaced or self.fails or self._driver.at_end):
-                ended.set_result(True)
-
-        timer = self._node.create_timer(0.01, look)
-        await ended
-        self._node.destroy_timer(timer)
-        result = self._type.Result(error_string="path tolerance violated" if self.fails else "")
-        if self.fails or goal.is_cancel_requested:
-            self._driver.hold()
-        if goal.is_cancel_requested:
-            self.cancelled += 1
-            goal.canceled()
-        elif self.fails or number != self.goals:
-            goal.abort()
-        else:
-            goal.succeed()
-        return result
-
-
-FOLLOW = {
-    "command_mode": "follow_joint_trajectory",
-    "action_name": "controller/follow_joint_trajectory",
-}
-
-
-def followed(
-    start_nodes: Start, plan: PayloadPlan, **executor: Any
-) -> tuple[LiveClient, RobotDriver, TrajectoryController]:
-    pytest.importorskip("control_msgs", reason="control_msgs isn't on PyPI")
-    client, _ = start_nodes(alone(**FOLLOW, **executor))
-    driver = RobotDriver(client.node, plan.trajectory.joint_names, plan.trajectory.q[0])
-    return client, driver, TrajectoryController(client.node, driver)
-
-
-def test_a_controllers_action_plays_the_motion(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
-) -> None:
-    file, plan = short_plan
-    client, driver, controller = followed(start_nodes, plan)
-    assert client.execute(str(file), lambda _: None, timeout_s=60.0).success
-    assert controller.goals == 2
-    np.testing.assert_allclose(driver.q, plan.trajectory.q[-1], atol=1e-6)
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_controller_that_drops_the_motion_gets_no_further_one(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan], late: bool
-) -> None:
-    """A stop would begin where the robot should be, not where it stands: a jump."""
-    file, plan = short_plan
-    client, _, controller = followed(start_nodes, plan)
-    controller.refuses = not late
-
-    def fail(feedback: Any) -> None:
-        controller.fails = late and feedback.state == "executing" and feedback.progress > 0.3
-
-    words = "path tolerance violated" if late else "refused the trajectory"
-    with pytest.raises(LiveError, match=words):
-        client.execute(str(file), fail, timeout_s=60.0)
-    goals = controller.goals
-    pause(client, 0.5)
-    assert controller.goals == goals == (2 if late else 0)
-    controller.refuses = controller.fails = False
-    assert client.execute(str(file), lambda _: None, timeout_s=60.0).success
-
-
-def test_an_emergency_stop_leaves_nothing_that_could_go_on_later(
-    start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
-) -> None:
-    file, plan = short_plan
-    client, driver, controller = followed(start_nodes, plan, enable_topic="running")
-    enable = client.node.create_publisher(Bool, "running", LATCHED)
-    enable.publish(Bool(data=True))
-    pause(client, 1.0)
-
-    def emergency(feedback: Any) -> None:
-        if feedback.state == "executing" and feedback.progress > 0.3 and not driver.paused:
-            driver.paused = True  # the robot stands; its trajectories wait
-            enable.publish(Bool(data=False))
-
-    with pytest.raises(LiveError, match="running is false"):
-        client.execute(str(file), emergency, timeout_s=60.0)
-    pause(client, 1.0)
-    where = driver.q.copy()
-    driver.paused = False
-    pause(client, 1.0)
-    np.testing.assert_array_equal(driver.q, where)
-    assert controller.cancelled == 1
-    with pytest.raises(LiveError, match="running is not true"):
-        client.execute(str(file), lambda _: None, timeout_s=60.0)

@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from sysid_core.errors import SysIdError
-from sysid_nodes import data_logger, estimator, simulated_robot, trajectory_executor
+from sysid_nodes import data_logger, estimator, execution, simulated_robot
 from sysid_nodes.bringup import read_config
 from sysid_nodes.lifecycle import ParameterError, check, descriptor_of
 
@@ -24,7 +24,7 @@ SCHEMAS = [
     data_logger.DataLoggerConfig,
     estimator.EstimatorConfig,
     simulated_robot.SimulatedRobotConfig,
-    trajectory_executor.TrajectoryExecutorConfig,
+    execution.TrajectoryExecutorConfig,
 ]
 
 
@@ -101,7 +101,7 @@ def test_every_parameter_is_described_and_its_default_allowed(schema: type) -> N
 )
 def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: object) -> None:
     with pytest.raises(ParameterError, match=name):
-        check(trajectory_executor.TrajectoryExecutorConfig, name, value)
+        check(execution.TrajectoryExecutorConfig, name, value)
 
 
 @pytest.mark.parametrize(

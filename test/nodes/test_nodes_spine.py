@@ -16,7 +16,7 @@ from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate
-from robot_sysid.srv import MarkRecording, SaveResult
+from robot_sysid.srv import Arm, MarkRecording, SaveResult
 from scipy.interpolate import BPoly
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -150,7 +150,11 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     client.wait_until(action.server_is_ready, 20.0, "the executor")
     moving: list[bool] = []
     sent = action.send_goal_async(
-        ExecuteTrajectory.Goal(trajectory_file=str(file)),
+        ExecuteTrajectory.Goal(
+            trajectory_file=str(file),
+            speed_scale=1.0,
+            token=client.call(Arm, "trajectory_executor/arm", Arm.Request()).token,
+        ),
         feedback_callback=lambda m: moving.append(
             m.feedback.state == "executing" and m.feedback.segment == "transfer"
         ),

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Playing a checked motion: executor, monitor, path follower."""
+"""Playing a checked motion: executor, monitor, and the ways to have a robot play it."""
 
 from sysid_core.excitation.execution.executor import Executor
 from sysid_core.excitation.execution.monitor import Measured, MonitorLimits, PositionRates
 from sysid_core.excitation.execution.path_follower import PathFollower
+from sysid_core.excitation.execution.played_motion import PlayedMotion
+from sysid_core.excitation.execution.rolling_play import Outgoing
 from sysid_core.excitation.execution.states import (
     Command,
     ExecutorSettings,
@@ -18,7 +20,9 @@ __all__ = [
     "ExecutorState",
     "Measured",
     "MonitorLimits",
+    "Outgoing",
     "PathFollower",
+    "PlayedMotion",
     "PositionRates",
     "SegmentMarks",
 ]

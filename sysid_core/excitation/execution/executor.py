@@ -4,30 +4,36 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
 from collections.abc import Callable
 
 import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.excitation.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
-from sysid_core.excitation.execution.path_follower import PathFollower
+from sysid_core.excitation.execution.rolling_play import Outgoing, RollingPlay
+from sysid_core.excitation.execution.standing import Standing
 from sysid_core.excitation.execution.states import Command, ExecutorSettings, ExecutorState
+from sysid_core.excitation.execution.streamed_play import StreamedPlay
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionChecker
-from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.trajectory import Trajectory, as_played
 from sysid_core.excitation.transfer import plan_transfer
 from sysid_core.robot import Array, RobotModel
 
-ROUNDING = 1e-9  # [s]
+FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
+ON_PATH = 0.25  # share of it within which a late robot is still on the path
+SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
+LONGEST_STOP = 4.0  # [s]; a robot that still moves then is told to hold
+PAUSED = 0.01  # speed scaling of a robot that has been paused
 
 
 class Executor:
     """Plays one trajectory: idle, checking, moving to start, executing, settling, done.
 
     Nothing is commanded before the trajectory, the robot's state and the way to the start have
-    passed every check. Any fault stops the robot along the checked path within the acceleration
-    limits (aborting), then holds it (aborted).
+    passed every check. Any fault stops the robot within the acceleration limits (aborting), then
+    holds it (aborted): along the checked path while the robot follows; from the measured state when
+    it doesn't, so that a stop never pushes an arm that is held up.
 
     Args:
         model: The robot.
@@ -51,45 +57,27 @@ class Executor:
         self.monitor = ExecutionMonitor(model, monitor or MonitorLimits.from_limits(limits))
         self.state = ExecutorState.IDLE
         self.message = "nothing to do"
-        self._follower: PathFollower | None = None
-        self._held: Array | None = None  # last commanded posture
-        self._last_now: float | None = None
+        self._standing = Standing(self.settings)
+        self.play: StreamedPlay | RollingPlay | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.play = None
         self.worst_error = 0.0  # largest distance from what was commanded [rad or m]
-        self.stop_at = 0.0  # when the stop of an aborted run begins
-        self._lead = 0.0  # how long the motion goes on until then
-        self._begin_at: float | None = None  # the controller's start of a whole trajectory
-        # Time, posture and velocity of the last commands.
-        self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
-        self._dt = 0.0  # last regular step, used when the clock can't be trusted
+        self.scaling: float | None = None  # the robot's own; None: nobody says
         self._cancelled = ""
-        self._waiting_since: float | None = None
-        self._standing_since: float | None = None
+        self._last_now: float | None = None
+        self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
+        self._stopping_for = 0.0  # [s]
+        self._standing.forget()
+        self.monitor.reset()
 
     @property
     def motion(self) -> Trajectory | None:
         """What is being played: the way to the start, then the trajectory; None before."""
-        return None if self._follower is None else self._follower.trajectory
-
-    def whole_command(self, begin: float) -> Trajectory | None:
-        """What is to come, for controllers that take whole trajectories instead of a stream.
-
-        To be sent when the state becomes `moving_to_start`, `executing` or `aborting`; None where
-        nothing is to be moved. A motion goes on at `begin`, which the controller is told; a stop
-        begins at `stop_at`, from the state that the motion under way will have then.
-
-        Args:
-            begin: On the executor's clock, now or a little later [s].
-        """
-        follower, settings = self._follower, self.settings
-        if follower is None or self.state.is_final or self.state is ExecutorState.SETTLING:
-            return None
-        if self.state is ExecutorState.ABORTING:
-            lead = max(self.stop_at - (self._last_now or self.stop_at), 0.0)
-            return follower.stopping_trajectory(lead, settings.speed_scale, settings.slow_start)
-        self._begin_at = begin
-        return follower.remaining_trajectory(settings.speed_scale, settings.slow_start)
+        return None if self.play is None else self.play.path
 
     def start(self, progress: Callable[[float], None] | None = None) -> None:
         """Check the trajectory and, if it is safe, begin; the next steps check the robot.
@@ -107,16 +95,11 @@ class Executor:
             raise ExcitationError(
                 f"The executor is {self.state.value}.", remedy="Cancel the run or let it end."
             )
-        self.monitor.reset()
-        self._follower, self._held, self._last_now, self._cancelled = None, None, None, ""
-        self._waiting_since = self._standing_since = None
-        self._way, self._checked_stamp, self._begin_at = None, -np.inf, None
-        self._commanded.clear()
-        self.worst_error = 0.0
+        self._forget()
         self.state, self.message = ExecutorState.CHECKING, "checking"
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
-            self.trajectory = _in_model_order(self.model, self.trajectory)
+            self.trajectory = as_played(_in_model_order(self.model, self.trajectory))
         except SysIdError as err:
             self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
 
@@ -129,6 +112,22 @@ class Executor:
         """End at once without a stop: who moves the robot has dropped the motion itself."""
         if not self.state.is_final:
             self.state, self.message = ExecutorState.ABORTED, reason
+
+    def clock(self, u: float, stamp: float) -> None:
+        """The controller's own time of the motion under way [s], as it was at a stamp [s]."""
+        if isinstance(self.play, RollingPlay):
+            self.play.clock(u, stamp)
+
+    def clock_by(self, q: Array, stamp: float) -> None:
+        """The same from what the controller commanded at a stamp [s], shape (n,)."""
+        if isinstance(self.play, RollingPlay):
+            self.play.clock_by(q, stamp)
+
+    def outgoing(self, now: float) -> Outgoing | None:
+        """The goal that is due for a controller that takes whole trajectories, after each step."""
+        if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
+            return None
+        return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
         """Go on to a time; the one function to be called periodically.
@@ -145,32 +144,28 @@ class Executor:
         if self._way is not None and not self._cancelled and not self._is_newer(measured):
             return self._command()  # planning took time; go on with the next measured state
         dt = self._time_step(now)
+        ended = self.play is not None and self.play.at_end  # its last command has been given
+        if self.play is not None:
+            self.play.advance(now, dt, self.scaling)
         if self.state is not ExecutorState.ABORTING:
             expected = self.expected(measured)
-            fault = self._cancelled or self.monitor.fault(now, measured, expected)
+            fault = self._cancelled or self._fault(now, measured, expected)
             if fault:
-                self._abort(fault)
+                self._abort(fault, now, measured, expected)
             elif expected is not None and measured is not None:
-                distance = np.abs(expected - self.monitor.in_order(measured)[0])
-                self.worst_error = max(self.worst_error, float(distance.max()))
+                self._note(expected, measured)
         if self.state is ExecutorState.CHECKING and measured is not None:
-            self._check(measured)
+            self._check(measured, now)
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
-            self._play(dt, now, measured)
-        elif self.state is ExecutorState.SETTLING:
-            self._settle(now, measured)
+            if ended:
+                self._go_on(now, measured)
+        elif self.state is ExecutorState.SETTLING and self._stands(now, measured, np.inf):
+            self.state, self.message = ExecutorState.DONE, "done"
         elif self.state is ExecutorState.ABORTING:
-            self._stop(dt)
-        if self._held is not None:
-            v = np.zeros_like(self._held) if self._follower is None else self._follower.v
-            self._commanded.append((now, self._held, v))
+            self._end_stop(dt, measured)
         return self._command()
 
     def _time_step(self, now: float) -> float:
-        if self._begin_at is not None:
-            if now < self._begin_at:
-                return 0.0
-            self._last_now, self._begin_at = self._begin_at, None
         dt = 0.0 if self._last_now is None else now - self._last_now
         self._last_now = now
         if not 0.0 <= dt <= self.monitor.limits.max_step:
@@ -181,22 +176,36 @@ class Executor:
 
     def expected(self, measured: Measured | None) -> Array | None:
         """The posture that was commanded when a state was measured, shape (n,); None before."""
-        if self._held is None or measured is None:
+        if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
-        while len(self._commanded) > 1 and self._commanded[1][0] <= measured.stamp:
-            self._commanded.popleft()
-        if not self._commanded:
-            return self._held
-        time, q, v = self._commanded[0]
-        ahead = min(max(measured.stamp - time, 0.0), self.monitor.limits.max_step)
-        return q + ahead * v
+        return self.play.expected(measured.stamp, self.monitor.limits.max_step)
+
+    def _fault(self, now: float, measured: Measured | None, expected: Array | None) -> str:
+        fault = self.monitor.fault(now, measured, expected)
+        if fault:
+            return fault
+        if isinstance(self.play, RollingPlay):
+            if self.scaling is not None and self.scaling < PAUSED:
+                return "the robot is paused: its speed scaling is 0"
+            if self.play.ran_out:
+                return (
+                    "this process was late by more than a goal's horizon, so the robot has stopped"
+                    " by itself: the machine is too busy"
+                )
+        return ""
+
+    def _note(self, expected: Array, measured: Measured) -> None:
+        q, v = self.monitor.in_order(measured)
+        self.worst_error = max(self.worst_error, float(np.max(np.abs(expected - q))))
+        if isinstance(self.play, RollingPlay):
+            self.play.see(q, v, measured.stamp)
 
     def _is_newer(self, measured: Measured | None) -> bool:
         return measured is not None and measured.stamp > self._checked_stamp
 
-    def _check(self, measured: Measured) -> None:
+    def _check(self, measured: Measured, now: float) -> None:
         if self._way is not None:
-            self._follow(self._way)
+            self._follow(self._way, now)
             self._way = None
             self.state, self.message = ExecutorState.MOVING_TO_START, "moving to the start"
             return
@@ -214,90 +223,95 @@ class Executor:
         self._checked_stamp, self._last_now = measured.stamp, None
         self.monitor.reset()
 
-    def _follow(self, motion: Trajectory) -> None:
-        self._follower = PathFollower(motion, self.limits.acceleration)
-        self._held = self._follower.q
-        self._waiting_since = self._standing_since = None
+    def _follow(self, motion: Trajectory, now: float) -> None:
+        kind = RollingPlay if self.settings.horizon > 0.0 else StreamedPlay
+        self.play = kind(motion, self.limits.acceleration, self.settings)
+        self.play.advance(now, 0.0, self.scaling)
+        self._standing.forget()
 
-    def _play(self, dt: float, now: float, measured: Measured | None) -> None:
-        follower = self._follower
-        if follower is None:
-            return
-        if not follower.at_end:
-            self._advance(follower, dt)
-            return
+    def _go_on(self, now: float, measured: Measured | None) -> None:
         if self.state is ExecutorState.EXECUTING:
             self.state, self.message = ExecutorState.SETTLING, "settling"
-            return
-        if self._stands(now, measured, self.settings.start_tolerance):
-            self._follow(self.trajectory)
+        elif self._stands(now, measured, self.settings.start_tolerance):
+            self._follow(self.trajectory, now)
             self.state, self.message = ExecutorState.EXECUTING, "executing"
-
-    def _advance(self, follower: PathFollower, dt: float) -> None:
-        """Go on along the path, with the rate rising to full."""
-        full = self.settings.speed_scale
-        follower.advance(dt, min(full, follower.rate + full * dt / self.settings.slow_start))
-        self._held = follower.q
-
-    def _settle(self, now: float, measured: Measured | None) -> None:
-        if self._stands(now, measured, np.inf):
-            self.state, self.message = ExecutorState.DONE, "done"
 
     def _stands(self, now: float, measured: Measured | None, tolerance: float) -> bool:
         """Whether the robot has stood long enough where it should; aborts when it takes too long."""
-        if measured is None or self._held is None:
+        if measured is None or self.play is None:
             return False
-        self._waiting_since = now if self._waiting_since is None else self._waiting_since
         q, v = self.monitor.in_order(measured)
-        distance = float(np.max(np.abs(q - self._held)))
-        if distance > tolerance or np.max(np.abs(v)) > self.settings.rest_velocity:
-            self._standing_since = None
-        elif self._standing_since is None:
-            self._standing_since = now
-        if self._standing_since is not None:
-            return now - self._standing_since >= self.settings.settle_time
-        if now - self._waiting_since > self.settings.settle_timeout:
-            self._abort(f"the robot does not come to rest {distance:.3g} rad from its goal")
+        if self._standing.look(now, q, v, self.play.command()[0], tolerance):
+            return True
+        if self._standing.takes_too_long(now):
+            self._abort(
+                "the robot does not come to rest:"
+                f" {self._standing.distance:.3g} rad from its goal after"
+                f" {self.settings.settle_timeout:g} s",
+                now,
+                None,
+                None,
+            )
         return False
 
-    def _abort(self, reason: str) -> None:
-        self.message = reason
-        moving = self._follower is not None and self._follower.rate > 0.0
-        at_rest = self._follower is None or self._follower.at_end or not moving
+    def _abort(
+        self, reason: str, now: float, measured: Measured | None, expected: Array | None
+    ) -> None:
+        """Choose the stop: along the path from the command, from where the robot is, or off it."""
+        self.message, play = reason, self.play
+        at_rest = play is None or play.at_rest
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
-        self._lead = self.settings.stop_lead
-        self.stop_at = (self._last_now or 0.0) + self._lead
-
-    def _stop(self, dt: float) -> None:
-        follower = self._follower
-        if follower is not None and self._lead > ROUNDING:
-            self._lead -= dt  # counted down: the clock may be what is wrong
-            self._advance(follower, dt)
+        if play is None or at_rest:
             return
-        if follower is not None:
-            follower.advance(dt, 0.0)
-            self._held = follower.q
-        if follower is None or follower.rate == 0.0 or follower.at_end:
+        if isinstance(play, RollingPlay) and (play.ran_out or reason.startswith("clock")):
+            play.stop_without_clock()
+            return
+        limit = self.monitor.limits.tracking_error
+        state = self.monitor.usable(now, measured)
+        if (
+            state is None
+            or expected is None
+            or np.all(np.abs(expected - state[0]) <= FOLLOWS * limit)
+        ):
+            play.stop()
+            return
+        where = play.nearest(*state)
+        assert measured is not None
+        if where.distance <= ON_PATH * float(limit.max()) and where.rate >= SLOWEST:
+            play.stop_at(where, now - measured.stamp)
+        else:
+            play.stop_from(*state)
+
+    def _end_stop(self, dt: float, measured: Measured | None) -> None:
+        self._stopping_for += dt
+        if self.play is None or not self.play.at_rest:
+            return
+        late = self._stopping_for > LONGEST_STOP
+        state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
+        moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
+        if late or not moves:
             self.state = ExecutorState.ABORTED
 
     def _command(self) -> Command:
-        follower, held = self._follower, self._held
-        moving = follower is not None and not self.state.is_final
-        v = a = None
-        if held is not None:
-            v = follower.v if follower is not None and moving else np.zeros_like(held)
-            a = follower.a if follower is not None and moving else np.zeros_like(held)
-        segment = ""
-        if follower is not None and self.state is ExecutorState.EXECUTING:
-            labels = [s.label for s in self.trajectory.segments if s.start <= follower.s <= s.end]
-            segment = labels[0] if labels else ""
+        play = self.play
+        q = v = a = None
+        segment, progress = "", 0.0
+        if play is not None:
+            q, v, a = play.command()
+            if self.state.is_final or play.at_rest:
+                v, a = np.zeros_like(q), np.zeros_like(q)
+            path, s = play.path, play.place
+            progress = min((s - float(path.time[0])) / path.duration, 1.0)
+            if self.state is ExecutorState.EXECUTING:
+                labels = [x.label for x in self.trajectory.segments if x.start <= s <= x.end]
+                segment = labels[0] if labels else ""
         return Command(
             state=self.state,
             joint_names=self.model.joint_names,
-            q=held,
+            q=q,
             v=v,
             a=a,
-            progress=0.0 if follower is None else follower.progress,
+            progress=progress,
             segment=segment,
             message=self.message,
         )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import deque
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ class Measured:
         v: Shape (m,) [rad/s or m/s].
         effort: Shape (m,) [N m or N], or None where not measured as torque.
         wrench: Force then torque, shape (6,) [N, N m], or None.
+        wrench_stamp: When that was measured [s]; None: with the rest.
     """
 
     stamp: float
@@ -34,6 +36,7 @@ class Measured:
     v: Array
     effort: Array | None = None
     wrench: Array | None = None
+    wrench_stamp: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +55,10 @@ class MonitorLimits:
         torque: Norm of the measured torque [N m].
         stale_after: Age of the newest state [s].
         max_step: Longest time between two steps; a longer one is a jump of the clock [s].
+        wrench_stale_after: Age of the newest wrench, of a sensor that has measured once [s].
+
+    Raises:
+        ExcitationError: A limit is NaN or not positive, or a range leaves no room.
     """
 
     lower: Array
@@ -65,6 +72,27 @@ class MonitorLimits:
     torque: float = 30.0
     stale_after: float = 0.1
     max_step: float = 0.25
+    wrench_stale_after: float = 0.5
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, str):
+                continue
+            array = np.asarray(value, dtype=float)
+            ordered = item.name in ("lower", "upper")
+            if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
+                raise ExcitationError(
+                    f"The monitor's limit '{item.name}' is {array.tolist()}.",
+                    remedy="A limit that is NaN, zero or negative is none: give a positive number.",
+                )
+        if np.any(self.lower > self.upper):
+            raise ExcitationError("The monitor's position limits leave no room.")
+
+    def as_dict(self) -> dict[str, object]:
+        """Every limit in force, plain numbers and text."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
     @classmethod
     def from_limits(
@@ -78,6 +106,7 @@ class MonitorLimits:
         torque: float = 30.0,
         stale_after: float = 0.1,
         max_step: float = 0.25,
+        wrench_stale_after: float = 0.5,
     ) -> MonitorLimits:
         """From what the motion was planned with.
 
@@ -91,6 +120,7 @@ class MonitorLimits:
             torque: [N m].
             stale_after: [s].
             max_step: [s].
+            wrench_stale_after: [s].
         """
         n = len(limits.joint_names)
         return cls(
@@ -105,6 +135,7 @@ class MonitorLimits:
             torque=torque,
             stale_after=stale_after,
             max_step=max_step,
+            wrench_stale_after=wrench_stale_after,
         )
 
 
@@ -165,6 +196,16 @@ class ExecutionMonitor:
             np.asarray(measured.v, dtype=float)[columns],
         )
 
+    def usable(self, now: float, measured: Measured | None) -> tuple[Array, Array] | None:
+        """q and v, each (n,), of a state to act on: all joints, finite, not stale; else None."""
+        if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
+            return None
+        missing = [n for n in self.model.joint_names if n not in measured.joint_names]
+        if missing or len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
+            return None
+        q, v = self.in_order(measured)
+        return (q, v) if np.all(np.isfinite(q)) and np.all(np.isfinite(v)) else None
+
     def fault(
         self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
     ) -> str | None:
@@ -188,14 +229,17 @@ class ExecutionMonitor:
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return f"NaN or infinite value in the measured {key}"
-        return self._state_fault(measured, q_commanded) or self._wrench_fault(measured)
+        return self._state_fault(measured, q_commanded) or self._wrench_fault(now, measured)
 
     def _clock_fault(self, now: float, measured: Measured | None) -> str | None:
         last_now, self._last_now = self._last_now, now
         if not np.isfinite(now):
             return "the clock gives no time"
         if last_now is not None and not 0.0 <= now - last_now <= self.limits.max_step:
-            return f"clock jump of {now - last_now:.3f} s"
+            return (
+                f"clock jump of {now - last_now:.3f} s, or this process stalled for so long (a busy"
+                " machine): see max_step_s"
+            )
         if measured is None:
             return "no joint state has arrived"
         last_stamp, self._last_stamp = self._last_stamp, measured.stamp
@@ -236,9 +280,15 @@ class ExecutionMonitor:
             return f"TCP speed is {speed:.3f} m/s, limit {limits.tcp_speed:.3f}"
         return None
 
-    def _wrench_fault(self, measured: Measured) -> str | None:
+    def _wrench_fault(self, now: float, measured: Measured) -> str | None:
         if measured.wrench is None:
             return None
+        age = 0.0 if measured.wrench_stamp is None else now - measured.wrench_stamp
+        if not age <= self.limits.wrench_stale_after:
+            return (
+                f"stale wrench: the newest is {age:.3f} s old, so that forces aren't watched; is the"
+                " sensor's driver running?"
+            )
         wrench = np.asarray(measured.wrench, dtype=float)
         if wrench.shape != (6,):
             return f"the wrench has {wrench.size} components instead of 6"

@@ -52,52 +52,43 @@ class PathFollower:
             return
         rate = goal_rate if self._is_smooth(goal_rate, dt) else self._nearest_rate(goal_rate, dt)
         s = self._place_after(rate, dt)
-        q, v, a = self._sample(s)
+        q, v, a = self.trajectory.at(s)
         slope = (rate - self.rate) / dt
         self.s, self.rate = s, rate
         self.q, self.v, self.a = q, v * rate, a * rate**2 + v * slope
         if self.at_end:
             self.v, self.a = np.zeros_like(self.v), np.zeros_like(self.a)
 
-    def stopping_trajectory(
-        self,
-        lead: float = 0.0,
-        full_rate: float = 1.0,
-        slow_start: float = 1.0,
-        rate_hz: float = 100.0,
-    ) -> Trajectory:
-        """The stop, as a motion of its own, for controllers that take whole trajectories.
+    def move_to(self, s: float, rate: float) -> None:
+        """Go on from another place on the path, at the rate that the robot has there."""
+        self.s, self.rate = s, float(np.clip(rate, 0.0, 1.0))
+        self.q, v, a = self.trajectory.at(s)
+        self.v, self.a = v * self.rate, a * self.rate**2
 
-        Args:
-            lead: The motion goes on for so long first; that part is left out [s].
-            full_rate: To which the rate still rises meanwhile.
-            slow_start: Time of a whole rise [s].
-            rate_hz: Of the samples.
-
-        Returns:
-            Its first sample is the command at the end of `lead`, which may be moving; the last
-            one is at rest.
-        """
-        ghost, steps = copy.copy(self), max(round(lead * rate_hz), 1)
-        for _ in range(steps if lead > 0.0 else 0):
-            dt = lead / steps
-            ghost.advance(dt, min(full_rate, ghost.rate + full_rate * dt / slow_start))
-        return ghost._ahead(1.0 / rate_hz, lambda follower, dt: 0.0)
+    def stopping_trajectory(self, rate_hz: float = 100.0) -> Trajectory:
+        """The stop as a motion of its own: its first sample is the present command."""
+        return self._ahead(1.0 / rate_hz, lambda follower, dt: 0.0)[0]
 
     def remaining_trajectory(
         self, full_rate: float, slow_start: float, rate_hz: float = 100.0
-    ) -> Trajectory:
-        """What is left, with the rate rising to full within `slow_start` [s]; ends at rest."""
+    ) -> tuple[Trajectory, Array]:
+        """What is left, with the rate rising to full within `slow_start` [s]; ends at rest.
+
+        Returns:
+            The motion, and the times on the path that its samples are at, shape (K,).
+        """
 
         def rise(ghost: PathFollower, dt: float) -> float:
             return min(full_rate, ghost.rate + full_rate * dt / slow_start)
 
         return self._ahead(1.0 / rate_hz, rise)
 
-    def _ahead(self, dt: float, goal_rate: Callable[[PathFollower, float], float]) -> Trajectory:
+    def _ahead(
+        self, dt: float, goal_rate: Callable[[PathFollower, float], float]
+    ) -> tuple[Trajectory, Array]:
         """The commands to come, sampled, until the path or the motion ends."""
         ghost = copy.copy(self)
-        rows = [np.stack([ghost.q, ghost.v, ghost.a])]
+        rows, places = [np.stack([ghost.q, ghost.v, ghost.a])], [ghost.s]
         while not ghost.at_end:
             goal = goal_rate(ghost, dt)
             if ghost.rate == 0.0 and goal == 0.0:
@@ -105,13 +96,17 @@ class PathFollower:
             steady = ghost.rate == goal > 0.0
             ghost.advance(dt, goal)
             rows.append(np.stack([ghost.q, ghost.v, ghost.a]))
+            places.append(ghost.s)
             if steady:  # nothing changes any more: the rest at once
-                rows += ghost._steady_rows(dt)
+                s = ghost._steady_places(dt)
+                q, v, a = self.trajectory.at(s)
+                rows += list(np.stack([q, v * ghost.rate, a * ghost.rate**2], axis=1))
+                places += s.tolist()
                 break
         rest = np.zeros_like(rows[-1])
         rest[0] = rows[-1][0]
         samples = np.stack([*rows, rest])
-        return Trajectory(
+        trajectory = Trajectory(
             robot=self.trajectory.robot,
             urdf_hash=self.trajectory.urdf_hash,
             joint_names=self.trajectory.joint_names,
@@ -120,34 +115,18 @@ class PathFollower:
             v=samples[:, 1],
             a=samples[:, 2],
         )
+        return trajectory, np.array([*places, places[-1]])
 
-    def _sample(self, s: float) -> tuple[Array, Array, Array]:
-        """q, v and a at a place: v and a linear, q cubic so that it moves as v says."""
-        t = self.trajectory
-        k = int(np.clip(np.searchsorted(t.time, s) - 1, 0, len(t.time) - 2))
-        h = float(t.time[k + 1] - t.time[k])
-        x = (s - float(t.time[k])) / h
-        v, a = ((1 - x) * y[k] + x * y[k + 1] for y in (t.v, t.a))
-        chord = t.q[k] + (t.q[k + 1] - t.q[k]) * x * x * (3 - 2 * x)
-        q = chord + h * x * (1 - x) * ((1 - x) * t.v[k] - x * t.v[k + 1])  # Hermite
-        return q, v, a
-
-    def _steady_rows(self, dt: float) -> list[Array]:
-        """All commands to come at the present rate, each (3, n)."""
-        path, rate = self.trajectory, self.rate
-        s = np.arange(self.s + rate * dt, float(path.time[-1]), rate * dt)
-        s = np.append(s, path.time[-1])
-        q, v, a = (
-            np.column_stack([np.interp(s, path.time, column) for column in x.T])
-            for x in (path.q, path.v, path.a)
-        )
-        return list(np.stack([q, v * rate, a * rate**2], axis=1))
+    def _steady_places(self, dt: float) -> Array:
+        """Times on the path of all commands to come at the present rate, shape (K,)."""
+        end = float(self.trajectory.time[-1])
+        return np.append(np.arange(self.s + self.rate * dt, end, self.rate * dt), end)
 
     def _place_after(self, rate: float, dt: float) -> float:
         return min(self.s + 0.5 * dt * (self.rate + rate), float(self.trajectory.time[-1]))
 
     def _is_smooth(self, rate: float, dt: float) -> bool:
-        _, v, _ = self._sample(self._place_after(rate, dt))
+        _, v, _ = self.trajectory.at(self._place_after(rate, dt))
         return bool(np.all(np.abs(v * rate - self.v) <= self.acceleration * dt))
 
     def _nearest_rate(self, goal: float, dt: float) -> float:

@@ -10,6 +10,8 @@ from enum import Enum
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
 
+MAY_BE_ZERO = ("horizon", "stop_lead", "splice_ahead", "latency")
+
 
 class ExecutorState(str, Enum):
     """Where a run stands. It may be aborted from anywhere but the end."""
@@ -41,8 +43,15 @@ class ExecutorSettings:
         rest_velocity: Below this a joint counts as standing [rad/s or m/s].
         settle_time: How long all joints must stand [s].
         settle_timeout: After that a robot that doesn't stand aborts the run [s].
-        stop_lead: How long a motion goes on before a stop begins [s]: zero for streamed commands,
-            the time that a stop needs to reach a controller that takes whole trajectories.
+        horizon: How long a controller that takes whole trajectories goes on without a further goal
+            before it brakes [s]; zero: commands are streamed.
+        resend: Time between two goals [s].
+        stop_lead: How long a motion goes on before a stop begins [s]: the time that a stop needs to
+            reach such a controller.
+        splice_ahead: How far ahead a goal begins [s], for controllers that go on with the last goal
+            until then; zero: goals overlap.
+        clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
+        latency: Time that a goal takes to reach the controller [s].
     """
 
     speed_scale: float = 1.0
@@ -52,15 +61,28 @@ class ExecutorSettings:
     rest_velocity: float = 0.02
     settle_time: float = 0.5
     settle_timeout: float = 10.0
-    stop_lead: float = 0.0
+    horizon: float = 0.0
+    resend: float = 0.2
+    stop_lead: float = 0.05
+    splice_ahead: float = 0.0
+    clocked: bool = False
+    latency: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:
             raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
-            if not (value > 0.0 or (item.name == "stop_lead" and value == 0.0)):
-                raise ExcitationError(f"{item.name} must be positive.")
+            if item.name != "clocked" and not (
+                value > 0.0 or (item.name in MAY_BE_ZERO and value == 0.0)
+            ):
+                raise ExcitationError(f"{item.name} must be positive, got {value}.")
+        if 0.0 < self.horizon < 2.0 * self.resend:
+            raise ExcitationError(
+                f"horizon is {self.horizon} s, shorter than twice the time between goals"
+                f" ({self.resend} s).",
+                remedy="A late goal would brake the robot: send more often.",
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,8 @@ class RobotState:
         self._now_ns, self._has_torques = now_ns, has_torques
         self._robot: frozenset[str] = frozenset()
         self._rates = PositionRates()
-        self._wrench: np.ndarray | None = None
+        self._wrench: tuple[float, np.ndarray] | None = None
+        self._backwards = 0  # states that were older than the one before
         self.measured: Measured | None = None
         self.others: tuple[str, ...] = ()  # joints that were left out
 
@@ -56,8 +57,32 @@ class RobotState:
             v = rates
         torques = self._has_torques and len(message.effort) == len(names)
         effort = np.array(message.effort) if torques else None
-        self.measured = Measured(stamp, names, q, v, effort, self._wrench)
+        self._backwards += self.measured is not None and stamp < self.measured.stamp
+        wrench_stamp, wrench = self._wrench or (None, None)
+        self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
 
     def on_wrench(self, message: WrenchStamped) -> None:
-        """Take in a wrench."""
-        self._wrench = conversions.wrench_from_message(message.wrench)
+        """Take in a wrench; its age counts from when it came."""
+        wrench = conversions.wrench_from_message(message.wrench)
+        self._wrench = (self._now_ns() * 1e-9, wrench)
+
+    @property
+    def has_wrench(self) -> bool:
+        """Whether a force-torque sensor has measured."""
+        return self._wrench is not None
+
+    def begin(self) -> None:
+        """A run begins: a sensor that has been silent for long isn't there."""
+        if self._wrench is not None and self._now_ns() * 1e-9 - self._wrench[0] > 10.0:
+            self._wrench = None
+        self._backwards = 0
+
+    def publishers_hint(self, publishers: list[str]) -> str:
+        """Why joint states may contradict each other, or nothing; publishers of their topic."""
+        if len(publishers) < 2:
+            return ""
+        out_of_order = f" {self._backwards} states came out of order." if self._backwards else ""
+        return (
+            f" joint_states has {len(publishers)} publishers ({', '.join(sorted(publishers))}):"
+            f" only one may publish this robot's joints.{out_of_order}"
+        )

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must hold before a motion may begin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from robot_sysid.action import ExecuteTrajectory
+
+from sysid_core.errors import SysIdError
+from sysid_core.excitation import Trajectory, check_motion
+from sysid_core.excitation.execution import Executor
+from sysid_core.robot import RobotModel
+from sysid_nodes.execution.config import TrajectoryExecutorConfig
+from sysid_nodes.execution.drive import RobotDrive
+from sysid_nodes.execution.safety_inputs import SafetyInputs
+from sysid_nodes.execution.state import RobotState
+
+
+class Admission:
+    """Everything that can be refused before anything moves.
+
+    Args:
+        drive: How the robot is moved.
+        robot: Its newest state.
+        safety: What must be true.
+    """
+
+    def __init__(self, drive: RobotDrive, robot: RobotState, safety: SafetyInputs) -> None:
+        self.drive, self.robot, self.safety = drive, robot, safety
+
+    def ready(self, model: RobotModel | None, check_only: bool) -> bool:
+        """Whether what a goal needs is there, or may still come."""
+        there = self.robot.measured is not None and self.drive.ready
+        asked = self.drive.watch is None or self.drive.watch.asked
+        return model is not None and (check_only or (there and asked))
+
+    def admit(
+        self,
+        request: ExecuteTrajectory.Goal,
+        model: RobotModel | None,
+        config: TrajectoryExecutorConfig,
+        now: float,
+    ) -> Executor:
+        """The executor of a goal, ready to check it.
+
+        Raises:
+            SysIdError: A reason why not, and what to do.
+        """
+        if model is None:
+            raise SysIdError(
+                "No robot_description has arrived.",
+                remedy="Start robot_state_publisher, remap robot_description, or set `robot`.",
+            )
+        scale = request.speed_scale
+        if not (request.check_only or 0.0 < scale <= 1.0):
+            raise SysIdError(
+                f"speed_scale is {scale:g}.",
+                remedy="Say how fast: a share of the planned speed, above 0 and at most 1; begin with"
+                " 0.2.",
+            )
+        if not request.check_only:
+            self._require_robot(model, config, now)
+        trajectory = _load(request.trajectory_file)
+        trajectory.belongs_to(model)
+        limits = config.motion_limits(model)
+        if request.check_only:
+            check_motion(model, trajectory, limits).raise_if_unsafe()
+        blends = self.drive.watch is not None and self.drive.watch.blends
+        settings = config.settings(
+            scale if scale > 0.0 else 1.0, latency=self.drive.latency, blends=blends
+        )
+        return Executor(model, trajectory, limits, config.monitor_limits(limits), settings)
+
+    def _require_robot(
+        self, model: RobotModel, config: TrajectoryExecutorConfig, now: float
+    ) -> None:
+        """The robot must be there, released and listening."""
+        problem = self.safety.problem(now)
+        if problem:
+            raise SysIdError(f"{problem}.", remedy="Release the robot first.")
+        if self.robot.measured is None:
+            others = f", only of {list(self.robot.others)}" if self.robot.others else ""
+            raise SysIdError(
+                f"No joint state of {model.name} has arrived{others}.",
+                remedy="Is the driver running, is joint_states remapped to its topic, and is"
+                " robot_description of the same robot (joint names, prefix)?",
+            )
+        self.robot.begin()
+        if config.require_wrench and not self.robot.has_wrench:
+            raise SysIdError(
+                "No wrench has arrived.",
+                remedy="Is the sensor's driver running, and wrench remapped to its topic?",
+            )
+        self.drive.begin()
+
+
+def _load(path: str) -> Trajectory:
+    """A trajectory from a regular file: a pipe would block the executor for ever."""
+    if not Path(path).is_file():
+        raise SysIdError(
+            f"Can't read the trajectory '{path}': it isn't a file.",
+            remedy="Make it with `sysid plan`.",
+        )
+    return Trajectory.load(path)

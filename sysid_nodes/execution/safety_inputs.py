@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be true while a robot moves: fields of topics, with the values that they may have."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle import ParameterError
+
+FORMAT = "'TOPIC TYPE FIELD in VALUE,VALUE [within SECONDS]'"
+
+
+@dataclass
+class SafetyInput:
+    """One field of one topic.
+
+    Attributes:
+        topic: Name of the topic.
+        type_name: Such as std_msgs/msg/Bool.
+        path: The field, dots between levels.
+        allowed: Values that let the robot move.
+        max_age: Of the newest message [s]; infinite for topics that are published on change.
+        seen: The last value, or None.
+        stamp: When it came, on the caller's clock [s].
+    """
+
+    topic: str
+    type_name: str
+    path: str
+    allowed: tuple[Any, ...]
+    max_age: float = float("inf")
+    seen: Any = field(default=None, compare=False)
+    stamp: float = field(default=float("-inf"), compare=False)
+
+    @classmethod
+    def parse(cls, text: str) -> SafetyInput:
+        """From a line such as `/ur/safety_mode ur_dashboard_msgs/msg/SafetyMode mode in 1`.
+
+        Raises:
+            ParameterError: It has another form.
+        """
+        words = text.split()
+        within = len(words) == 7 and words[5] == "within"
+        if not (len(words) == 5 or within) or words[3] != "in" or words[1].count("/") != 2:
+            raise ParameterError(f"The safety input '{text}' has another form.", remedy=FORMAT)
+        allowed = tuple(yaml.safe_load(f"[{words[4]}]"))
+        age = float("inf")
+        if within:
+            try:
+                age = float(words[6])
+            except ValueError:
+                age = -1.0
+            if not 0.0 < age < float("inf"):
+                raise ParameterError(f"'{words[6]}' isn't a number of seconds.", remedy=FORMAT)
+        return cls(words[0], words[1], words[2], allowed, age)
+
+    def message_type(self) -> type:
+        """The topic's type.
+
+        Raises:
+            SysIdError: Its package isn't there.
+        """
+        package, _, name = self.type_name.split("/")
+        try:
+            return type_of(importlib.import_module(f"{package}.msg"), name)
+        except (ImportError, AttributeError) as err:
+            raise SysIdError(
+                f"The safety input {self.topic} is a {self.type_name}, which isn't installed.",
+                remedy=f"sudo apt install ros-$ROS_DISTRO-{package.replace('_', '-')}, or correct"
+                " the parameter safety_inputs.",
+            ) from err
+
+    def take(self, message: Any, now: float) -> None:
+        """Take in a message that came at a time [s]."""
+        value = message
+        for name in self.path.split("."):
+            if not hasattr(value, name):
+                raise SysIdError(
+                    f"{self.topic} has no field '{self.path}'.",
+                    remedy=f"Correct safety_inputs: {FORMAT}.",
+                )
+            value = getattr(value, name)
+        self.seen, self.stamp = value, now
+
+    def problem(self, now: float) -> str:
+        """Why the robot must not move, or nothing."""
+        what = f"{self.topic} {self.path}"
+        if self.seen is None:
+            return f"{what} has not been heard: is the robot's driver running?"
+        if not now - self.stamp <= self.max_age:
+            return f"stale safety state: the newest {what} is {now - self.stamp:.2f} s old"
+        if self.seen not in self.allowed:
+            one_of = ", ".join(
+                str(x).lower() if isinstance(x, bool) else str(x) for x in self.allowed
+            )
+            said = str(self.seen).lower() if isinstance(self.seen, bool) else self.seen
+            return f"{what} is {said}, not {one_of}"
+        return ""
+
+
+def type_of(module: Any, name: str) -> type:
+    """A message class of a module."""
+    return getattr(module, name)  # type: ignore[no-any-return]
+
+
+class SafetyInputs:
+    """All of them.
+
+    Args:
+        lines: One a line, see `SafetyInput.parse`.
+        enable_topic: A Bool that must be true; empty: none.
+    """
+
+    def __init__(self, lines: tuple[str, ...], enable_topic: str = "") -> None:
+        self.inputs = [SafetyInput.parse(line) for line in lines]
+        if enable_topic:
+            self.inputs.append(SafetyInput(enable_topic, "std_msgs/msg/Bool", "data", (True,)))
+
+    def problem(self, now: float) -> str:
+        """The first reason why the robot must not move, or nothing."""
+        return next((words for item in self.inputs if (words := item.problem(now))), "")
+
+    def listen(
+        self,
+        subscribe: Callable[[type, str, Callable[[Any], None]], None],
+        now: Callable[[], float],
+        changed: Callable[[], None],
+    ) -> None:
+        """Subscribe to all; `changed` is called after each message.
+
+        Args:
+            subscribe: Called with type, topic and callback.
+            now: The clock [s].
+            changed: Called after each message.
+        """
+        for item in self.inputs:
+
+            def on_message(message: Any, item: SafetyInput = item) -> None:
+                item.take(message, now())
+                changed()
+
+            subscribe(item.message_type(), item.topic, on_message)

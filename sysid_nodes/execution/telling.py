@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run tells: its state, its goal's feedback, its result."""
+
+from __future__ import annotations
+
+import math
+
+from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.msg import ExecutorState as ExecutorStateMessage
+
+from sysid_core.excitation.execution import Command, Executor, ExecutorState
+
+
+def report_run(core: Executor, command: Command, scaling: float | None) -> ExecutorStateMessage:
+    """The state of a run, without stamp and limits.
+
+    Args:
+        core: That runs.
+        command: Its last.
+        scaling: The robot's own speed scaling; None: nobody says.
+    """
+    left = 0.0 if core.motion is None else (1.0 - command.progress) * core.motion.duration
+    speed = core.settings.speed_scale * (1.0 if scaling is None else max(scaling, 0.01))
+    return ExecutorStateMessage(
+        state=command.state.value,
+        segment=command.segment,
+        progress=command.progress,
+        time_left=left / speed,
+        tracking_error=core.worst_error,
+        speed_scaling=math.nan if scaling is None else scaling,
+        message=command.message,
+    )
+
+
+def feedback_of(state: ExecutorStateMessage) -> ExecuteTrajectory.Feedback:
+    """The same for who sent the goal."""
+    return ExecuteTrajectory.Feedback(
+        state=state.state,
+        segment=state.segment,
+        progress=state.progress,
+        time_left=state.time_left,
+    )
+
+
+def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.Result:
+    """How a run ended.
+
+    Args:
+        core: That ran.
+        duration: [s].
+        hint: What else may have caused an abort.
+    """
+    done = core.state is ExecutorState.DONE
+    return ExecuteTrajectory.Result(
+        success=done,
+        final_state=core.state.value,
+        message=core.message if done else core.message + hint,
+        duration=duration,
+        max_tracking_error=core.worst_error,
+    )

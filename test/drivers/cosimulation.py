@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Executor, controller and robot in one process and in simulated time: exact, and no clock to wait for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from joint_trajectory_controller import Goal, JointTrajectoryController
+
+from sysid_core.excitation.execution import Executor, ExecutorState, Measured, Outgoing
+from sysid_core.robot import RobotModel
+
+PERIOD = 0.002  # of the controller [s]
+RATE = 5  # control periods per step of the executor
+
+
+def goal_of(out: Outgoing) -> Goal:
+    """What the controller is sent: points of the trajectory, as a message would have them."""
+    t = out.trajectory
+    return Goal(t.time - t.time[0], t.q, t.v, t.a, stamp=out.begin or 0.0, goal_time=5.0)
+
+
+class FollowingRobot:
+    """Joints behind a position servo: a critically damped filter of the command, n joints.
+
+    UR's servoj looks 30 ms ahead: a robot that is late by about that. `blocked` holds it up.
+
+    Args:
+        q: Where it stands, shape (n,).
+        bandwidth: Of the servo [rad/s].
+    """
+
+    def __init__(self, q: np.ndarray, bandwidth: float = 66.0) -> None:
+        self.q, self.v = np.array(q, dtype=float), np.zeros(len(q))
+        self.a, self._command = np.zeros(len(q)), self.q
+        self.w = bandwidth
+        self.blocked = False
+
+    def step(self, q_c: np.ndarray, dt: float) -> None:
+        """Follow a command for a time step."""
+        before, self._command = self._command, q_c
+        if self.blocked:
+            self.v, self.a = 0 * self.v, 0 * self.v
+            return
+        h = dt / 4
+        for k in range(4):
+            target = before + (k + 1) / 4 * (q_c - before)
+            self.a = self.w**2 * (target - self.q) - 2 * self.w * self.v
+            self.v = self.v + h * self.a
+            self.q = self.q + h * self.v
+
+
+@dataclass
+class Log:
+    """What happened, one row per control period."""
+
+    t: list[float] = field(default_factory=list)
+    q: list[np.ndarray] = field(default_factory=list)
+    v: list[np.ndarray] = field(default_factory=list)
+    a: list[np.ndarray] = field(default_factory=list)
+    command: list[np.ndarray] = field(default_factory=list)
+    state: list[ExecutorState] = field(default_factory=list)
+    goals: list[Goal] = field(default_factory=list)
+    message: str = ""
+
+    def array(self, key: str) -> np.ndarray:
+        return np.array(getattr(self, key))
+
+    def since(self, state: ExecutorState) -> float:
+        """When a state was entered."""
+        return self.t[self.state.index(state)]
+
+
+@dataclass
+class World:
+    """All of one run, for the faults to act on."""
+
+    executor: Executor
+    controller: JointTrajectoryController
+    robot: FollowingRobot
+    scaling: float = 1.0
+    told_scaling: bool = True  # by a topic
+    feedback: bool = True
+    killed: bool = False  # the executor
+    clock_offset: float = 0.0  # of the executor's machine, suddenly
+    falsify: Callable[[Measured, float], Measured | None] = lambda measured, now: measured
+
+
+def run(
+    model: RobotModel,
+    world: World,
+    happen: Callable[[World, float, Log], None] = lambda world, t, log: None,
+    *,
+    latency: Callable[[int], float] = lambda k: 0.0035 + 0.0015 * (k % 3),
+    longest: float = 120.0,
+    rest_after: float = 1.0,
+) -> Log:
+    """Play a trajectory until it has ended and the robot stands."""
+    log, way = Log(), []  # goals on their way: arrival, goal or None for a cancel
+    w, core = world, world.executor
+    core.start()
+    now, k, sent, ended = 1000.0, 0, 0, None
+    origins: dict[int, float] = {}
+    while now - 1000.0 < longest:
+        now += PERIOD
+        k += 1
+        while way and way[0][0] <= now:
+            _, goal = way.pop(0)
+            if goal is None:
+                w.controller.cancel(w.robot.q, w.robot.v)
+            elif not w.controller.follow(goal, now) and not w.killed:
+                core.give_up("refused")
+        command = w.controller.update(now, PERIOD, w.robot.q, w.robot.v, w.scaling)
+        w.robot.step(command[0], PERIOD)
+        happen(w, now - 1000.0, log)
+        for key, value in (
+            ("t", now - 1000.0),
+            ("q", w.robot.q.copy()),
+            ("v", w.robot.v.copy()),
+            ("a", w.robot.a.copy()),
+            ("command", command[0]),
+            ("state", core.state),
+        ):
+            getattr(log, key).append(value)
+        if k % RATE or w.killed or core.state.is_final:
+            standing = np.max(np.abs(w.robot.v)) < 1e-3
+            if (w.killed or core.state.is_final) and standing:
+                ended = now if ended is None else ended
+                if now - ended > rest_after:
+                    break
+            continue
+        core.scaling = w.scaling if w.told_scaling else None
+        active = w.controller.goal
+        feedback = w.feedback and k % 25 == 0  # 20 Hz
+        if feedback and active is not None and id(active) in origins and not active.outcome:
+            if active.at > 0.0:
+                core.clock(origins[id(active)] + active.at, now)
+            else:
+                core.clock_by(command[0], now)
+        there = now + w.clock_offset
+        measured = Measured(there - 0.002, model.joint_names, w.robot.q.copy(), w.robot.v.copy())
+        core.step(there, w.falsify(measured, there))
+        out = core.outgoing(there)
+        if out is not None:
+            goal, sent = goal_of(out), sent + 1
+            origins[id(goal)] = out.origin
+            log.goals.append(goal)
+            way.append((max(now + latency(sent), way[-1][0] if way else 0.0), goal))
+        if core.state is ExecutorState.ABORTED:
+            way.append((now + latency(sent), None))
+    log.message = core.message
+    return log

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A vendor's driver as a process: its topics, its trajectory controller, a MuJoCo robot behind it.
+
+`python driver.py VENDOR URDF LOG.npz`; faults come as YAML on the topic `/driver/fault`:
+`{scaling: 0.8}`, `{blocked: true}`, `{states: stop | nan | back}`, `{wrench: stop | spike}`,
+`{program: false}`, `{refuse: true}`. What really happened is written to LOG.npz at `{dump: true}`, and at the end.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import rclpy
+import yaml
+from control_msgs.action import FollowJointTrajectory
+from geometry_msgs.msg import WrenchStamped
+from joint_trajectory_controller import Goal, JointTrajectoryController
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.executors import ExternalShutdownException
+from rclpy.experimental.events_executor import EventsExecutor
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_system_default
+from rclpy.task import Future
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Bool, Float64, String
+from vendors import VENDORS, Vendor
+
+from sysid_core.robot import RobotModel
+from sysid_core.validation import MujocoPlant
+from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+PHYSICS = 0.001  # [s]
+
+
+class Driver(Node):
+    """One vendor's driver and robot."""
+
+    def __init__(self, vendor: Vendor, urdf: str, log: Path) -> None:
+        super().__init__("driver")
+        self.vendor, self.log = vendor, log
+        self.whole = RobotModel.from_urdf(urdf)
+        arm = [name for name in self.whole.joint_names if vendor.drives(name)]
+        self.model = self.whole.with_locked([n for n in self.whole.joint_names if n not in arm])
+        self.names = list(self.model.joint_names)
+        n = len(self.names)
+        self.plant = MujocoPlant(
+            self.model,
+            friction=np.full(n, 0.3),
+            damping=np.full(n, 0.3),
+            armature=np.full(n, 0.1),
+            timestep=PHYSICS,
+        )
+        self.plant.reset(np.array(vendor.start[:n]))
+        self.controller = JointTrajectoryController(
+            n,
+            path_tolerance=vendor.path_tolerance,
+            goal_tolerance=vendor.goal_tolerance,
+            scaled=vendor.scaling_topic != "",
+        )
+        self.fault: dict[str, Any] = {"scaling": 1.0}
+        self.rows: list[np.ndarray] = []
+        self.command = self.reference = self.plant.q
+        self.reference_v = np.zeros(n)
+        self._topics(urdf)
+        self.start_ns = self.get_clock().now().nanoseconds
+        self.ticks = 0
+        self.create_timer(vendor.period, self.tick)
+
+    def _topics(self, urdf: str) -> None:
+        v = self.vendor
+        self.states = [
+            (self.create_publisher(JointState, s.topic, qos_profile_system_default), s)
+            for s in v.states
+        ]
+        self.wrench = self.create_publisher(
+            WrenchStamped, v.wrench_topic, qos_profile_system_default
+        )
+        if v.scaling_topic:
+            self.scaling = self.create_publisher(
+                Float64, v.scaling_topic, qos_profile_system_default
+            )
+        if v.running_topic:
+            self.running = self.create_publisher(Bool, v.running_topic, LATCHED)
+            self.running.publish(Bool(data=True))
+        description = self.create_publisher(String, "/robot_description", LATCHED)
+        description.publish(String(data=self.whole.urdf_xml))
+        self.create_subscription(String, "/driver/fault", self.on_fault, 10)
+        self.server = ActionServer(
+            self,
+            FollowJointTrajectory,
+            v.action,
+            execute_callback=self.execute,
+            goal_callback=self.on_goal,
+            cancel_callback=self.on_cancel,
+        )
+        self.goals: dict[bytes, Goal] = {}
+        self.waiting: list[tuple[float, Goal]] = []
+
+    # ---- the controller's action
+
+    def on_goal(self, request: Any) -> GoalResponse:
+        t = request.trajectory
+        time, q, v, a = trajectory_arrays(t, self.names)
+        wrong = sorted(t.joint_names) != sorted(self.names)  # allow_partial_joints_goal: false
+        goal = Goal(time, q, v, a, ns_from_stamp(t.header.stamp) * 1e-9)
+        goal.goal_time = request.goal_time_tolerance.sec
+        arrival = self.get_clock().now().nanoseconds * 1e-9
+        refused = wrong or bool(self.fault.get("refuse"))
+        if refused or (goal.stamp and goal.stamp + goal.time[-1] < arrival):
+            return GoalResponse.REJECT
+        # This process may be behind its own time, as a real controller never is.
+        self.waiting.append((arrival, goal))
+        self._next = goal
+        return GoalResponse.ACCEPT
+
+    def on_cancel(self, handle: Any) -> CancelResponse:
+        goal = self.goals.get(bytes(handle.goal_id.uuid))
+        if goal is self.controller.goal and goal is not None and not goal.outcome:
+            self.controller.cancel(self.plant.q, self.plant.v)
+        return CancelResponse.ACCEPT
+
+    async def execute(self, handle: Any) -> Any:
+        goal, ended = self._next, Future()
+        self.goals[bytes(handle.goal_id.uuid)] = goal
+        feedback = FollowJointTrajectory.Feedback(joint_names=self.names)
+
+        def look() -> None:
+            if goal.outcome:
+                if not ended.done():
+                    ended.set_result(True)
+            elif self.controller.goal is goal:
+                feedback.header.stamp = stamp_from_ns(round(self.now() * 1e9))
+                feedback.desired.positions = self.command.tolist()
+                at = round(max(goal.at, 0.0) * 1e9)
+                own = feedback.desired.time_from_start
+                own.sec, own.nanosec = divmod(at, 1_000_000_000)
+                handle.publish_feedback(feedback)
+
+        timer = self.create_timer(0.05, look)  # action_monitor_rate 20 Hz
+        await ended
+        self.destroy_timer(timer)
+        {"succeeded": handle.succeed, "aborted": handle.abort}.get(
+            goal.outcome, handle.canceled if handle.is_cancel_requested else handle.abort
+        )()
+        return FollowJointTrajectory.Result(error_string=goal.error)
+
+    # ---- the robot
+
+    def now(self) -> float:
+        """Of the control period under way [s]."""
+        return self.start_ns * 1e-9 + self.ticks * self.vendor.period
+
+    def tick(self) -> None:
+        behind = (self.get_clock().now().nanoseconds - self.start_ns) * 1e-9
+        for _ in range(round(0.03 / self.vendor.period)):  # then messages have their turn
+            if self.ticks * self.vendor.period >= behind:
+                return
+            self.ticks += 1
+            self.control()
+            self.publish()
+
+    def control(self) -> None:
+        q, v = self.plant.q, self.plant.v
+        scaling = float(self.fault["scaling"])
+        before, period = self.command, self.vendor.period
+        while self.waiting and self.waiting[0][0] <= self.now():
+            goal = self.waiting.pop(0)[1]
+            if not self.controller.follow(goal, self.now()):
+                goal.outcome = "aborted"
+        self.command, v_c, _ = self.controller.update(self.now(), period, q, v, scaling)
+        steps = max(round(period / PHYSICS), 1)
+        a = np.zeros_like(q)
+        for k in range(steps):
+            target = before + (k + 1) / steps * (self.command - before)
+            if self.vendor.gains:  # effort interface: PD of the controller, gravity of the robot
+                p, d = (np.array(x[: len(q)]) for x in self.vendor.gains)
+                zero = np.zeros_like(q)
+                gravity = self.model.inverse_dynamics(self.plant.q[None], zero[None], zero[None])[0]
+                effort = p * (target - self.plant.q) + d * (v_c - self.plant.v) + gravity
+            else:  # a servo behind a smoothing filter
+                w = self.vendor.bandwidth
+                accel = w**2 * (target - self.reference) - 2 * w * self.reference_v
+                self.reference_v = self.reference_v + PHYSICS * accel
+                self.reference = self.reference + PHYSICS * self.reference_v
+                effort = self.plant.servo_effort(self.reference, self.reference_v, accel)
+            if self.fault.get("blocked"):
+                self.plant.mj_data.qvel[:] = 0.0  # whatever is in its way is stiffer
+                a = np.zeros_like(q)
+            else:
+                a = self.plant.step(self.plant.limited(effort)).a
+        now = np.array([self.now(), scaling])
+        self.rows.append(np.concatenate([now, self.plant.q, self.plant.v, a, self.command]))
+
+    def publish(self) -> None:
+        stamp = stamp_from_ns(round(self.now() * 1e9))
+        states, wrench = self.fault.get("states"), self.fault.get("wrench")
+        for publisher, s in self.states:
+            if states == "stop" or self.ticks % max(round(1 / s.rate / self.vendor.period), 1):
+                continue
+            names = [x for x in self.whole.joint_names if s.has(x)]
+            arm = dict(zip(self.names, zip(self.plant.q, self.plant.v, strict=True), strict=True))
+            message = JointState(name=names)
+            values = [arm.get(x, (0.02, 0.0)) for x in names]
+            bad = np.nan if states == "nan" else 1.0
+            message.position = [float(bad * q) for q, _ in values]
+            message.velocity = [float(v) for _, v in values]
+            message.effort = [0.0] * len(names)
+            back = 500_000_000 if states == "back" else 0
+            message.header.stamp = stamp_from_ns(round(self.now() * 1e9) - back)
+            publisher.publish(message)
+        every = max(round(1 / self.vendor.wrench_rate / self.vendor.period), 1)
+        if self.ticks % every == 0 and wrench != "stop":
+            message = WrenchStamped()
+            message.header.stamp, message.header.frame_id = stamp, self.vendor.wrench_frame
+            message.wrench.force.z = 900.0 if wrench == "spike" else -9.0
+            self.wrench.publish(message)
+        if self.vendor.scaling_topic and self.ticks % 5 == 0:  # 100 Hz
+            self.scaling.publish(Float64(data=100.0 * float(self.fault["scaling"])))
+
+    def on_fault(self, message: String) -> None:
+        change = yaml.safe_load(message.data)
+        self.fault.update(change)
+        if "program" in change and self.vendor.running_topic:
+            self.running.publish(Bool(data=bool(change["program"])))
+            self.fault["scaling"] = 1.0 if change["program"] else 0.0
+        if change.get("dump"):
+            self.dump()
+
+    def dump(self) -> None:
+        part = self.log.with_suffix(".part.npz")
+        with part.open("wb") as file:
+            np.savez(file, rows=np.array(self.rows), steps=np.array(self.controller.steps))
+        part.replace(self.log)
+
+
+def main() -> None:
+    vendor, urdf, log = sys.argv[1:4]
+    rclpy.init(args=[])
+    driver = Driver(VENDORS[vendor], urdf, Path(log))
+    executor = EventsExecutor()
+    executor.add_node(driver)
+    try:
+        while rclpy.ok():
+            executor.spin_once(timeout_sec=0.1)
+    except (KeyboardInterrupt, ExternalShutdownException):
+        pass
+
+
+if __name__ == "__main__":
+    main()

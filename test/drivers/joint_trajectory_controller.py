@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ros2_controllers' joint_trajectory_controller, as robots run it: only what can be seen outside.
+
+Taken from `joint_trajectory_controller.cpp` and `trajectory.cpp` of ros2_controllers, branch jazzy at
+ed360c97 (2026-08-16); kilted is the same in what follows, humble has no speed scaling of its own.
+
+- A new trajectory is sampled at once. With its first point in the future the controller interpolates to
+  it from the *measured* state (`set_point_before_trajectory_msg(time, state_current_)`), accelerations
+  taken as zero; with its first points in the past it goes on within the message.
+- Stamp zero means now. A trajectory that ends in the past is refused.
+- Its time is set to the clock when a trajectory is taken over, then runs with the speed scaling
+  (`traj_time_ += period * scaling_factor_`).
+- Quintic between points with position, velocity, acceleration.
+- Path tolerances while moving, goal tolerances and `goal_time` at the end; a violation aborts the goal.
+- A goal preempts the one before, which ends as cancelled.
+- A cancel holds the measured position (`set_hold_position`), or with `decelerate_on_cancel` brakes every
+  joint at `max_deceleration_on_cancel` from the measured state.
+- Feedback at `action_monitor_rate` (20 Hz); `desired.time_from_start` is the trajectory's own time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Quintics:
+    """Quintic between points, as `interpolate_between_points` with accelerations.
+
+    Args:
+        t: Times (K,) [s].
+        rows: Positions, velocities and accelerations, (K, 3, n).
+    """
+
+    def __init__(self, t: Array, rows: Array) -> None:
+        self.x = np.asarray(t, dtype=float)
+        h = np.diff(self.x)[:, None]
+        (p, v, a), (p1, v1, a1) = (np.moveaxis(r, 1, 0) for r in (rows[:-1], rows[1:]))
+        d = p1 - p
+        self._c = (
+            p,
+            v,
+            a / 2,
+            (20 * d - (8 * v1 + 12 * v) * h - (3 * a - a1) * h**2) / (2 * h**3),
+            (-30 * d + (14 * v1 + 16 * v) * h + (3 * a - 2 * a1) * h**2) / (2 * h**4),
+            (12 * d - 6 * (v1 + v) * h + (a1 - a) * h**2) / (2 * h**5),
+        )
+
+    def at(self, t: float) -> tuple[Array, Array, Array]:
+        """q, v and a, held at the ends."""
+        t = min(max(t, self.x[0]), self.x[-1])
+        k = min(max(int(np.searchsorted(self.x, t, side="right")) - 1, 0), len(self.x) - 2)
+        s = t - self.x[k]
+        c = [x[k] for x in self._c]
+        q = c[0] + s * (c[1] + s * (c[2] + s * (c[3] + s * (c[4] + s * c[5]))))
+        v = c[1] + s * (2 * c[2] + s * (3 * c[3] + s * (4 * c[4] + s * 5 * c[5])))
+        return q, v, 2 * c[2] + s * (6 * c[3] + s * (12 * c[4] + s * 20 * c[5]))
+
+
+@dataclass
+class Goal:
+    """A trajectory: times (K,) from its start, q, v, a (K, n), start (0: now), and what became of it."""
+
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+    stamp: float = 0.0
+    goal_time: float = 0.0
+    outcome: str = ""  # succeeded, canceled, aborted
+    error: str = ""
+    at: float = 0.0  # trajectory's own time
+
+
+@dataclass
+class JointTrajectoryController:
+    """One controller of n joints.
+
+    Attributes:
+        path_tolerance: While moving; 0: none [rad].
+        goal_tolerance: At the end; 0: none [rad].
+        deceleration_on_cancel: [rad/s^2]; None: `decelerate_on_cancel` is false.
+        scaled: Whether its time runs with the speed scaling.
+        from_desired: `interpolate_from_desired_state` (default false): from the last command.
+        says_time: Whether feedback carries the trajectory's own time (not on humble).
+    """
+
+    n: int
+    path_tolerance: float = 0.2
+    goal_tolerance: float = 0.1
+    deceleration_on_cancel: float | None = None
+    scaled: bool = False
+    says_time: bool = True
+    from_desired: bool = False
+    goal: Goal | None = None
+    steps: list[tuple[float, float]] = field(
+        default_factory=list
+    )  # at take-overs: time, step [rad]
+
+    def __post_init__(self) -> None:
+        self._path: Quintics | None = None
+        self._fresh = False
+        self._now = self._time = self._start = 0.0
+        self._command: tuple[Array, Array, Array] | None = None
+
+    def follow(self, goal: Goal, now: float) -> bool:
+        """Take over a trajectory; False where the controller would refuse it."""
+        bad = any(not np.all(np.isfinite(x)) for x in (goal.time, goal.q, goal.v, goal.a))
+        if bad or np.any(np.diff(goal.time) <= 0) or np.any(np.abs(goal.v[-1]) > 1e-6):
+            return False
+        if goal.stamp and goal.stamp + goal.time[-1] < now:
+            return False
+        self._end("canceled", "new incoming action")
+        self.goal, self._fresh = goal, True
+        return True
+
+    def cancel(self, q: Array, v: Array) -> None:
+        """Hold, or brake where that is configured, from the measured state."""
+        self._end("canceled", "")
+        a = self.deceleration_on_cancel
+        if a is None:
+            self._hold(q)
+            return
+        T = max(float(np.max(np.abs(v))) / a, 1e-3)
+        t = np.linspace(0.0, T, max(int(T / 0.002), 1) + 1)[:, None]
+        stop = np.minimum(t, np.abs(v) / a)
+        s = np.sign(v)
+        rows = (
+            q + v * stop - 0.5 * s * a * stop**2,
+            v - s * a * stop,
+            -s * a * (t < np.abs(v) / a),
+        )
+        self._path = Quintics(t[:, 0], np.stack(rows, axis=1))
+        self._start = self._time = self._now
+
+    def _hold(self, q: Array) -> None:
+        rest = np.stack([[q, 0 * q, 0 * q]] * 2)
+        self._path = Quintics(np.array([0.0, 1.0]), rest)
+        self._start = self._time = self._now
+
+    def _end(self, outcome: str, error: str) -> None:
+        if self.goal is not None and not self.goal.outcome:
+            self.goal.outcome, self.goal.error = outcome, error
+
+    def update(
+        self, now: float, period: float, q: Array, v: Array, scaling: float
+    ) -> tuple[Array, Array, Array]:
+        """One control period: the command's q, v and a (n,), from the measured q and v."""
+        self._now = now
+        if self._path is None and not self._fresh:
+            self._hold(q)
+        if self._fresh:
+            self._take_over(now, q, v, period * (scaling if self.scaled else 1.0))
+        else:
+            self._time += period * (scaling if self.scaled else 1.0)
+        assert self._path is not None
+        self._command = self._path.at(self._time - self._start)
+        self._check(q)
+        return self._command
+
+    def _take_over(self, now: float, q: Array, v: Array, period: float) -> None:
+        goal = self.goal
+        assert goal is not None
+        self._time, self._fresh = now, False
+        self._start = goal.stamp or now
+        t, rows = goal.time, np.stack([goal.q, goal.v, goal.a], axis=1)
+        if self.from_desired and self._command is not None:  # interpolate_from_desired_state
+            q, v = self._command[:2]
+        if self._start + t[0] > now + 1e-9:  # from the measured state
+            t = np.concatenate([[now - self._start], t])
+            a = self._command[2] if self.from_desired and self._command is not None else 0 * q
+            rows = np.concatenate([np.stack([q, v, a])[None], rows])
+        if len(t) == 1:
+            t, rows = np.append(t, t + 1e-3), np.concatenate([rows, rows])
+        before = self._command
+        self._path = Quintics(t, rows)
+        if before is not None:
+            here = self._path.at(now - self._start)[0]
+            going = period * before[1]  # what it would have done anyway
+            self.steps.append((now, float(np.max(np.abs(here - before[0] - going)))))
+
+    def _check(self, q: Array) -> None:
+        goal, command = self.goal, self._command
+        if goal is None or goal.outcome or command is None:
+            return
+        goal.at = self._time - self._start if self.says_time else 0.0
+        error = float(np.max(np.abs(q - command[0])))
+        over = self._time - self._start - float(goal.time[-1])
+        if over < 0.0:
+            if self.path_tolerance and error > self.path_tolerance:
+                self._end("aborted", "Aborted due to path tolerance violation")
+                self._hold(q)
+        elif not self.goal_tolerance or error <= self.goal_tolerance:
+            self._end("succeeded", "")
+        elif goal.goal_time and over > goal.goal_time:
+            self._end("aborted", "Aborted due to goal_time_tolerance exceeding")
+            self._hold(q)

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stops and the dead-man, against a controller that samples as ros2_controllers' does."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cosimulation import PERIOD, FollowingRobot, Log, World, run
+from joint_trajectory_controller import JointTrajectoryController
+
+from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, Trajectory
+from sysid_core.excitation.execution import (
+    Executor,
+    ExecutorSettings,
+    ExecutorState,
+    Measured,
+    MonitorLimits,
+)
+from sysid_core.excitation.payload import oscillation
+from sysid_core.robot import RobotModel
+
+MODEL = RobotModel.from_urdf("ur5")
+LIMITS = MotionLimits.from_model(MODEL, tcp_frame="tool0", tcp_speed=1.0)
+HOME = np.array([0.0, -1.2, 1.2, -1.2, -1.5, 0.0])
+ROLLING = ExecutorSettings(
+    slow_start=0.5, horizon=0.8, resend=0.2, stop_lead=0.06, latency=0.006, clocked=True
+)
+MIDDLE = 2.4  # [s] after the beginning: the wrist oscillates at full speed
+
+
+def lively() -> Trajectory:
+    builder = MotionBuilder(MotionChecker(MODEL, LIMITS), HOME, rate_hz=100)
+    builder.rest(0.2, "still")
+    builder.play(
+        *oscillation(HOME, [3, 4, 5], [0.28, 0.34, 0.36], 3.0, ramp=0.7, rate_hz=100), "oscillation"
+    )
+    return builder.build()
+
+
+TRAJECTORY = lively()
+
+
+def world(scaling: float = 1.0, **settings: Any) -> World:
+    executor = Executor(
+        MODEL,
+        TRAJECTORY,
+        LIMITS,
+        MonitorLimits.from_limits(LIMITS, tracking_error=0.1, stale_after=0.2),
+        dataclasses.replace(ROLLING, **settings),
+    )
+    controller = JointTrajectoryController(6, scaled=True)
+    return World(executor, controller, FollowingRobot(HOME + 0.02), scaling=scaling)
+
+
+def peak(log: Log) -> float:
+    """Largest measured acceleration over its limit."""
+    return float(np.max(np.abs(log.array("a")) / LIMITS.acceleration))
+
+
+def still_after(log: Log, t: float) -> float:
+    """How long the robot moves on from a time [s]."""
+    moving = np.max(np.abs(log.array("v")), axis=1) > 1e-3
+    return float(log.array("t")[moving].max() - t)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "says"),
+    [
+        (1.0, "topic"),
+        (0.95, "topic"),
+        (0.9, "feedback time"),
+        (0.9, "feedback place"),
+        (0.8, "topic"),
+    ],
+)
+def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step(scaling, says):
+    w = world(scaling)
+    w.told_scaling = says == "topic"
+    w.controller.says_time = says == "feedback time"
+    log = run(MODEL, w)
+    assert log.message == "done" and w.executor.worst_error < 0.06
+    assert peak(log) <= 1.0
+    # Goals reach the controller 3.5 to 6.5 ms after they were sent.
+    assert max(step for _, step in w.controller.steps) < 2e-5 + 0.0045 * (1.0 - scaling) * 2.0
+
+
+@pytest.mark.parametrize("scaling", [1.0, 0.9, 0.5])
+def test_a_cancel_stops_within_the_limits(scaling):
+    w = world(scaling)
+
+    def cancel(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE / scaling:
+            w.executor.cancel()
+
+    log = run(MODEL, w, cancel)
+    assert log.state[-1] is ExecutorState.ABORTED
+    assert peak(log) <= (1.0 if scaling >= 0.8 else 1.6)
+    assert still_after(log, log.since(ExecutorState.ABORTING)) < 0.8 / scaling
+
+
+@pytest.mark.parametrize("scaling", [1.0, 0.5])
+def test_an_executor_that_is_killed_leaves_a_robot_that_stops_within_a_second(scaling):
+    w = world(scaling)
+    at = []
+
+    def kill(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE / scaling and not w.killed:
+            w.killed = True
+            at.append(t)
+
+    log = run(MODEL, w, kill)
+    stopping = 0.7 / scaling
+    assert 0.3 < still_after(log, at[0]) < 1.0 + stopping
+    assert peak(log) <= (1.0 if scaling >= 0.8 else 1.6)
+    assert np.max(np.abs(log.v[-1])) < 1e-3
+
+
+def test_an_arm_that_is_held_up_is_not_pushed_towards_the_plan():
+    w = world()
+
+    def block(w: World, t: float, log: Log) -> None:
+        w.robot.blocked = t > MIDDLE
+
+    log = run(MODEL, w, block)
+    assert "tracking error" in log.message
+    k = next(i for i, t in enumerate(log.t) if t > log.since(ExecutorState.ABORTING) + 0.03)
+    push = np.abs(log.array("command")[k:] - log.q[k])
+    assert push.max() < 0.01  # it was 0.1 rad when the stop began
+
+
+def nan(m: Measured, now: float) -> Measured:
+    return dataclasses.replace(m, q=np.full(6, np.nan))
+
+
+def gone(m: Measured, now: float) -> Measured | None:
+    return dataclasses.replace(m, stamp=1000.0 + MIDDLE)
+
+
+def earlier(m: Measured, now: float) -> Measured:
+    return dataclasses.replace(m, stamp=m.stamp - 0.5)
+
+
+def spike(m: Measured, now: float) -> Measured:
+    return dataclasses.replace(m, wrench=np.array([0.0, 0.0, 900.0, 0.0, 0.0, 0.0]))
+
+
+def dead_wrench(m: Measured, now: float) -> Measured:
+    return dataclasses.replace(m, wrench=np.zeros(6), wrench_stamp=1000.0 + MIDDLE)
+
+
+@pytest.mark.parametrize(
+    ("falsify", "words"),
+    [
+        (nan, "NaN"),
+        (gone, "stale state"),
+        (earlier, "clock jump"),
+        (spike, "force is 900"),
+        (dead_wrench, "stale wrench"),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_a_fault_of_the_measurements_stops_within_the_limits(
+    falsify: Callable[[Measured, float], Measured | None], words: str
+):
+    w = world()
+
+    def fail(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE:
+            w.falsify = falsify
+
+    log = run(MODEL, w, fail)
+    assert words in log.message
+    assert peak(log) <= 1.0
+
+
+@pytest.mark.parametrize("jump", [3.0, -3.0])
+def test_a_clock_that_is_set_stops_within_the_limits(jump: float):
+    w = world()
+
+    def step(w: World, t: float, log: Log) -> None:
+        w.clock_offset = jump if t > MIDDLE else 0.0
+
+    log = run(MODEL, w, step)
+    assert "clock jump" in log.message and peak(log) <= 1.0
+
+
+def test_a_process_that_stalls_finds_its_robot_standing():
+    w = world()
+    until = []
+
+    def stall(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE and not until:
+            until.append(t + 1.2)
+            w.killed = True
+        if until and t > until[0]:
+            w.killed = False
+
+    log = run(MODEL, w, stall)
+    assert "stalled" in log.message and peak(log) <= 1.0
+
+
+def test_goals_of_one_motion_say_the_same_where_they_overlap():
+    w = world()
+    log = run(MODEL, w)
+    assert PERIOD < 0.01 and len(log.goals) > 10
+    for first, second in zip(log.goals[5:-1], log.goals[6:], strict=True):
+        common = set(np.round(first.stamp + first.time, 4)) & set(
+            np.round(second.stamp + second.time, 4)
+        )
+        assert len(common) > 5
+    assert all(not goal.v[-1].any() for goal in log.goals)

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor on emulated vendors' drivers: what moves, how it stops, what it does when killed."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from conftest import Start
+from emulated import (
+    ACCELERATION,
+    cause,
+    driver,
+    executor_of,
+    lively,
+    pause,
+    play,
+    remappings,
+    truth,
+)
+
+from sysid_nodes.graph import NodeSpec
+
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
+
+
+def spec(vendor: str, **parameters: object) -> NodeSpec:
+    return NodeSpec(
+        "trajectory_executor",
+        "trajectory_executor",
+        parameters=executor_of(vendor, **parameters),
+        remappings=remappings(vendor),
+    )
+
+
+@pytest.mark.parametrize("vendor", ["ur", "xarm"])
+def test_an_executor_that_is_killed_leaves_a_standing_robot(
+    vendor: str, in_real_ros: None, start_nodes: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / "truth.npz"
+    file = lively(vendor, tmp_path / "motion.npz")
+    client, nodes = start_nodes([spec(vendor)])
+    with driver(vendor, log):
+        client.wait_for_active("trajectory_executor")
+        cause(client)
+        pause(client, 1.0)
+        before = truth(client, log)
+        assert before.standstill[0] == 0.0  # nothing moves on launch
+        _, when = play(
+            client,
+            file,
+            lambda: nodes.processes["trajectory_executor"].send_signal(signal.SIGKILL),
+            timeout_s=20.0,
+        )
+        pause(client, 2.0)
+        assert when > 0.0, (tmp_path / "logs" / "trajectory_executor.log").read_text()[-800:]
+        time, distance = truth(client, log).since(when).standstill
+        print(f"{vendor}: stands {time:.2f} s and {distance:.3f} rad after kill -9")
+        assert 0.0 < time < 2.0 and distance < 1.5
+
+
+def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
+    in_real_ros: None, start_nodes: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / "truth.npz"
+    file = lively("ur", tmp_path / "motion.npz")
+    client, _ = start_nodes([spec("ur", dead_man_s=3.0)])  # for machines with other work
+    with driver("ur", log):
+        client.wait_for_active("trajectory_executor")
+        cause(client, scaling=0.8)
+        pause(client, 1.0)
+        result, _ = play(client, file)
+        assert result.success, result.message
+        moved = truth(client, log)
+        assert moved.acceleration.max() < 1.3 * ACCELERATION
+        result, _ = play(client, file, lambda: cause(client, blocked=True))
+        assert "tracking error" in result.message
+        pause(client, 0.5)
+        end = truth(client, log)
+        assert abs(end.command[-1] - end.q[-1]).max() < 0.02  # nothing pushes any more
+
+
+def test_a_paused_program_stops_and_nothing_goes_on_later(
+    in_real_ros: None, start_nodes: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / "truth.npz"
+    file = lively("ur", tmp_path / "motion.npz")
+    client, _ = start_nodes([spec("ur", dead_man_s=3.0)])
+    with driver("ur", log):
+        client.wait_for_active("trajectory_executor")
+        cause(client)
+        pause(client, 1.0)
+        result, _ = play(client, file, lambda: cause(client, program=False))
+        assert "robot_program_running data is false" in result.message
+        pause(client, 1.0)
+        cause(client, program=True)
+        pause(client, 1.5)
+        # After its release the robot stays where it stood.
+        stopped = truth(client, log)
+        last = stopped.since(stopped.t[-1] - 1.0)
+        assert last.standstill[0] == 0.0
+        cause(client, refuse=True)
+        result, _ = play(client, file)
+        assert "refused the trajectory" in result.message
