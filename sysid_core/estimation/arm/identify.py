@@ -12,7 +12,6 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, prepare_motion
-from sysid_core.estimation.arm.regressor_blocks import BLOCK, HISTORY
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression, unmeasured_notes
 from sysid_core.robot import (
@@ -82,15 +81,10 @@ class Identification:
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m]."""
-        split, out = 10 * self.model.n_bodies, []
-        for first in range(0, len(q), BLOCK):
-            low, high = max(0, first - HISTORY), min(first + BLOCK, len(q))
-            motion = (q[low:high], v[low:high], a[low:high])
-            rigid = joint_torque_regressor(self.model, *motion) @ self.parameters[:split]
-            Phi = self.friction.regressor(*motion, load=rigid)
-            tau = rigid + Phi @ self.parameters[split:]
-            out.append(tau[first - low :])
-        return np.concatenate(out)
+        split = 10 * self.model.n_bodies
+        rigid = joint_torque_regressor(self.model, q, v, a) @ self.parameters[:split]
+        Phi = self.friction.regressor(q, v, a, rigid)
+        return rigid + Phi @ self.parameters[split:]
 
     def predict(self, recording: Recording) -> Array:
         """Efforts at the recording's own stamps, in its own unit; NaN in gaps.

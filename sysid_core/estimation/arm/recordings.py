@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,6 +16,9 @@ from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
 _DIFFERENTIATE = ("filter", "spline")
+
+
+LONGEST = 6_000  # resampled samples of a span: longer ones are cut, their regressors made in turn
 
 
 @dataclass(frozen=True)
@@ -143,7 +147,7 @@ def prepare(
 
 def prepare_motion(
     model: RobotModel, recording: Recording, processing: Processing
-) -> list[tuple[JointStream, float]]:
+) -> Iterator[tuple[JointStream, float]]:
     """Filtered motion of every gapless span with its rate [Hz], efforts or not.
 
     Args:
@@ -158,21 +162,30 @@ def prepare_motion(
     require_finite(stream, recording.source)
     filtered = processing.differentiate == "filter"
     low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz) if filtered else None
-    out = []
-    for part in split_at_gaps(stream, processing.max_gap):
+    found = False
+    for part in pieces(split_at_gaps(stream, processing.max_gap), processing.rate_hz):
         if len(part) < 20:
             continue
         native = (len(part) - 1) / part.time[-1]
         rate = processing.rate_hz if native > 0.8 * processing.rate_hz else native
         motion = smooth_motion(part, rate, low_pass)
-        out.append((earlier(motion, processing.delay) if processing.delay else motion, rate))
-    if not out:
+        found = True
+        yield (earlier(motion, processing.delay) if processing.delay else motion), rate
+    if not found:
         raise SignalError(
             f"'{recording.source}' has no span of 20 samples without a gap of"
             f" {processing.max_gap} s.",
             remedy="Allow larger gaps, or record again.",
         )
-    return out
+
+
+def pieces(parts: Sequence[JointStream], rate_hz: float) -> Iterator[JointStream]:
+    """Parts in pieces of at most `LONGEST` resampled samples: memory is that of a piece."""
+    for part in parts:
+        resampled = min(len(part), int(float(part.time[-1]) * rate_hz) + 1)
+        count = max(1, -(-resampled // LONGEST))
+        for index in np.array_split(np.arange(len(part)), count):
+            yield part.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else part
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:

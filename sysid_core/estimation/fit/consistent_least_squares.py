@@ -138,16 +138,17 @@ class ConsistentLeastSquares:
             values, notes = bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         data = compressed.of(columns.tolist(), known)
         normal = np.vstack([data.weighted(weights.slopes)[0], np.diag(prior_rows)])
+        residual = regression.tau - regression.predict(values)
         M = scores_of_joints(
             regression,
             columns.tolist(),
-            regression.tau - regression.predict(values),
+            residual,
             weights,
             normal,
             self.max_lag,
         )
         base = regression.base_of(free)
-        measured = self._measured(regression, base, columns, values, data, weights, M)
+        measured = self._measured(regression, base, columns, values, residual, data, weights, M)
         # Sandwich of the shrunken estimate (Huber 1981, 7.6): the prior's own error enters with
         # the belief, which is the natural scale unless one is declared, not with the weight.
         belief = np.where(declared[free], 1.0 / rho[free], 1.0)
@@ -197,6 +198,7 @@ class ConsistentLeastSquares:
         base: BaseParameters,
         columns: NDArray[np.intp],
         values: Array,
+        residual: Array,
         data: Compressed,
         weights: Weights,
         M: Array,
@@ -215,7 +217,7 @@ class ConsistentLeastSquares:
             units=tuple(regression.units[i] for i in columns[independent]),
             covariance=seen.covariance,
             verdicts=base_verdicts(base, seen),
-            residual_rms=regression.residual_rms(values),
+            residual_rms=regression.residual_rms(residual),
             condition_number=condition_number(weights.R[:, independent]),
             rank=shown.rank,
             structural_rank=base.rank,

@@ -83,7 +83,7 @@ class LeastSquares:
             covariance=uncertainty.covariance,
             verdicts=base_verdicts(base, uncertainty),
             combinations=combinations_of(base),
-            residual_rms=regression.residual_rms(values),
+            residual_rms=regression.residual_rms(residual),
             condition_number=condition_number(weights.R),
             rank=shown.rank,
             structural_rank=base.rank,

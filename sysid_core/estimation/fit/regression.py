@@ -194,9 +194,9 @@ class Regression:
             out[rows] = Y @ pi
         return out
 
-    def residual_rms(self, pi: ArrayLike) -> dict[str, float]:
-        """Root mean square residual of every joint that has equations in use [N m]."""
-        squares = np.sum((self.tau - self.predict(pi)) ** 2, axis=0)
+    def residual_rms(self, residual: Array) -> dict[str, float]:
+        """Root mean square residual of every joint that has equations in use [N m]; from (K, n)."""
+        squares = np.sum(residual**2, axis=0)
         return {
             joint: float(np.sqrt(total / count))
             for joint, total, count in zip(self.joints, squares, self.counts, strict=True)
