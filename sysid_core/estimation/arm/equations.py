@@ -197,6 +197,7 @@ class ArmEquations:
             starts=starts,
             used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
             time=chosen.time,
+            recordings=chosen.recordings,
         )
         return regression if fast <= 0.0 else self._fast_only(regression, chosen, fast)
 
@@ -216,6 +217,8 @@ class ArmEquations:
         p = self.processing
         low_pass = ZeroPhaseFilter(p.torque_cutoff_hz)
         chosen, taus, times, starts, count, elapsed = [], [], [], [], 0, 0.0
+        firsts: list[int] = []
+        source = None
         for span, kept in zip(self.spans, keep, strict=True):
             step = 1 if raw else max(1, int(span.rate_hz / (6.0 * p.torque_cutoff_hz)))
             use = np.zeros(len(span.tau), dtype=bool)
@@ -225,6 +228,9 @@ class ArmEquations:
             chosen.append(rows)
             if not len(rows):
                 continue
+            if not firsts or span.source != source:
+                firsts.append(count)
+            source = span.source
             # A hole in the samples ends the correlation of the noise.
             holes = np.flatnonzero(np.diff(rows) > step) + 1
             starts += [count, *(count + holes).tolist()]
@@ -239,7 +245,9 @@ class ArmEquations:
                 remedy=f"Nothing is faster than {p.moving} rad/s: move the robot, or lower the"
                 " limit.",
             )
-        return _Chosen(tuple(chosen), np.concatenate(taus), np.concatenate(times), tuple(starts))
+        return _Chosen(
+            tuple(chosen), np.concatenate(taus), np.concatenate(times), tuple(starts), tuple(firsts)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +258,7 @@ class _Chosen:
     tau: Array
     time: Array
     starts: tuple[int, ...]
+    recordings: tuple[int, ...]
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:

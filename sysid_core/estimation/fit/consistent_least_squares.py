@@ -19,6 +19,7 @@ from sysid_core.estimation.fit.consistent_problem import (
     solve_consistent,
 )
 from sysid_core.estimation.fit.least_squares import base_verdicts, combinations_of
+from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
@@ -147,6 +148,8 @@ class ConsistentLeastSquares:
             normal,
             self.max_lag,
         )
+        error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
+        M = widened(regression, columns.tolist(), M, error)
         base = regression.base_of(free)
         measured = self._measured(regression, base, columns, values, residual, data, weights, M)
         # Sandwich of the shrunken estimate (Huber 1981, 7.6): the prior's own error enters with
@@ -172,7 +175,7 @@ class ConsistentLeastSquares:
             structural_rank=measured.structural_rank,
             rank_tolerance=measured.rank_tolerance,
             n_samples=regression.n_samples,
-            notes=(*notes, *weights.notes, *measured.notes),
+            notes=(*notes, *weights.notes, *error.notes, *measured.notes),
             unknown=tuple(
                 name
                 for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.fit.compressed import Compressed, compress, condition_number
+from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, settled_weights
@@ -72,6 +73,8 @@ class LeastSquares:
         data = compressed.of(columns.tolist(), known)
         normal = data.weighted(weights.slopes)[0]
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
+        error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
+        M = widened(regression, columns.tolist(), M, error)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
         uncertainty = ParameterUncertainty.from_data(normal, M, prior)
         shown = shown_directions(base, *excitation_rows(regression, compressed, free))
@@ -89,7 +92,7 @@ class LeastSquares:
             structural_rank=base.rank,
             rank_tolerance=EXCITED,
             n_samples=regression.n_samples,
-            notes=(*weights.notes, *uncertainty.sentences(base.base_names)),
+            notes=(*weights.notes, *error.notes, *uncertainty.sentences(base.base_names)),
         )
 
 

@@ -61,6 +61,7 @@ class Regression:
         used: Equations that count, shape (K, n); None: all. Those left out are zero in Y and tau.
         time: Time of every sample since the beginning of the first recording, the recordings one
             after the other, shape (K,) [s]; None: unknown.
+        recordings: First sample of every recording; empty: unknown.
     """
 
     Y: Array | RegressorBlocks
@@ -77,6 +78,7 @@ class Regression:
     massless: tuple[str, ...] = ()
     used: NDArray[np.bool_] | None = None
     time: Array | None = None
+    recordings: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         K, n, p = self.Y.shape

@@ -262,6 +262,11 @@ def _joint_regression(
         Y=np.concatenate([Y, change], axis=2),
         tau=tau,
         time=None,
+        recordings=tuple(
+            first + before
+            for before, part in zip((0, parts[0].n_samples), parts, strict=True)
+            for first in part.recordings
+        ),
         names=first.names[:N]
         + tuple(f"{LOAD}.{name}" for name in INERTIAL_NAMES)
         + first.names[N:]
