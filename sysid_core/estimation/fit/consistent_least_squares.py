@@ -138,7 +138,8 @@ class ConsistentLeastSquares:
         else:
             values, notes = bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
         data = compressed.of(columns.tolist(), known)
-        normal = np.vstack([data.weighted(weights.slopes)[0], np.diag(prior_rows)])
+        of_data = weights.normal(regression, compressed, columns.tolist(), known)
+        normal = np.vstack([of_data, np.diag(prior_rows)])
         residual = regression.tau - regression.predict(values)
         M = scores_of_joints(
             regression,
@@ -151,7 +152,9 @@ class ConsistentLeastSquares:
         error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
         M = widened(regression, columns.tolist(), M, error)
         base = regression.base_of(free)
-        measured = self._measured(regression, base, columns, values, residual, data, weights, M)
+        measured = self._measured(
+            regression, base, columns, values, residual, data, of_data, weights, M
+        )
         # Sandwich of the shrunken estimate (Huber 1981, 7.6): the prior's own error enters with
         # the belief, which is the natural scale unless one is declared, not with the weight.
         belief = np.where(declared[free], 1.0 / rho[free], 1.0)
@@ -203,12 +206,13 @@ class ConsistentLeastSquares:
         values: Array,
         residual: Array,
         data: Compressed,
+        of_data: Array,
         weights: Weights,
         M: Array,
     ) -> Estimate:
         """The base parameters that the values stand for, with what the data alone say of them."""
         independent = list(base.independent)
-        R = data.weighted(weights.slopes)[0][:, independent]
+        R = of_data[:, independent]
         prior = (base.regrouping * regression.prior_sd[columns] ** 2) @ base.regrouping.T
         seen = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], prior)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]

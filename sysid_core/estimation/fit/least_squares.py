@@ -70,8 +70,7 @@ class LeastSquares:
         values = known.copy()
         values[columns] = pi_b
         residual = regression.tau - regression.predict(values)
-        data = compressed.of(columns.tolist(), known)
-        normal = data.weighted(weights.slopes)[0]
+        normal = weights.normal(regression, compressed, columns.tolist(), known)
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
         error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
         M = widened(regression, columns.tolist(), M, error)

@@ -72,6 +72,21 @@ class Weights:
         """Weighted residuals `psi_k`, (K, n) to (K, n)."""
         return residual * (self.of_joints if self.of_samples is None else self.of_samples)
 
+    def normal(
+        self, regression: Regression, compressed: Compressed, columns: list[int], known: Array
+    ) -> Array:
+        r"""Factor of the normal matrix of the covariance, shape (m, q).
+
+        For robust weights `sum_k w_k y_k y_k^T` with the joint's mean slope of the score over its
+        mean weight: residuals that are large where some regressor is large weigh less there.
+        """
+        ones = np.ones(len(self.slopes))
+        if self.of_samples is None:
+            return compressed.of(columns, known).weighted(self.slopes)[0]
+        mean = np.sum(self.of_samples, axis=0) / np.maximum(regression.counts, 1.0)
+        scaled = self.of_samples * (self.slopes / np.maximum(mean, 1e-300))
+        return compress(regression, scaled).of(columns, known).weighted(ones)[0]
+
     @property
     def notes(self) -> tuple[str, ...]:
         """A sentence for the result where the rounds didn't settle, or none."""
