@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 r"""Deviations widened by measured model error: what residuals repeat over blocks of time.
 
 What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
