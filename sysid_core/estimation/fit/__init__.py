@@ -21,8 +21,11 @@ from sysid_core.estimation.fit.natural_scale import (
     friction_scale,
     friction_scale_from_squares,
 )
-from sysid_core.estimation.fit.nearest_consistent import nearest_consistent
-from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression, solve_convex
+from sysid_core.estimation.fit.pseudo_inertia_lmi import (
+    nearest_consistent,
+    pseudo_inertia_expression,
+    solve_convex,
+)
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.spd import inverse, root, symmetric
 from sysid_core.estimation.fit.unmeasured_efforts import (

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sysid_core.errors import SolverError
+from sysid_core.estimation.fit.spd import inverse
 from sysid_core.lazy import lazy_import
-from sysid_core.robot import pseudo_inertia_from_pi
+from sysid_core.robot import Array, pseudo_inertia_from_pi
 
 if TYPE_CHECKING:
     import cvxpy as cp
@@ -86,9 +87,9 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
     try:
         with warnings.catch_warnings():  # the certificate says it
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            data, chain, inverse = problem.get_problem_data(cp.CLARABEL, solver_opts={})
+            data, chain, undo = problem.get_problem_data(cp.CLARABEL, solver_opts={})
             raw = chain.solve_via_data(problem, data, solver_opts={})
-            problem.unpack_results(raw, chain, inverse)
+            problem.unpack_results(raw, chain, undo)
     except cp.error.SolverError as err:
         raise SolverError(
             f"The convex problem of {what} could not be solved: {err}.",
@@ -108,3 +109,27 @@ def solve_convex(problem: cp.Problem, what: str) -> Certificate:
         float(gap / max(1.0, min(abs(raw.obj_val), abs(raw.obj_val_dual)))),
         problem.status == cp.OPTIMAL_INACCURATE,
     )
+
+
+def nearest_consistent(pi: Array, covariance: Array, length: float) -> Array:
+    r"""`argmin_x (x - pi)^T C^{-1} (x - pi)` over all bodies, `P(x) > 0`.
+
+    Args:
+        pi: Estimated parameters, shape (10,).
+        covariance: C, shape (10, 10).
+        length: About the size of the body [m], for the solver's scaling.
+
+    Returns:
+        Shape (10,).
+
+    Raises:
+        SolverError: No optimum was certified.
+    """
+    sd = np.sqrt(np.diag(covariance))
+    x = cp.Variable(10)  # in standard deviations
+    root = np.linalg.cholesky(inverse(covariance / np.outer(sd, sd)))
+    mass_scale = max(abs(float(pi[0])), float(sd[0]), 1e-6)
+    P = pseudo_inertia_expression(cp.multiply(sd / mass_scale, x), length=length)
+    distance = cp.sum_squares(root.T @ (x - pi / sd))
+    solve_convex(cp.Problem(cp.Minimize(distance), [P >> 1e-7 * np.eye(4)]), "the consistent body")
+    return sd * np.asarray(x.value)
