@@ -26,6 +26,7 @@ from sysid_core.robot import (
     Array,
     is_physically_consistent,
     parameter_transform,
+    pi_from_mass_com_inertia,
     pi_from_pseudo_inertia,
     pseudo_inertia_from_pi,
 )
@@ -200,13 +201,16 @@ class ShapePrior:
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
         """The Gaussian version of `first`, about a mass found before: mean and covariance."""
         if self.shape is None:
-            mean = _ball_first(R, r, self.extent)
-            C = ball_prior(mean, self.extent / 2.0, 0.1 * self.extent)[1]
-            return mean, _conditioned(R, r, mean[None], C[None])[1][0]
+            found = _ball_first(R, r, self.extent)
+            mean, C = ball_prior(found, self.extent / 2.0, 0.1 * self.extent)
+            left = _conditioned(R, r, mean[None], C[None])[1][0]
+            # Inertia as the data have it so far is mostly noise: a ball's, about their centre.
+            even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
+            return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
         mean = self.shape.homogeneous(mass)
         C = self.solids[len(self.solids) // 2].covariance(mass) + np.outer(mean, mean)
-        found, left, _ = _conditioned(R, r, mean[None], C[None])
-        return found[0], left[0]
+        means, lefts, _ = _conditioned(R, r, mean[None], C[None])
+        return means[0], lefts[0]
 
 
 def _weights(logs: Array) -> Array:

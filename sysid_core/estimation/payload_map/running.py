@@ -36,7 +36,7 @@ from sysid_core.robot.shapes import Shape
 
 # Errors of causally filtered motion: (a, omega, alpha), and for how long they persist.
 MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
-MOTION_CORRELATION = 0.05  # [s]
+MOTION_CORRELATION = (0.05, 0.2)  # [s], with a shape and without: there the data stand alone
 _UNKNOWN_NOISE = (0.1, 0.005)  # until enough samples tell: Nadeau et al. 2022, moderate
 _TINY = 1e-18  # keeps a covariance with zeros positive
 _SPIKE = 6.0  # of the noise, from one sample to the next
@@ -54,7 +54,7 @@ class RunningMAP:
         sensor: What the sensor's errors may be.
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
-        motion_correlation: How long these errors persist [s].
+        motion_correlation: How long these errors persist [s]; `MOTION_CORRELATION` when None.
         measured_motion: The motion is not filtered but as sensors read it, with errors that are
             independent from sample to sample.
         contrasts: Of the density, that are possible (`ShapePrior`).
@@ -69,7 +69,7 @@ class RunningMAP:
         *,
         sensor: SensorModel | None = None,
         motion_sd: tuple[float, float, float] = MOTION_SD,
-        motion_correlation: float = MOTION_CORRELATION,
+        motion_correlation: float | None = None,
         measured_motion: bool = False,
         contrasts: tuple[float, ...] = CONTRASTS,
         extent: float = EXTENT,
@@ -77,6 +77,8 @@ class RunningMAP:
         self._batch = PayloadMAP(shape, sensor=sensor, contrasts=contrasts, extent=extent)
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
+        if motion_correlation is None:
+            motion_correlation = MOTION_CORRELATION[shape is None]
         self._correlation = 0.0 if measured_motion else motion_correlation
         self._measured_motion = measured_motion
         self.reset()
