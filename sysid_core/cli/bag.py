@@ -174,7 +174,18 @@ def check(
 
 
 def _joint_facts(stream: JointStream) -> dict[str, Any]:
-    return {**_timing(stream), "noise": _noise(stream.time, stream.q), "noise_unit": "rad or m"}
+    from sysid_core.signals import quantisation, saturated_share, standstill_share
+
+    rows = slice(None, None, max(len(stream) // _NOISE_SAMPLES, 1))
+    saturated = None if stream.effort is None else saturated_share(stream.effort).tolist()
+    return {
+        **_timing(stream),
+        "noise": _noise(stream.time, stream.q),
+        "noise_unit": "rad or m",
+        "position_step": quantisation(stream.q[:_NOISE_SAMPLES]).tolist(),
+        "effort_saturated": saturated,
+        "standstill": standstill_share(stream.time[rows], stream.q[rows]) if len(stream) else 1.0,
+    }
 
 
 def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
@@ -252,6 +263,17 @@ def _show_check(result: dict[str, Any]) -> None:
         if facts["noise"]:
             low, high = min(facts["noise"]), max(facts["noise"])
             console.print(f"noise of {name}: {low:.1e} to {high:.1e} {facts['noise_unit']}")
+    joints = result["streams"]["joint states"]
+    console.print(f"standstill: {100.0 * joints['standstill']:.0f} % of the time")
+    steps = [
+        f"{n} {s:.1e}" for n, s in zip(result["joints"], joints["position_step"], strict=True) if s
+    ]
+    if steps:
+        console.print(f"positions in steps of: {', '.join(steps)} rad or m", soft_wrap=True)
+    for name, share in zip(result["joints"], joints["effort_saturated"] or (), strict=False):
+        if share > 0.001:
+            words = f"the effort of {name} is clipped in {100.0 * share:.1f} % of the samples"
+            console.print(f"{words}: record a gentler motion.", style="yellow", soft_wrap=True)
     measured = ["positions", *(["velocities"] if result["velocity"] else [])]
     if result["effort_kind"]:
         measured.append(f"efforts ({result['effort_kind']})")

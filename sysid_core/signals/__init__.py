@@ -12,6 +12,11 @@ from sysid_core.signals.recording import (
     Stamps,
     WrenchStream,
 )
+from sysid_core.signals.sample_faults import (
+    quantisation,
+    saturated_share,
+    standstill_share,
+)
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
 from sysid_core.signals.table import read_table
@@ -34,8 +39,11 @@ __all__ = [
     "export_recording",
     "in_order",
     "interpolate_at",
+    "quantisation",
     "read_table",
     "require_sound_units",
+    "saturated_share",
     "signal_delay",
+    "standstill_share",
     "velocity_ratio",
 ]
