@@ -148,7 +148,7 @@ def check(
         if recording.wrench is not None:
             streams["wrench"] = _wrench_facts(recording.wrench)
     joints = recording.joints
-    todo = [*stream_faults(joints), *effort_faults(joints)]
+    todo = [*stream_faults(joints), *effort_faults(joints).reasons]
     if joints.effort is not None and joints.effort_kind is EffortKind.UNKNOWN:
         todo.append("Nothing says what `effort` means: pass --effort-kind.")
     if joints.effort_kind is EffortKind.GRAVITY_COMPENSATED:

@@ -39,8 +39,14 @@ def payload_torques(
         Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
     ] = None,
     gain_sd: Annotated[
-        float, typer.Option(min=0.0, help="Relative standard deviation of each drive gain.")
-    ] = 0.05,
+        float | None,
+        typer.Option(
+            min=0.0,
+            help="Relative standard deviation of each drive gain; default: the column map's"
+            " `gain_sd`, or 0.05.",
+            show_default=False,
+        ),
+    ] = None,
     target_current: Annotated[
         str,
         typer.Option(
@@ -103,6 +109,7 @@ def payload_torques(
             drives = drives.with_gains(
                 target_gains(model, unloaded or loaded, column_map, target_current, target_torque)
             )
+        sd = gain_deviations(model, column_map, gain_sd)
         friction_model = FrictionModel(drives, friction_terms(friction))
         processing = Processing(rate_hz=rate_hz, motion_cutoff_hz=motion_cutoff_hz)
         runs = [
@@ -120,7 +127,7 @@ def payload_torques(
             model,
             frame,
             friction=friction_model,
-            gain_sd=gain_sd,
+            gain_sd=sd,
             reach=reach,
             size=size,
             density=DensityPrior(load_shape(shape)) if shape else None,
@@ -138,10 +145,12 @@ def payload_torques(
     truth = true_mass if np.isfinite(true_mass) else None
     out.mkdir(parents=True, exist_ok=True)
     fit.estimate.save(out / "estimate.yaml")
-    report = loaded_arm_report(fit, gains=drives.gains.tolist(), gain_sd=gain_sd, true_mass=truth)
+    report = loaded_arm_report(
+        fit, gains=drives.gains.tolist(), gain_sd=float(sd.max()), true_mass=truth
+    )
     report.judged(judgement)
     report.save(out / "report.html")
-    result = result_dict(fit, drives.gains.tolist(), gain_sd, truth)
+    result = result_dict(fit, drives.gains.tolist(), sd.tolist(), truth)
     text = json.dumps({"verdict": judgement.to_dict()} | result, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     if copy_json(text, json_path):
@@ -149,6 +158,15 @@ def payload_torques(
     print_judgement(judgement)
     _print_summary(fit, truth, out)
     raise typer.Exit(judgement.exit_status)
+
+
+def gain_deviations(model: RobotModel, columns: ColumnMap | None, given: float | None) -> Array:
+    """Relative standard deviation of each gain, (n,): as given, of the column map, or 5 %."""
+    import numpy as np
+
+    if given is None and columns is not None and columns.gain_sd is not None:
+        return np.array([columns.gain_sd[columns.joints.index(j)] for j in model.joint_names])
+    return np.full(model.nv, 0.05 if given is None else given)
 
 
 def target_gains(
@@ -202,7 +220,7 @@ def column_range(text: str, n: int) -> tuple[int, ...]:
 
 
 def result_dict(
-    fit: LoadedArm, gains: list[float], gain_sd: float, true_mass: float | None
+    fit: LoadedArm, gains: list[float], gain_sd: list[float], true_mass: float | None
 ) -> dict[str, object]:
     """Contents of result.json."""
     from sysid_core.estimation.payload import summarise_payload

@@ -78,7 +78,7 @@ class Examination:
         shares: Of the torques' variance, what the URDF's masses with friction and what free masses
             leave, all joints together.
         duration: Of the motion [s].
-        streams: Sentences about single efforts (`effort_faults`).
+        streams: Faults of single efforts (`effort_faults`).
     """
 
     joint_names: tuple[str, ...]
@@ -90,7 +90,7 @@ class Examination:
     scales: ScaleFaults
     shares: tuple[float, float]
     duration: float
-    streams: tuple[str, ...] = ()
+    streams: Judgement = Judgement()
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -102,7 +102,8 @@ class Examination:
         """Whether data and description go together."""
         failures = [finding.text for finding in self.findings]
         failures += list(self.scales.failures)
-        warnings = [*self.scales.warnings, *self.streams]
+        failures += self.streams.failures
+        warnings = [*self.scales.warnings, *self.streams.warnings]
         _, free = self.shares
         if self.findings and free > WARN_SHARE:
             pass  # the faults that were found say why
@@ -163,12 +164,10 @@ def examine(
     """
     samples = collect_samples(model, recordings, drives, count=count)
     found = examine_samples(samples, drives.gains if gains_known else None)
-    streams = [
-        text
-        for recording in recordings
-        for text in effort_faults(recording.joints.ordered(model.joint_names))
-    ]
-    return replace(found, streams=tuple(streams))
+    streams = Judgement()
+    for recording in recordings:
+        streams = streams + effort_faults(recording.joints.ordered(model.joint_names))
+    return replace(found, streams=streams)
 
 
 def examine_samples(samples: Samples, gains: Array | None = None) -> Examination:

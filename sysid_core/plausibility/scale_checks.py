@@ -16,6 +16,7 @@ _CLEAR = 0.1  # share of variance that may be left where a slope counts
 _LOADED = 0.1  # of the most loaded joint's rigid torque: less is friction and URDF errors
 FAIL_FACTOR, WARN_FACTOR = 1.8, 1.3
 TIME_FACTOR = 1.4
+_FELT = 0.3  # share of the URDF's torque that a loaded joint's effort must hold
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
     fit = nominal_fit(samples, rigid)
     joints = _telling(fit, rigid)
+    failures += _missing_load(samples, fit, rigid)
     if gains is not None and len(joints):
         more, warnings = _gain_faults(samples, fit, joints, gains)
         failures += more
@@ -59,6 +61,21 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
 
 def _times(factor: float) -> str:
     return f"{factor:.2g} times as fast" if factor > 1.0 else f"at {factor:.2g} of the speed"
+
+
+def _missing_load(samples: Samples, fit: NominalFit, rigid: Array) -> list[str]:
+    """Loaded joints whose torque doesn't feel the load, though friction explains it."""
+    load = np.std(rigid, axis=0)
+    loaded = np.flatnonzero((load > 0.3 * load.max()) & samples.used)
+    lacking = (fit.unexplained < 0.5) & (fit.slope + 3.0 * fit.slope_sd < _FELT)
+    if len(loaded) < 2 or not np.all(lacking[loaded]):  # one joint may have a counterbalance
+        return []
+    names = [samples.model.joint_names[j] for j in loaded]
+    return [
+        f"The efforts of {', '.join(names)} lack the robot's weight and inertia: they hold less than"
+        f" {100 * _FELT:.0f} % of the URDF's rigid-body torques. Are they gravity-compensated, or no"
+        " torques at all? Record torques or currents before compensation."
+    ]
 
 
 def _telling(fit: NominalFit, rigid: Array) -> Array:
@@ -88,12 +105,13 @@ def _gain_faults(
             f" {_explanation(middle, slopes, gains[joints])}"
         )
         (failures if size > FAIL_FACTOR else warnings).append(text)
-    elif len(joints) > 2 or size > FAIL_FACTOR:
-        for j, slope in zip(joints, slopes, strict=True):
-            others = np.delete(slopes, list(joints).index(j))
+    else:
+        for k, (j, slope) in enumerate(zip(joints, slopes, strict=True)):
+            others = np.delete(slopes, k)
             near = float(np.median(others)) if len(others) else 1.0
             ratio = slope / near
-            if max(ratio, 1.0 / ratio) > 2.0 and max(slope, 1.0 / slope) > FAIL_FACTOR:
+            off, off_near = max(slope, 1.0 / slope), max(near, 1.0 / near)
+            if max(ratio, 1.0 / ratio) > 2.0 and off > max(FAIL_FACTOR, off_near):
                 failures.append(
                     f"The torque of '{names[j]}' is {slope:.3g} times that of the URDF's masses,"
                     f" other joints' {near:.3g} times: check its gain and the unit of its effort."
@@ -156,7 +174,8 @@ def inertial_time_factor(samples: Samples) -> tuple[float, float]:
     scores = np.array([A[block == b].T @ left[block == b] for b in np.unique(block)])
     bread = np.linalg.pinv(A.T @ A)
     sd = np.sqrt(np.maximum(np.diag(bread @ (scores.T @ scores) @ bread), 0.0))
-    if not np.all(x > 3.0 * sd):
+    # Where weights don't agree with the URDF, its inertia says nothing.
+    if not np.all(x > 3.0 * sd) or not 0.5 < x[0] < 2.0:
         return 1.0, float("inf")
     ratio = x[1] / x[0]
     spread = 0.5 * float(np.hypot(sd[0] / x[0], sd[1] / x[1]))

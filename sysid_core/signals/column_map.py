@@ -286,6 +286,14 @@ class _File(FileSchema):
                 " `drives: {gain: [...]}` [N m/A at the joint]; 1.0 for each joint keeps everything"
                 " in amperes, `gain: unknown` lets `sysid identify --loaded` find them"
             )
+        numbers = [] if self.drives.gain == "unknown" else self.drives.gain
+        if current and any(gain != 1.0 for gain in numbers) and not self.drives.source.strip():
+            raise ValueError(
+                "`drives` gives gains and doesn't say where they come from: every mass is in"
+                " proportion to them; add `source: ...` (a data sheet, a calibration, a known load)"
+                " and, if known, `gain_sd`, or write `gain: unknown` and find them with"
+                " `sysid identify --loaded`"
+            )
         if self.transmission is not None:
             if self.drives.gain == "unknown":
                 raise ValueError("gains behind a transmission must be given [N m/A at the shafts]")

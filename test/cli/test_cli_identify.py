@@ -49,7 +49,7 @@ def files(tmp_path_factory) -> Path:
         "position": {"columns": [1, 2]},
         "velocity": {"columns": [3, 4]},
         "effort": {"columns": [5, 6], "kind": "motor_current"},
-        "drives": {"gain": [4.0, 4.0]},
+        "drives": {"gain": [4.0, 4.0], "source": "made up"},
     }
     (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
     return folder

@@ -190,7 +190,7 @@ def test_numbers_that_are_not_finite_are_null(files, tmp_path):
     raw["joints"].append("slide")
     for key, column in (("position", 7), ("velocity", 8), ("effort", 9)):
         raw[key]["columns"].append(column)
-    raw["drives"]["gain"] = [*GAINS.tolist(), 1.0]
+    raw["drives"] = {"gain": [*GAINS.tolist(), 1.0], "source": "as simulated"}
     (tmp_path / "columns.yaml").write_text(yaml.safe_dump(raw))
     result = run(tmp_path, tmp_path / "out")
     assert result.exit_code == 0, result.exception

@@ -143,10 +143,11 @@ def test_spikes_saturation_and_dead_channels_are_seen_without_a_model(run):
     effort[700, 1] = 1e6
     effort[:, 2] = np.clip(effort[:, 2], -4.0, None)
     effort[:, 3] = 1.0
-    spikes, saturated, dead = effort_faults(replace(s, effort=effort))
+    found = effort_faults(replace(s, effort=effort))
+    (saturated, dead), (spikes,) = found.failures, found.warnings
     assert "1 efforts of 'shoulder_lift_joint' are spikes" in spikes and "irls" in spikes
     assert "'elbow_joint' is at -4" in saturated and "constant at 1" in dead
-    assert not effort_faults(s)
+    assert not effort_faults(s).reasons
 
 
 def test_velocities_ten_percent_off_are_refused(model, run):

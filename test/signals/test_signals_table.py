@@ -20,7 +20,7 @@ MAP = {
     "position": {"columns": [1, 2], "unit": "deg"},
     "velocity": {"columns": [3, 4], "unit": "rad/s"},
     "effort": {"columns": [6, 5], "kind": "motor_current"},
-    "drives": {"gain": [10.0, 5.0]},
+    "drives": {"gain": [10.0, 5.0], "source": "data sheet"},
 }
 ROWS = np.array([[1000 + 10 * k, 90, 180, 1, 2, 3, 4] for k in range(5)], dtype=float)
 
@@ -152,6 +152,11 @@ def test_backward_time_wrong_width_and_nan_name_the_row(tmp_path):
         ({"effort": {"columns": [5], "kind": "link_torque"}}, "1 columns for 2 joints"),
         ({"drives": {}}, "no drive gains"),
         ({"drives": {"gain": [1.0]}}, "gains"),
+        ({"drives": {"gain": [10.0, 5.0]}}, "where they come from"),
+        ({"drives": {"gain": [1.0, 1.0], "gain_sd": 5.0}}, "relative"),
+        ({"mount": [0.0, 0.0, 0.0], "gravity": [0.0, 0.0, -9.81]}, "not both"),
+        ({"gravity": [0.0, 0.0, -1.62]}, "of the earth"),
+        ({"effort": {"columns": [5, 6], "kind": "link_torque", "unused": ["j9"]}}, "j9"),
         ({"joints": []}, "`joints` has 0 entries"),
         ({"joints": "j1 j2"}, "`joints` is 'j1 j2', expected a list"),
         ({"joints": ["j1", "j1"]}, "names a joint twice"),

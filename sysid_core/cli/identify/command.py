@@ -242,6 +242,8 @@ def identify(
             report = identification_report(result, training, validation, arm.benefits, arm.lag)
             if arm.loaded is not None and load is not None:
                 load_section(report, arm.loaded, load)
+                out.mkdir(parents=True, exist_ok=True)
+                write_columns(columns, arm.loaded, runs[0], out / "columns.yaml")
         judgement = judge_identification(result, training, validation, examination)
         report.judged(judgement)
         status.update("writing the report")
@@ -249,8 +251,6 @@ def identify(
         result.estimate.save(out / "estimate.yaml")
         report.save(out / "report.html")
         urdf = write_back(result, out, urdf=judgement.ok or force)
-        if load is not None:
-            write_columns(columns, result, runs[0], out / "columns.yaml")
     verdict = {
         "verdict": judgement.to_dict(),
         "unexplained": unexplained(training) if training else None,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.arm import Identification
     from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
     from sysid_core.report import Report
     from sysid_core.robot import RobotModel
@@ -133,13 +132,13 @@ def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -
 
 
 def write_columns(
-    columns: Path | None, identification: Identification, run: Recording, path: Path
+    columns: Path | None, loaded: LoadedIdentification, run: Recording, path: Path
 ) -> None:
     """The column map with the gains that were found, for the next runs of this robot.
 
     Args:
         columns: The user's column map, if any.
-        identification: With the gains.
+        loaded: With the gains and their deviations.
         run: Where there was no map, what it says of joints and efforts is written.
         path: Of the new map.
     """
@@ -147,7 +146,7 @@ def write_columns(
 
     from sysid_core.signals import COLUMNS_SCHEMA
 
-    drives = identification.friction.drives
+    drives = loaded.identification.friction.drives
     if columns is None:
         raw: dict[str, Any] = {
             "schema": COLUMNS_SCHEMA,
@@ -163,6 +162,9 @@ def write_columns(
     section["gain"] = [
         found.get(joint, gain) for joint, gain in zip(raw["joints"], before, strict=True)
     ]
+    sd = dict(zip(drives.joint_names, (loaded.gains.sd / drives.gains).tolist(), strict=True))
+    section["gain_sd"] = [min(abs(sd.get(joint, 0.0)), 0.99) for joint in raw["joints"]]
+    section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
     text = yaml.safe_dump({**raw, "drives": section}, sort_keys=False, width=100)
     path.write_text(
         f"# With the drive gains that `sysid identify --loaded` found.\n{text}", encoding="utf-8"

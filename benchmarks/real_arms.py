@@ -1,0 +1,141 @@
+"""Real recordings that aren't shipped (see `SYSID_TEST_DATA` in docs/CONTRIBUTING.md), read alike."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, read_yaml
+from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
+from sysid_core.signals.bags import read_bag
+
+ROOT = Path(__file__).resolve().parents[1]
+DATA = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))
+COLUMNS = ROOT / "config" / "columns"
+
+
+@dataclass(frozen=True, eq=False)
+class RealArm:
+    """A robot with recordings to fit and others to judge by.
+
+    Attributes:
+        model: As it should be described.
+        drives: Gains.
+        fitted: Recordings to fit.
+        judged: Recordings that are never fitted.
+    """
+
+    model: RobotModel
+    drives: DriveTrain
+    fitted: tuple[Recording, ...]
+    judged: tuple[Recording, ...]
+
+
+def split(run: Recording, first: float, last: float) -> Recording:
+    """A part of a recording, bounds as shares of its samples."""
+    n = len(run.joints)
+    return replace(run, joints=run.joints.select(slice(int(first * n), int(last * n))))
+
+
+def _thirds(model: RobotModel, drives: DriveTrain, run: Recording) -> RealArm:
+    return RealArm(model, drives, (split(run, 0.0, 2 / 3),), (split(run, 2 / 3, 1.0),))
+
+
+def ur10e() -> RealArm:
+    """Universal Robots UR10e, motor currents."""
+    columns = ColumnMap.load(COLUMNS / "ur10e_csv.yaml")
+    model = RobotModel.from_urdf(DATA / "ur10e" / "ur10e.urdf")
+    a, b = (
+        read_table(DATA / "ur10e" / "identification" / f"ur-20_{name}.csv", columns)
+        for name in ("02_05-20sec_8harm", "02_06-20sec_10harm")
+    )
+    return RealArm(model, columns.drives.ordered(model.joint_names), (a,), (b,))
+
+
+def ar5() -> RealArm:
+    """Rokae AR5, mounted sideways."""
+    folder = DATA / "rokae_ar5_real"
+    model = RobotModel.from_urdf(folder / "AR5-5_07R-W4C4A2.urdf")
+    rows = np.loadtxt(folder / "dynamics_identification_data_real.csv", delimiter=",", skiprows=1)
+    stream = JointStream(
+        model.joint_names,
+        np.round(rows[:, 0] * 1e9).astype(np.int64),
+        rows[:, 1:8],
+        rows[:, 8:15],
+        None,
+        rows[:, 22:29],
+        EffortKind.LINK_TORQUE,
+    )
+    sideways = with_gravity(model, (9.808, -0.153, -0.138))  # found from the data
+    return _thirds(sideways, DriveTrain.direct(model.joint_names), Recording(stream, source="AR5"))
+
+
+def ur10() -> RealArm:
+    """Universal Robots UR10, torques from currents (University of Salerno)."""
+    return _bag("ur10", RobotModel.from_urdf("ur10"))
+
+
+def panda() -> RealArm:
+    """Franka Emika Panda, link torques at 30 Hz (University of Salerno)."""
+    model = RobotModel.from_urdf("panda")
+    fingers = [name for name in model.joint_names if "finger" in name]
+    return _bag("panda", model.with_locked(fingers))
+
+
+def _bag(name: str, model: RobotModel) -> RealArm:
+    path = DATA / "ur10_panda_salerno_bags" / f"{name}_exciting_trajectory.db3"
+    run = read_bag(path, effort_kind=EffortKind.LINK_TORQUE)
+    names = tuple(joint.replace("fer_", "panda_") for joint in run.joints.names)
+    run = replace(run, joints=replace(run.joints, names=names))
+    return _thirds(model, DriveTrain.direct(model.joint_names), run)
+
+
+def kr300() -> RealArm:
+    """KUKA KR300 R2500 with a counterbalance on joint 2."""
+    folder = DATA / "kuka_kr300"
+    raw = read_yaml(folder / "columns.yaml", FileKind("column map", "", SignalError))
+    raw["drives"]["source"] = "the authors' MASTER_identification.m"  # their map has no such line
+    columns = ColumnMap.from_dict(raw)
+    model = RobotModel.from_urdf(folder / "kr300.urdf")
+    a, b, c = (read_table(folder / f"{name}.csv", columns) for name in "ABC")
+    return RealArm(model, columns.drives.ordered(model.joint_names), (a, b), (c,))
+
+
+def tx40() -> RealArm:
+    """Staubli TX40, motor currents behind its reductions, every fifth sample."""
+    columns = ColumnMap.load(COLUMNS / "tx40_csv.yaml")
+    model = RobotModel.from_urdf(DATA / "tx40" / "tx40_mdh_modified.urdf")
+    run = read_table(DATA / "tx40", columns)
+    run = replace(run, joints=run.joints.select(slice(None, None, 5)))
+    return _thirds(model, columns.drives.ordered(model.joint_names), run)
+
+
+def kiwiwan() -> RealArm:
+    """A UR10 with zero angles of its own (probably simulated)."""
+    model = RobotModel.from_urdf("ur10")
+    runs = []
+    for i in (1, 2, 3):
+        rows = np.loadtxt(DATA / "ur10_kiwiwan" / f"ur10_traj{i}_results.csv", delimiter=",")
+        q = rows[:, :6] - [0.0, np.pi / 2, 0.0, np.pi / 2, 0.0, 0.0]
+        stamps = np.arange(len(rows)) * 20_000_000
+        effort, kind = rows[:, 12:18], EffortKind.LINK_TORQUE
+        stream = JointStream(model.joint_names, stamps, q, rows[:, 6:12], None, effort, kind)
+        runs.append(Recording(stream, source=f"kiwiwan {i}"))
+    return RealArm(model, DriveTrain.direct(model.joint_names), tuple(runs[:2]), tuple(runs[2:]))
+
+
+ARMS: dict[str, Callable[[], RealArm]] = {
+    "ur10e": ur10e,
+    "kr300": kr300,
+    "ar5": ar5,
+    "ur10": ur10,
+    "panda": panda,
+    "tx40": tx40,
+    "kiwiwan": kiwiwan,
+}
