@@ -238,7 +238,7 @@ def splits(arm: RealArm) -> Iterator[tuple[str, RealArm]]:
     """Right recordings in parts of 6 s at least, for false alarms."""
     for which, run in enumerate((*arm.fitted, *arm.judged)):
         duration = float(run.joints.time[-1])
-        for parts in (1, 2, 3, 4, 6, 8):
+        for parts in (1, 2, 3, 5):
             if duration / parts >= 6.0:
                 for k in range(parts):
                     part = split(run, k / parts, (k + 1) / parts)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 ENOUGH = 40_000  # samples that settings are judged on
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
+# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
+WAVES_HZ = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +88,7 @@ def identify_arm(
     say: Callable[[str], None],
     loaded: Sequence[Recording] = (),
     load: KnownLoad | None = None,
+    choose_cutoff: bool = False,
 ) -> ArmRun:
     """Choose what is left open, and identify.
 
@@ -101,9 +104,11 @@ def identify_arm(
         say: Shows progress.
         loaded: Runs with the known load, which give the drives' gains.
         load: What is known of it.
+        choose_cutoff: Whether the motion's low-pass is chosen by cross-validation.
     """
     from sysid_core.estimation.arm import (
         ArmEquations,
+        choose_motion_cutoff,
         choose_prior_weight,
         identify_equations,
         term_benefits,
@@ -114,7 +119,12 @@ def identify_arm(
 
     say("building the regressor")
     processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
-    equations = ArmEquations.build(model, runs, friction, processing)
+    if choose_cutoff:
+        say("choosing the low-pass of the motion on held-out parts of the recordings")
+        equations, _ = choose_motion_cutoff(model, runs, friction, processing)
+        processing = equations.processing
+    else:
+        equations = ArmEquations.build(model, runs, friction, processing)
     carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
     if load and carrying:
         say("finding the gains of the drives")
@@ -183,7 +193,10 @@ def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
     from sysid_core.robot import FrictionTerm
 
     drives = equations.friction.drives
-    candidates = [term for term in FrictionTerm if not term.waves or drives.waves.get(term.value)]
+    waves = equations.processing.torque_cutoff_hz >= WAVES_HZ
+    candidates = [
+        term for term in FrictionTerm if not term.waves or (waves and drives.waves.get(term.value))
+    ]
     return equations.with_friction(
         choose_terms(equations.spread(ENOUGH), candidates, prior_weight=SELECTION_PRIOR)[0]
     )

@@ -69,7 +69,7 @@ def identify(
             " asymmetry, stribeck, play, load, saturation, thinning, breakaway, ripple, runout,"
             " speed_ripple, speed_runout."
         ),
-    ] = "usual",
+    ] = "auto",
     fix: Annotated[
         list[str] | None,
         typer.Option(help="Keep at the URDF's value: inertials, friction, a link, joint or name."),
@@ -107,8 +107,9 @@ def identify(
     ] = None,
     rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 100.0,
     motion_cutoff_hz: Annotated[
-        float, typer.Option(min=0.1, help="Low-pass of the motion.")
-    ] = 12.0,
+        float,
+        typer.Option(min=0.0, help="Low-pass of the motion; 0: chosen on held-out parts."),
+    ] = 0.0,
     differentiate: Annotated[
         str,
         typer.Option(help="Velocities and accelerations by 'filter', or by 'spline' (docs)."),
@@ -189,7 +190,7 @@ def identify(
         frictions = FrictionModel(drives, terms)
         processing = Processing(
             rate_hz=rate_hz,
-            motion_cutoff_hz=motion_cutoff_hz,
+            motion_cutoff_hz=motion_cutoff_hz or Processing.motion_cutoff_hz,
             differentiate=differentiate,
             torque_cutoff_hz=torque_cutoff_hz,
         )
@@ -232,6 +233,7 @@ def identify(
                 say=status.update,
                 loaded=with_load,
                 load=load,
+                choose_cutoff=not motion_cutoff_hz,
             )
             result, extra, rivals = arm.identification, arm.to_dict(), list(arm.sentences)
             status.update("predicting efforts")

@@ -11,7 +11,12 @@ from sysid_core.estimation.arm.identify import (
     identify_equations,
     with_provenance,
 )
-from sysid_core.estimation.arm.model_choice import choose_prior_weight, choose_terms, term_benefits
+from sysid_core.estimation.arm.model_choice import (
+    choose_motion_cutoff,
+    choose_prior_weight,
+    choose_terms,
+    term_benefits,
+)
 from sysid_core.estimation.arm.recordings import Processing, prepare
 from sysid_core.estimation.arm.torque_delay import TorqueDelay, torque_delay
 
@@ -22,6 +27,7 @@ __all__ = [
     "Processing",
     "TorqueDelay",
     "arm_structural_rows",
+    "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
     "full_parameters",

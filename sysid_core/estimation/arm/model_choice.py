@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.robot import Array, FrictionModel, FrictionTerm
+from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.signals import Recording
 
 _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
 
@@ -201,6 +203,46 @@ def choose_prior_weight(
     scores = BlockScores.build(equations, _loads(equations), n_blocks)
     errors = {rho: scores.relative_error(None, rho) for rho in candidates}
     return min(errors, key=errors.__getitem__), errors
+
+
+def choose_motion_cutoff(
+    model: RobotModel,
+    recordings: Sequence[Recording],
+    friction: FrictionModel,
+    processing: Processing,
+    candidates: Sequence[float] = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0),
+    *,
+    least_gain: float = 0.005,
+) -> tuple[ArmEquations, dict[float, float]]:
+    """Equations with the low-pass of the motion that predicts held-out blocks best.
+
+    Slow sensors and slow motions want a low one, fast and finely measured ones a high one.
+
+    Args:
+        model: The robot.
+        recordings: Runs that are fitted together.
+        friction: Terms that resist.
+        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better.
+        candidates: Cut-off frequencies [Hz]; those above 0.4 of the regressor's rate are left out.
+        least_gain: Relative drop of the held-out error that another cut-off must bring.
+
+    Returns:
+        The equations, and the held-out error of every cut-off.
+    """
+    own = ArmEquations.build(model, recordings, friction, processing)
+    best, errors = own, {processing.motion_cutoff_hz: held_out_error(own)}
+    least = (1.0 - least_gain) * errors[processing.motion_cutoff_hz]
+    rate = min(span.rate_hz for span in own.spans)
+    for hz in candidates:
+        if hz in errors or hz > 0.4 * rate:
+            continue
+        other = ArmEquations.build(
+            model, recordings, friction, replace(processing, motion_cutoff_hz=hz)
+        )
+        errors[hz] = held_out_error(other)
+        if errors[hz] < least:
+            best, least = other, errors[hz]
+    return best, errors
 
 
 def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
