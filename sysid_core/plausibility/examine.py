@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -28,7 +28,7 @@ from sysid_core.signals import Recording
 _FLOOR = 3e-3  # share of variance: less is no evidence against a description
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1  # of variance left by free masses, all joints together
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
-GAIN = 0.8  # nats that a fault must explain, the sum of both scores' logarithms
+GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
 MOUNTING_GAIN = 0.3  # the same for a gravity whose direction is measured to be another
 _CONSIDERED = 0.1  # nats of the URDF's score that make the slower one worth trying
 _TRIED = 30  # of them, the likeliest
@@ -90,7 +90,7 @@ class Examination:
     scales: ScaleFaults
     shares: tuple[float, float]
     duration: float
-    streams: Judgement = Judgement()
+    streams: Judgement = field(default_factory=Judgement)
 
     @property
     def scores(self) -> tuple[float, float]:

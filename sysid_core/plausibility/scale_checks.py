@@ -52,7 +52,8 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
     fit = nominal_fit(samples, rigid)
     joints = _telling(fit, rigid)
-    failures += _missing_load(samples, fit, rigid)
+    if gains is not None:
+        failures += _missing_load(samples, fit, rigid)
     if gains is not None and len(joints):
         more, warnings = _gain_faults(samples, fit, joints, gains)
         failures += more
