@@ -14,7 +14,7 @@ from sysid_core.robot import Array, with_gravity
 
 _CLEAR = 0.1  # share of variance that may be left where a slope counts
 _LOADED = 0.1  # of the most loaded joint's rigid torque: less is friction and URDF errors
-FAIL_FACTOR, WARN_FACTOR = 1.8, 1.3
+FAIL_FACTOR, WARN_FACTOR = 1.6, 1.3
 TIME_FACTOR = 1.4
 _FELT = 0.3  # share of the URDF's torque that a loaded joint's effort must hold
 
