@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens to wrong recordings and descriptions: caught and named, caught, or accepted.
 
     python benchmarks/mutations.py OUT.csv [ARM ...] [--only TEXT] [--splits]

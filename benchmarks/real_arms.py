@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real recordings that aren't shipped (see `SYSID_TEST_DATA` in docs/CONTRIBUTING.md), read alike."""
 
 from __future__ import annotations
