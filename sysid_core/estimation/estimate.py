@@ -100,13 +100,17 @@ class Estimate:
         for key, shape in (("values", (p,)), ("covariance", (p, p))):
             array = np.array(getattr(self, key), dtype=float)
             if array.shape != shape:
-                raise EstimationError(f"'{key}' has shape {array.shape}, expected {shape}.")
+                raise EstimationError(
+                    f"'{key}' has shape {array.shape}, expected {shape}.",
+                    remedy="Give arrays that belong to the same parameters and samples.",
+                )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
         for key in ("units", "verdicts"):
             if len(getattr(self, key)) != p:
                 raise EstimationError(
-                    f"'{key}' has {len(getattr(self, key))} entries, expected {p}."
+                    f"'{key}' has {len(getattr(self, key))} entries, expected {p}.",
+                    remedy="Give one entry for each parameter.",
                 )
 
     @property

@@ -37,7 +37,8 @@ class MotionBuilder:
         start = np.array(q_start, dtype=float)
         if start.shape != (checker.model.nv,):
             raise ExcitationError(
-                f"The start posture has shape {start.shape}, expected ({checker.model.nv},)."
+                f"The start posture has shape {start.shape}, expected ({checker.model.nv},).",
+                remedy="Give one position for each joint.",
             )
         self._time, self._rows = [0.0], [np.stack([start, 0 * start, 0 * start])]
         self._segments: list[Segment] = []

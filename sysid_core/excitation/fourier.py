@@ -33,10 +33,14 @@ class FourierBasis:
     def __post_init__(self) -> None:
         if self.n_harmonics < 3:
             raise ExcitationError(
-                f"A series that starts at rest needs 3 or more harmonics, not {self.n_harmonics}."
+                f"A series that starts at rest needs 3 or more harmonics, not {self.n_harmonics}.",
+                remedy="Give 3 harmonics or more.",
             )
         if not self.period > 0:
-            raise ExcitationError(f"The period must be positive, got {self.period} s.")
+            raise ExcitationError(
+                f"The period must be positive, got {self.period} s.",
+                remedy="Give seconds, such as 10.",
+            )
 
     @property
     def n_free(self) -> int:

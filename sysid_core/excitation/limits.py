@@ -72,10 +72,14 @@ class MotionLimits:
                 continue
             array = np.array(np.broadcast_to(np.asarray(getattr(self, key), dtype=float), (n,)))
             if np.any(np.isnan(array)):
-                raise ExcitationError(f"Motion limit '{key}' holds NaN.")
+                raise ExcitationError(
+                    f"Motion limit '{key}' holds NaN.",
+                    remedy="Give finite numbers, or infinity where there is no limit.",
+                )
             if key not in ("lower", "upper") and np.any(array <= 0):
                 raise ExcitationError(
-                    f"Motion limit '{key}' must be positive for every joint, got {array.tolist()}."
+                    f"Motion limit '{key}' must be positive for every joint, got {array.tolist()}.",
+                    remedy="Correct them in the limits file or the URDF.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
@@ -85,9 +89,15 @@ class MotionLimits:
                 for n, lo, up in zip(self.joint_names, self.lower, self.upper, strict=True)
                 if lo > up
             ]
-            raise ExcitationError(f"Position limits of {bad} leave no room.")
+            raise ExcitationError(
+                f"Position limits of {bad} leave no room.",
+                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+            )
         if not self.tcp_speed > 0:
-            raise ExcitationError(f"The TCP speed limit must be positive, got {self.tcp_speed}.")
+            raise ExcitationError(
+                f"The TCP speed limit must be positive, got {self.tcp_speed}.",
+                remedy="Give metres per second above zero, such as 0.25.",
+            )
 
     @classmethod
     def from_model(

@@ -48,7 +48,11 @@ class DriveTrain:
         gains.setflags(write=False)
         object.__setattr__(self, "gains", gains)
         if not np.all(np.isfinite(self.gains) & (self.gains != 0.0)):
-            raise ModelError("Drive gains must be finite and not zero.", gains=self.gains)
+            raise ModelError(
+                "Drive gains must be finite and not zero.",
+                gains=self.gains,
+                remedy="Give N m/A at the joint; 1 where the effort is a torque already.",
+            )
         for axis, factors in self.couplings.items():
             unknown = [joint for joint in factors if joint not in self.joint_names]
             if unknown or not factors:
@@ -75,7 +79,8 @@ class DriveTrain:
                 if len(set(waves)) != len(waves) or not all(0.0 < w < np.inf for w in waves):
                     raise ModelError(
                         f"'{kind}' of '{axis}' must be positive numbers of waves, each given once:"
-                        f" {list(waves)}."
+                        f" {list(waves)}.",
+                        remedy="Give each number of waves per turn once.",
                     )
         return out
 

@@ -139,7 +139,10 @@ class FrictionModel:
         object.__setattr__(self, "own_terms", own)
         for terms in (self.terms, *own.values()):
             if len(set(terms)) != len(terms):
-                raise ModelError(f"A friction term is named twice: {[t.value for t in terms]}.")
+                raise ModelError(
+                    f"A friction term is named twice: {[t.value for t in terms]}.",
+                    remedy="Name each once.",
+                )
         strangers = [axis for axis in own if axis not in self.drives.axis_names]
         if strangers:
             raise ModelError(
@@ -148,7 +151,10 @@ class FrictionModel:
             )
         for key in ("coulomb_velocity", "stribeck_velocity", "play_width", "breakaway_width"):
             if not getattr(self, key) > 0.0:
-                raise ModelError(f"'{key}' of the friction model must be positive.")
+                raise ModelError(
+                    f"'{key}' of the friction model must be positive.",
+                    remedy="Leave it out for the usual value.",
+                )
         still = [t.value for t in self.all_terms if t.waves and not self.drives.waves.get(t.value)]
         if still:
             raise ModelError(

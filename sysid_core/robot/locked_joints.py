@@ -24,7 +24,10 @@ def lock_joints(tree: pin.Model, positions: Mapping[str, float]) -> pin.Model:
         if value == 0.0:
             continue
         if joint.nv != 1:
-            raise ModelError(f"Joint '{name}' has {joint.nv} degrees of freedom.")
+            raise ModelError(
+                f"Joint '{name}' has {joint.nv} degrees of freedom.",
+                remedy="Only joints with one degree of freedom are locked at a position.",
+            )
         here = slice(joint.idx_q, joint.idx_q + joint.nq)
         reference[here] = value if joint.nq == 1 else [np.cos(value), np.sin(value)]
     # A link may be called as its joint is: pinocchio then doesn't know which to fix.

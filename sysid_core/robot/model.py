@@ -287,7 +287,10 @@ class RobotModel:
                 shape=pi.shape,
             )
         if not np.all(np.isfinite(pi)):
-            raise ModelError(f"Inertial parameters of '{self.name}' aren't finite.")
+            raise ModelError(
+                f"Inertial parameters of '{self.name}' aren't finite.",
+                remedy="Was the estimate solved? Look at its notes.",
+            )
         model = self.pin_model.copy()
         for i, row in enumerate(pi.reshape(-1, 10)):
             # A massless link has no centre of mass to divide for.

@@ -52,10 +52,14 @@ def identified_urdf(
     pi = np.asarray(pi, dtype=float).reshape(-1, 10)
     if not model.urdf_xml:
         raise ModelError(
-            f"'{model.name}' wasn't built from a URDF: there is nothing to write back to."
+            f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
+            remedy="Load the robot from its URDF.",
         )
     if len(pi) != model.n_bodies:
-        raise ModelError(f"{len(pi)} bodies were given, '{model.name}' has {model.n_bodies}.")
+        raise ModelError(
+            f"{len(pi)} bodies were given, '{model.name}' has {model.n_bodies}.",
+            remedy="Give ten parameters for each moving body, in the model's order.",
+        )
     bad = [
         n for n, ok in zip(model.body_names, is_physically_consistent(pi), strict=True) if not ok
     ]
@@ -83,7 +87,10 @@ def identified_urdf(
     for key, values in (("friction", coulomb or {}), ("damping", viscous or {})):
         for joint_name, value in values.items():
             if joint_name not in joints:
-                raise ModelError(f"The URDF has no joint '{joint_name}'.")
+                raise ModelError(
+                    f"The URDF has no joint '{joint_name}'.",
+                    remedy="Write the values back to the URDF that the robot was identified with.",
+                )
             element = joints[joint_name].find("dynamics")
             if element is None:
                 element = ET.SubElement(joints[joint_name], "dynamics")

@@ -73,7 +73,8 @@ def predict_segments(
     start = np.arange(0, len(q_a) - length, length)
     if not len(start):
         raise SignalError(
-            f"The run of {len(q_a) / rate_hz:.2f} s is shorter than a segment of {segment} s."
+            f"The run of {len(q_a) / rate_hz:.2f} s is shorter than a segment of {segment} s.",
+            remedy="Give a longer run or shorter segments.",
         )
     predicted = np.empty((len(start), length, chain.n_actuated))
     state = _State(assemble(chain, q_a[start]), v_a[start], np.zeros(len(start), dtype=bool))

@@ -206,4 +206,7 @@ def _seconds(text: str) -> float:
     try:
         return float(text)
     except ValueError as err:
-        raise EstimationError(f"Delay '{text}' is neither a number of seconds nor 'auto'.") from err
+        raise EstimationError(
+            f"Delay '{text}' is neither a number of seconds nor 'auto'.",
+            remedy="Write --delay 0.013 (seconds) or --delay auto.",
+        ) from err

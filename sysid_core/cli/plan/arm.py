@@ -208,7 +208,10 @@ def _targets(model: RobotModel, given: list[str]) -> tuple[tuple[str, ...], Any]
     if not files:
         return tuple(given), None
     if len(given) > 1:
-        raise ExcitationError("Give base parameters or one trajectory as --target, not both.")
+        raise ExcitationError(
+            "Give base parameters or one trajectory as --target, not both.",
+            remedy="Leave one of the two out.",
+        )
     task = Trajectory.load(files[0])
     task.belongs_to(model)
     step = max(1, len(task.time) // 500)

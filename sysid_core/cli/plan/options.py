@@ -302,8 +302,14 @@ def numbers(text: str, counts: tuple[int, ...], option: str) -> list[float]:
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError as err:
-        raise ExcitationError(f"{option} '{text}' is not a list of numbers.") from err
+        raise ExcitationError(
+            f"{option} '{text}' is not a list of numbers.",
+            remedy="Write them with commas between: 0.1,0.2,0.3.",
+        ) from err
     if len(values) not in counts:
         wanted = " or ".join(map(str, counts))
-        raise ExcitationError(f"{option} has {len(values)} numbers, expected {wanted}.")
+        raise ExcitationError(
+            f"{option} has {len(values)} numbers, expected {wanted}.",
+            remedy="Write them with commas between: 0.1,0.2,0.3.",
+        )
     return values

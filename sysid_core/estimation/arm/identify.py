@@ -101,7 +101,10 @@ class Identification:
         unmeasured = replace(recording, joints=joints)
         for motion, rate in prepare_motion(self.model, unmeasured, self.processing):
             if motion.v is None or motion.a is None:
-                raise EstimationError("The motion has no velocities.")
+                raise EstimationError(
+                    "The motion has no velocities.",
+                    remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
+                )
             effort = self.torques(motion.q, motion.v, motion.a) / self.friction.drives.gains
             inside = (stamps >= motion.stamps_ns[0]) & (
                 stamps <= motion.stamps_ns[-1] + int(1.5e9 / rate)
@@ -148,7 +151,7 @@ def identify(
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
     if not recordings:
-        raise EstimationError("There is no recording to identify from.")
+        raise EstimationError("There is no recording to identify from.", remedy="Give a recording.")
     equations = ArmEquations.build(model, recordings, friction, processing or Processing())
     return identify_equations(equations, estimator, load_rounds=load_rounds)
 

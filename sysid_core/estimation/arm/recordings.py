@@ -206,5 +206,8 @@ def filled(values: Array | None) -> Array:
         SignalError: It hasn't.
     """
     if values is None:
-        raise SignalError("The motion has no velocities or accelerations.")
+        raise SignalError(
+            "The motion has no velocities or accelerations.",
+            remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
+        )
     return values

@@ -100,7 +100,10 @@ def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float
     used = True if regression.used is None else regression.used
     change = np.where(used, (later - earlier) / (2.0 * nudge), 0.0)
     if not np.any(change):
-        raise EstimationError("The torques don't vary: a delay can't be seen.")
+        raise EstimationError(
+            "The torques don't vary: a delay can't be seen.",
+            remedy="Give a recording in which the robot moves, or the delay as a number.",
+        )
     estimate = _FIT.fit(_with_delay(regression, change))
     i = estimate.names.index(DELAY)
     return float(estimate.values[i]), float(np.sqrt(estimate.covariance[i, i]))

@@ -98,7 +98,9 @@ class ConstrainedEquations:
         """
         processing = processing or ConstrainedProcessing()
         if not recordings:
-            raise EstimationError("There is no recording to identify from.")
+            raise EstimationError(
+                "There is no recording to identify from.", remedy="Give a recording."
+            )
         seen = chain.measured if measured is None else tuple(measured)
         spans = read_spans(chain, recordings, processing, seen)
         return cls(

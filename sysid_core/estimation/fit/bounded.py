@@ -38,7 +38,10 @@ def bounded_fit(
     lower = np.where(regression.non_negative[free], -start / s, -np.inf)
     solution = lsq_linear(rows, target, (lower, np.inf), method="bvls", tol=1e-14)
     if not solution.success:
-        raise SolverError(f"The bounded least-squares problem wasn't solved: {solution.message}.")
+        raise SolverError(
+            f"The bounded least-squares problem wasn't solved: {solution.message}.",
+            remedy="Look for NaN or extreme values in the data; another --method does without bounds.",
+        )
     values = np.array(regression.prior, dtype=float)
     values[free] = start + s * solution.x
     bounded = free & regression.non_negative

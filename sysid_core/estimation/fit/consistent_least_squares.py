@@ -86,7 +86,8 @@ class ConsistentLeastSquares:
         if not all(rho > 0.0 for rho in weights):
             raise EstimationError(
                 "The prior needs a positive weight: without one, what the data leave open is"
-                " arbitrary, and links of 150 kg fit as well as any."
+                " arbitrary, and links of 150 kg fit as well as any.",
+                remedy="Give a prior weight above zero.",
             )
 
     @property

@@ -155,7 +155,10 @@ def solve_consistent(problem: ConsistentProblem) -> tuple[Array, Certificate]:
     certificate = solve_convex(problem.program, "the arm's parameters")  # Zhang eq. (32)
     values = problem.pi.value
     if values is None or not np.all(np.isfinite(values)):
-        raise SolverError("The solver returned no parameters.")
+        raise SolverError(
+            "The solver returned no parameters.",
+            remedy="Look for NaN or extreme values in the data, or raise the prior's weight.",
+        )
     values = np.array(values)
     bounded = problem.non_negative
     values[bounded] = np.maximum(values[bounded], 0.0)  # the solver's tolerance

@@ -98,7 +98,9 @@ def score_covariance(
                 half[j][np.ix_(used, used)] += y[new:].T @ _lagged(y, kernels[j])[new:]
         tail = held[-reach:]
     if half is None:
-        raise EstimationError("There are no samples.")
+        raise EstimationError(
+            "There are no samples.", remedy="Give a recording in which the robot moves."
+        )
     return half + np.swapaxes(half, 1, 2)
 
 

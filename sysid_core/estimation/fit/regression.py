@@ -95,7 +95,10 @@ class Regression:
         }
         for key, (found, wanted) in expected.items():
             if found != wanted:
-                raise EstimationError(f"'{key}' has shape {found}, expected {wanted}.")
+                raise EstimationError(
+                    f"'{key}' has shape {found}, expected {wanted}.",
+                    remedy="Give arrays that belong to the same regression.",
+                )
         if K * n == 0:
             raise EstimationError("There are no samples to fit.", remedy="Give a recording.")
         bad = ~np.isfinite(self.tau).all(axis=0)
@@ -163,7 +166,10 @@ class Regression:
         for entry in (*fixed, *self.massless):
             free &= ~self.columns_of(entry)
         if not np.any(free):
-            raise EstimationError("Everything is fixed: there is nothing to estimate.")
+            raise EstimationError(
+                "Everything is fixed: there is nothing to estimate.",
+                remedy="Leave something to be estimated out of `fixed`.",
+            )
         return free
 
     def columns_of(self, entry: str) -> NDArray[np.bool_]:

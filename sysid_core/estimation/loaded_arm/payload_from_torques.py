@@ -139,7 +139,8 @@ class PayloadFromTorques:
         positive = {"reach": reach, "size": size, "friction_drift": friction_drift}
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
-                f"{', '.join(positive)} must be positive and `gain_sd` not negative."
+                f"{', '.join(positive)} must be positive and `gain_sd` not negative.",
+                remedy="Give positive numbers.",
             )
 
     @property

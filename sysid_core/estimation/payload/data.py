@@ -52,7 +52,10 @@ class PayloadData:
         for key, shape in shapes.items():
             array = np.array(getattr(self, key), dtype=float)
             if array.shape != shape:
-                raise EstimationError(f"'{key}' has shape {array.shape}, expected {shape}.")
+                raise EstimationError(
+                    f"'{key}' has shape {array.shape}, expected {shape}.",
+                    remedy="Give arrays that belong to the same parameters and samples.",
+                )
             bad = np.flatnonzero(~np.isfinite(array.reshape(K, -1)).all(axis=1))
             if len(bad):
                 raise EstimationError(
@@ -64,7 +67,10 @@ class PayloadData:
             array.setflags(write=False)
             object.__setattr__(self, key, array)
         if K == 0 or np.any(np.diff(self.time) <= 0):
-            raise EstimationError("Payload data need at least one sample, at increasing times.")
+            raise EstimationError(
+                "Payload data need at least one sample, at increasing times.",
+                remedy="Give the samples in the order of their stamps.",
+            )
 
     def __len__(self) -> int:
         return len(self.time)
@@ -128,7 +134,10 @@ class CompressedWrenches:
 
     def __init__(self, dynamism_scale: float | None = None) -> None:
         if dynamism_scale is not None and not dynamism_scale > 0:
-            raise EstimationError("The dynamism scale c_1 must be greater than zero.")
+            raise EstimationError(
+                "The dynamism scale c_1 must be greater than zero.",
+                remedy="Leave it out for the paper's value.",
+            )
         self.dynamism_scale = dynamism_scale
         self.force = np.zeros((11, 11))
         self.torque = np.zeros((11, 11))

@@ -55,7 +55,10 @@ class DensityPrior:
 
     def __post_init__(self) -> None:
         if not self.contrast > 0:
-            raise EstimationError("The contrast of a density prior must be greater than zero.")
+            raise EstimationError(
+                "The contrast of a density prior must be greater than zero.",
+                remedy="Leave it out for the usual value.",
+            )
 
     @cached_property
     def cells(self) -> Shape:

@@ -40,7 +40,10 @@ class EntropicRegression(WrenchEstimator):
 
     def __init__(self, shape: Shape, *, weight: float = 1.0) -> None:
         if not weight > 0:
-            raise EstimationError("The weight of the prior must be greater than zero.")
+            raise EstimationError(
+                "The weight of the prior must be greater than zero.",
+                remedy="Leave it out for the usual value.",
+            )
         self.shape = shape
         self.weight = weight
         self.prior = DensityPrior(shape, contrast=1.0)

@@ -203,5 +203,8 @@ def _most_likely(
         if best is None or cost < best[0]:
             best = (cost, float(np.sqrt(variance)), variance / ratio, c)
     if best is None:
-        raise EstimationError("No noise level fits the joint positions.")
+        raise EstimationError(
+            "No noise level fits the joint positions.",
+            remedy="Look for jumps or NaN in the joint positions.",
+        )
     return max(best[1], _NOISE_FLOOR), max(best[2], _DENSITY_FLOOR), best[3]

@@ -126,7 +126,10 @@ class WhiteMotion:
     def correct(self, y: Array) -> None:
         """`x = x_measured + Lambda T^T Sigma^-1 (residual)`."""
         if self._last is None:
-            raise EstimationError("`information` comes before `correct`.")
+            raise EstimationError(
+                "`information` comes before `correct`.",
+                remedy="Call `information` first: it gives what `correct` needs.",
+            )
         T, _, weighted = self._last
         left = weighted[:, :, -1] - weighted[:, :, :-1] @ y
         self._x = self._measured + self._variance * np.einsum("kij,ki->kj", T, left)
@@ -201,7 +204,10 @@ class SplineMotion:
     def correct(self, y: Array) -> None:
         """Correct the splines' coefficients."""
         if self._solved is None:
-            raise EstimationError("`information` comes before `correct`.")
+            raise EstimationError(
+                "`information` comes before `correct`.",
+                remedy="Call `information` first: it gives what `correct` needs.",
+            )
         step = self._solved[:, -1] - self._solved[:, :-1] @ y
         self._corrected = self._c + step.reshape(-1, self._n)
 

@@ -95,7 +95,8 @@ class Unknowns:
         sd = np.array(np.broadcast_to(np.asarray(sd, dtype=float), (model.nv,)))
         if not (np.all(np.isfinite(sd)) and np.all(sd > 0) and correlation > 0):
             raise ExcitationError(
-                f"Effort noise {sd.tolist()}, correlation {correlation} s: not positive numbers."
+                f"Effort noise {sd.tolist()}, correlation {correlation} s: not positive numbers.",
+                remedy="Give standard deviations above zero and a correlation time of zero or more.",
             )
         structure = structural_identifiability(model)
         base = _base(model, structure, friction)

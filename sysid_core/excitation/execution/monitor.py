@@ -87,7 +87,10 @@ class MonitorLimits:
                     remedy="A limit that is NaN, zero or negative is none: give a positive number.",
                 )
         if np.any(self.lower > self.upper):
-            raise ExcitationError("The monitor's position limits leave no room.")
+            raise ExcitationError(
+                "The monitor's position limits leave no room.",
+                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+            )
 
     def as_dict(self) -> dict[str, object]:
         """Every limit in force, plain numbers and text."""
@@ -177,7 +180,8 @@ class ExecutionMonitor:
             if np.shape(getattr(limits, key)) != (model.nv,):
                 raise ExcitationError(
                     f"Monitor limit '{key}' has shape {np.shape(getattr(limits, key))}, expected"
-                    f" ({model.nv},)."
+                    f" ({model.nv},).",
+                    remedy="Give one value for each joint.",
                 )
         self._data = model.pin_model.createData()
         self._frame = model.frame_id(limits.tcp_frame)

@@ -70,13 +70,19 @@ class ExecutorSettings:
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:
-            raise ExcitationError(f"speed_scale must be in (0, 1], got {self.speed_scale}.")
+            raise ExcitationError(
+                f"speed_scale must be in (0, 1], got {self.speed_scale}.",
+                remedy="Give 1 for the planned speed, less for a slower run.",
+            )
         for item in dataclasses.fields(self):
             value = getattr(self, item.name)
             if item.name != "clocked" and not (
                 value > 0.0 or (item.name in MAY_BE_ZERO and value == 0.0)
             ):
-                raise ExcitationError(f"{item.name} must be positive, got {value}.")
+                raise ExcitationError(
+                    f"{item.name} must be positive, got {value}.",
+                    remedy="Leave it out for the usual value.",
+                )
         if 0.0 < self.horizon < 2.0 * self.resend:
             raise ExcitationError(
                 f"horizon is {self.horizon} s, shorter than twice the time between goals"

@@ -68,7 +68,10 @@ def choose_tare_postures(
         ExcitationError: Fewer than three postures, or no candidates without contact.
     """
     if n_postures < 3:
-        raise ExcitationError(f"Bias and weight need 3 or more static postures, not {n_postures}.")
+        raise ExcitationError(
+            f"Bias and weight need 3 or more static postures, not {n_postures}.",
+            remedy="Plan three postures or more.",
+        )
     model, frame = checker.model, checker.limits.tcp_frame
     columns = wrist_columns(model, frame)
     lower = np.maximum(checker.limits.lower[columns] + TARE_MARGIN, -np.pi)
@@ -77,7 +80,10 @@ def choose_tare_postures(
     drawn[:, columns] = rng.uniform(lower, upper, size=(len(drawn), 3))
     drawn = np.array([q for q in drawn if not checker.contacts(q)])
     if len(drawn) < n_postures:
-        raise ExcitationError("Hardly any wrist posture is free of contact here.")
+        raise ExcitationError(
+            "Hardly any wrist posture is free of contact here.",
+            remedy="Free the space around the robot, start elsewhere, or check the cell's obstacles.",
+        )
     still = np.zeros_like(drawn)
     gravity = model.frame_motion(frame, drawn, still, still).gravity
     A = np.zeros((len(drawn), 6, 10))

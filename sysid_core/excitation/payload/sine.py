@@ -47,7 +47,8 @@ def plan_sines(
     speeds = np.broadcast_to(np.asarray(peak_velocity, dtype=float), (n,))
     if np.any(amplitudes < 0) or not np.any(amplitudes > 0):
         raise ExcitationError(
-            f"Amplitudes must be positive or 0, and one must be positive: {amplitudes.tolist()}."
+            f"Amplitudes must be positive or 0, and one must be positive: {amplitudes.tolist()}.",
+            remedy="Give one number of zero or more for each joint.",
         )
     columns = np.flatnonzero(amplitudes > 0)
     frequencies = speeds[columns] / (2.0 * np.pi * amplitudes[columns])

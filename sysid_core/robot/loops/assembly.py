@@ -109,10 +109,14 @@ def _actuated(chain: ClosedChain, q_a: ArrayLike) -> Array:
     if q_a.ndim != 2 or q_a.shape[1] != chain.n_actuated:
         raise ModelError(
             f"Actuated positions have {q_a.shape[-1]} columns, expected {chain.n_actuated}:"
-            f" {', '.join(chain.actuated)}."
+            f" {', '.join(chain.actuated)}.",
+            remedy="Give one column for each actuated joint, in this order.",
         )
     if not np.all(np.isfinite(q_a)):
-        raise ModelError("Actuated positions hold NaN or infinite values.")
+        raise ModelError(
+            "Actuated positions hold NaN or infinite values.",
+            remedy="Leave out the samples that aren't finite.",
+        )
     return q_a
 
 

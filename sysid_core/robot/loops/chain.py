@@ -177,7 +177,10 @@ class ClosedChain:
         _check_joints(self.measured, self.passive, "measured", "Passive joints")
         home = np.zeros(len(names)) if self.home is None else np.array(self.home, dtype=float)
         if home.shape != (len(names),):
-            raise ModelError(f"The home posture has shape {home.shape}, expected ({len(names)},).")
+            raise ModelError(
+                f"The home posture has shape {home.shape}, expected ({len(names)},).",
+                remedy="Give one position for each joint of the tree.",
+            )
         home.setflags(write=False)
         object.__setattr__(self, "home", home)
         if self.n_equations < len(self.passive):
@@ -295,4 +298,6 @@ def _check_joints(
             unknown=unknown,
         )
     if len(set(given)) != len(given):
-        raise ModelError(f"A joint is named twice as {what}: {list(given)}.")
+        raise ModelError(
+            f"A joint is named twice as {what}: {list(given)}.", remedy="Name it once."
+        )

@@ -111,11 +111,17 @@ class LoopsFile(FileSchema):
         n, box = len(self.actuated), self.excitation
         if isinstance(box, BoxEntry):
             if len(box.mid) != n or len(box.half) != n:
-                raise ModelError(f"`excitation` needs {n} entries in `mid` and `half`.")
+                raise ModelError(
+                    f"`excitation` needs {n} entries in `mid` and `half`.",
+                    remedy="Give one number for each actuated joint, in their order.",
+                )
             return MotionBox(self.actuated, np.array(box.mid), np.eye(n), np.array(box.half))
         for joint in (*self.excitation_center, *(j for entry in box for j in entry.joints)):
             if joint not in self.actuated:
-                raise ModelError(f"`excitation` names '{joint}', which is not actuated.")
+                raise ModelError(
+                    f"`excitation` names '{joint}', which is not actuated.",
+                    remedy="Name joints of `actuated` only.",
+                )
         if not box:
             return None
         directions = np.array([[e.joints.get(j, 0.0) for e in box] for j in self.actuated])

@@ -64,7 +64,8 @@ class Shape:
             array = np.array(getattr(self, key), dtype=float)
             if array.shape != shape or not np.all(np.isfinite(array)):
                 raise ModelError(
-                    f"'{key}' of shape '{self.name}' must be finite with shape {shape}."
+                    f"'{key}' of shape '{self.name}' must be finite with shape {shape}.",
+                    remedy="Give finite numbers in metres.",
                 )
             array.setflags(write=False)
             object.__setattr__(self, key, array)
@@ -118,7 +119,10 @@ class Shape:
             or not np.allclose(R @ R.T, np.eye(3), atol=1e-6)
             or np.linalg.det(R) < 0
         ):
-            raise ModelError("The pose of a shape must be a rigid transform of shape (4, 4).")
+            raise ModelError(
+                "The pose of a shape must be a rigid transform of shape (4, 4).",
+                remedy="Give a rotation matrix and a position, the last row 0 0 0 1.",
+            )
         corners = np.array(np.meshgrid(*zip(self.lower, self.upper, strict=True))).reshape(3, -1).T
         corners = corners @ R.T + p
         return Shape(

@@ -56,7 +56,10 @@ def _part(collision: ElementTree.Element, package_root: Path) -> trimesh.Trimesh
     geometry = collision.find("geometry")
     shape = geometry[0] if geometry is not None and len(geometry) else None
     if shape is None:
-        raise ModelError("A collision element of the URDF has no geometry.")
+        raise ModelError(
+            "A collision element of the URDF has no geometry.",
+            remedy="Give it a box, cylinder, sphere or mesh.",
+        )
     if shape.tag == "box":
         mesh = trimesh.creation.box(_numbers(shape.get("size"), 3))
     elif shape.tag == "cylinder":
@@ -68,7 +71,10 @@ def _part(collision: ElementTree.Element, package_root: Path) -> trimesh.Trimesh
     elif shape.tag == "mesh":
         mesh = _mesh(shape, package_root)
     else:
-        raise ModelError(f"Collision geometry '{shape.tag}' is not known.")
+        raise ModelError(
+            f"Collision geometry '{shape.tag}' is not known.",
+            remedy="Give a box, cylinder, sphere or mesh.",
+        )
     origin = collision.find("origin")
     if origin is not None:
         xyz, rpy = _numbers(origin.get("xyz"), 3), _numbers(origin.get("rpy"), 3)
@@ -97,5 +103,8 @@ def _mesh(element: ElementTree.Element, package_root: Path) -> trimesh.Trimesh:
 def _numbers(text: str | None, count: int) -> Array:
     values = np.array([float(x) for x in (text or "0 0 0").split()])
     if len(values) != count:
-        raise ModelError(f"'{text}' in the URDF should be {count} numbers.")
+        raise ModelError(
+            f"'{text}' in the URDF should be {count} numbers.",
+            remedy="Write them with spaces between.",
+        )
     return values

@@ -42,7 +42,10 @@ class ZeroPhaseFilter:
 
     def __post_init__(self) -> None:
         if self.cutoff_hz <= 0.0 or self.order < 1:
-            raise SignalError("A filter needs a positive cut-off and an order of one or more.")
+            raise SignalError(
+                "A filter needs a positive cut-off and an order of one or more.",
+                remedy="Give hertz above zero.",
+            )
 
     def settling_time(self) -> float:
         """How far the ends of a signal spoil what is filtered [s]."""
