@@ -281,10 +281,8 @@ class RobotModel:
         pi = np.asarray(pi, dtype=float)
         if pi.shape not in ((self.n_bodies, 10), (10 * self.n_bodies,)):
             raise ModelError(
-                f"Inertial parameters of shape {pi.shape} were given for the {self.n_bodies} bodies"
-                f" of '{self.name}'.",
+                f"Inertial parameters of shape {pi.shape} were given for '{self.name}'.",
                 remedy=f"Give an array of shape ({self.n_bodies}, 10): ten parameters of every body.",
-                shape=pi.shape,
             )
         if not np.all(np.isfinite(pi)):
             raise ModelError(

@@ -20,6 +20,7 @@ from sysid_core.signals.column_map import Column, ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
 _LEAST_STEP, _LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
+_LONGEST_LINE = 1_000_000  # characters: 1000 joints need 50 000
 _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
 
@@ -132,14 +133,24 @@ def _head(path: Path, columns: ColumnMap) -> list[str]:
     """Names of a table's columns, empty strings where it has no header."""
     delimiter = _delimiter(columns)
     with _opened(path, columns) as file:
-        lines = [file.readline().strip().lstrip("#")] if columns.header else []
-        lines.append(next((line for line in file if line.partition("#")[0].strip()), ""))
+        lines = [_line(file).strip().lstrip("#")] if columns.header else []
+        line = _line(file)
+        while line and not line.partition("#")[0].strip():
+            line = _line(file)
+        lines.append(line)
     if not lines[-1]:
         raise SignalError(f"'{path}' has no samples.", remedy="Check the path.")
     names, row = (
         [cell.strip().strip("\"'") for cell in x.split(delimiter)] for x in (lines[0], lines[-1])
     )
     return names if columns.header else [""] * len(row)
+
+
+def _line(file: TextIO) -> str:
+    line = file.readline(_LONGEST_LINE + 1)
+    if len(line) > _LONGEST_LINE:
+        raise ValueError(f"a line has more than {_LONGEST_LINE} characters")
+    return line
 
 
 def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> dict[int, Array]:

@@ -129,6 +129,20 @@ def test_damaged_metadata_is_said_and_the_storage_read_all_the_same(
     assert any("metadata.yaml" in sentence for sentence in bag.damage)
 
 
+def test_a_type_that_contains_itself_is_a_sentence(tmp_path: Path) -> None:
+    with (tmp_path / "a.mcap").open("wb") as stream:
+        writer = Writer(stream)
+        writer.start()
+        text = b"std_msgs/Header header\nsensor_msgs/JointState inner"
+        schema = writer.register_schema("sensor_msgs/msg/JointState", "ros2msg", text)
+        channel = writer.register_channel("/joint_states", "cdr", schema)
+        writer.add_message(channel, 1, b"\0\1\0\0" + b"\0" * 40, 1)
+        writer.finish()
+    with pytest.raises(SignalError) as err:
+        read_bag(tmp_path / "a.mcap")
+    assert err.value.remedy
+
+
 @pytest.mark.parametrize("content", [b"", b"SQLite format 3\0", b"X" * 5000])
 def test_a_damaged_database_is_a_sentence(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "bag.db3").write_bytes(content)

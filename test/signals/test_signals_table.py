@@ -211,3 +211,10 @@ def test_a_table_without_samples_is_said_to_be_so(tmp_path, text):
     (tmp_path / "r.csv").write_text(text)
     with pytest.raises(SignalError, match="no samples"):
         read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
+
+
+def test_a_line_without_end_is_refused_before_it_is_split(tmp_path):
+    (tmp_path / "r.csv").write_text("1," * 1_000_000)
+    with pytest.raises(SignalError, match="more than 1000000 characters") as err:
+        read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
+    assert err.value.remedy

@@ -86,9 +86,16 @@ def message_decoder(store: Typestore, type_name: str) -> Callable[[bytes], Any]:
     messages that end in an empty array, which `Typestore.deserialize_cdr` refuses.
 
     Raises:
-        SignalError: From that function: the bytes are no such message.
+        SignalError: The type's definition contains itself; from that function: the bytes are no
+            such message.
     """
-    definition = store.get_msgdef(type_name)
+    try:
+        definition = store.get_msgdef(type_name)
+    except RecursionError as err:
+        raise SignalError(
+            f"The definition of '{type_name}' in the bag contains itself.",
+            remedy="Record it again: the bag's definitions are damaged.",
+        ) from err
     decoders = {
         b"\x00\x00": definition.deserialize_cdr_be,
         b"\x00\x01": definition.deserialize_cdr_le,
