@@ -36,7 +36,7 @@ from sysid_core.robot.shapes import Shape
 
 # Errors of causally filtered motion: (a, omega, alpha), and for how long they persist.
 MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
-MOTION_CORRELATION = (0.05, 0.2)  # [s], with a shape and without: there the data stand alone
+MOTION_CORRELATION = (0.05, 0.5)  # [s], with a shape and without: there the data stand alone
 _UNKNOWN_NOISE = (0.1, 0.005)  # until enough samples tell: Nadeau et al. 2022, moderate
 _TINY = 1e-18  # keeps a covariance with zeros positive
 _SPIKE = 6.0  # of the noise, from one sample to the next
