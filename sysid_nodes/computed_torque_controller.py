@@ -147,6 +147,11 @@ class ComputedTorqueControllerNode(ManagedNode):
                     "The estimate isn't physically consistent: it stays unused.",
                     remedy="Identify with method lmi or entropic.",
                 )
+            if not np.all(np.isfinite(message.values)):
+                raise SysIdError(
+                    "The estimate holds values that aren't finite: the last good set stays.",
+                    remedy="Identify again.",
+                )
             self._offered = identified_chain(
                 self._nominal, conversions.estimate_from_message(message)
             )

@@ -180,6 +180,11 @@ class TorqueController:
         w = self.bandwidth
         wanted = w * w * (q_d - q) + 2.0 * w * (v_d - v)
         u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
+        if not np.all(np.isfinite(u)):  # a clip would let NaN pass
+            raise SignalError(
+                "The efforts aren't finite: nothing is commanded.",
+                remedy="Check the parameters in use and the set points.",
+            )
         out = np.clip(u, -self.limits, self.limits)
         self.saturated = out != u
         return np.asarray(out)
