@@ -74,9 +74,10 @@ class LimitPenalties:
     def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:
         self.checker, self.tree, self.share = checker, tree, share
         limits, model = checker.limits, checker.model
-        bounded = np.isfinite(limits.upper - limits.lower)
-        self._middle = np.where(bounded, (limits.upper + limits.lower) / 2, 0.0)
-        self._half = np.where(bounded, (limits.upper - limits.lower) / 2, np.inf)
+        bounded = np.isfinite(limits.upper) & np.isfinite(limits.lower)
+        lower, upper = np.where(bounded, limits.lower, 0.0), np.where(bounded, limits.upper, 0.0)
+        self._middle = (upper + lower) / 2
+        self._half = np.where(bounded, (upper - lower) / 2, np.inf)
         self._pi = model.pi.ravel()
         frame = model.pin_model.frames[model.frame_id(limits.tcp_frame)]
         self._tcp = (int(frame.parentJoint) - 1, np.array(frame.placement.translation))
