@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from sysid_core.validation.prediction import Prediction
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
-_NEARLY_ALL = 0.85  # of the structural rank: what lacks are friction terms nearly alike
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _MEASURABLE = 0.02  # less is no evidence against a model
 DISAGREEMENT = (
@@ -130,12 +128,7 @@ def judge_identification(
         examination: Of the training runs.
     """
     fitted = judge_predictions(training, "the fitted runs")
-    own = judge_estimate(identification.estimate)
-    estimate = identification.estimate
-    if estimate.rank >= _NEARLY_ALL * estimate.structural_rank:
-        # Friction terms nearly alike; parameters that rest on the prior are marked one by one.
-        own = replace(own, warnings=tuple(w for w in own.warnings if "rank" not in w))
-    judgement = examination.judgement + own + fitted
+    judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
     urdf, free = examination.shares
     left = unexplained(training)
     failures = []
