@@ -213,3 +213,15 @@ def test_goals_of_one_motion_say_the_same_where_they_overlap():
         )
         assert len(common) > 5
     assert all(not goal.v[-1].any() for goal in log.goals)
+
+
+def test_a_paused_robot_gets_nothing_that_it_could_go_on_with_later():
+    w = world()
+
+    def hold(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE:
+            w.scaling = 0.0
+
+    log = run(MODEL, w, hold, longest=12.0)
+    assert "paused" in log.message and log.state[-1] is ExecutorState.ABORTED
+    assert w.controller.goal is not None and w.controller.goal.outcome == "canceled"

@@ -284,12 +284,12 @@ class Executor:
 
     def _end_stop(self, dt: float, measured: Measured | None) -> None:
         self._stopping_for += dt
-        if self.play is None or not self.play.at_rest:
-            return
         late = self._stopping_for > LONGEST_STOP
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
-        if late or not moves:
+        paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
+        at_rest = self.play is None or self.play.at_rest or (paused and state is not None)
+        if late or (at_rest and not moves):
             self.state = ExecutorState.ABORTED
 
     def _command(self) -> Command:
