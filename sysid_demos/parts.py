@@ -120,7 +120,7 @@ def compare(
         folder: That `sysid identify` wrote.
         bag: A run that wasn't fitted.
         model: The robot as described.
-        true_pi: Of the simulated robot, shape (n_bodies, 10).
+        true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
         true_friction: The same for every joint, by symbol, such as F_c.
     """
     estimate = Estimate.load(folder / "estimate.yaml")

@@ -91,7 +91,7 @@ class TrackingRecorder:
         """The last motion; states are interpolated at the set points' stamps.
 
         Args:
-            duration: Of the motion, from its mark on [s].
+            duration: Duration of the motion, from its mark on [s].
         """
         t, t_d = (
             np.array([stamp - self._begin for stamp, _ in x]) * 1e-9

@@ -94,7 +94,7 @@ def replay(
     """Replay a bag until its end.
 
     Args:
-        path: Of the bag.
+        path: Path of the bag.
         rate: Times real time.
         start_s: Leave out so much at the beginning [s].
         loop: Begin again at the end.

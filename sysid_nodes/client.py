@@ -31,7 +31,7 @@ class LiveClient:
     """Calls the nodes of one namespace; every wait has a timeout.
 
     Args:
-        namespace: Of the nodes, "" for none.
+        namespace: Namespace of the nodes, "" for none.
         check: Called while waiting; raises when something else went wrong (a node that ended).
     """
 

@@ -50,7 +50,7 @@ def bringup(
     """The nodes that run on a real robot.
 
     Args:
-        namespace: Of all nodes; two robots live in one graph in two namespaces.
+        namespace: Namespace of all nodes; two robots live in one graph in two namespaces.
         executor: Parameters of `trajectory_executor`.
         logger: Parameters of `data_logger`.
         estimator: Parameters of `estimator`.
@@ -85,7 +85,7 @@ def demo(
     """The three nodes and a simulated robot.
 
     Args:
-        namespace: Of all nodes.
+        namespace: Namespace of all nodes.
         robot: Parameters of `simulated_robot`.
         executor: Parameters of `trajectory_executor`.
         logger: Parameters of `data_logger`.

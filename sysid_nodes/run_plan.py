@@ -32,7 +32,7 @@ class RunOptions:
 
     Attributes:
         out: Folder for bag, results and logs.
-        namespace: Of the nodes.
+        namespace: Namespace of the nodes.
         slow: Speed of the first pass as a share of the plan's; 0: no first pass.
         method: Estimator of `~/identify`, for plans without tare postures.
     """

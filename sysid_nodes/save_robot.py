@@ -18,9 +18,9 @@ def save(path: Path, *, topic: str, namespace: str, timeout_s: float, force: boo
     """Write the latched description.
 
     Args:
-        path: Of the URDF to write.
+        path: Path of the URDF to write.
         topic: Where the robot publishes its description.
-        namespace: Of the topic, where it is relative.
+        namespace: Namespace of the topic, where it is relative.
         timeout_s: How long to wait for it [s].
         force: Replace a file that is there.
 

@@ -29,8 +29,8 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
 
     Args:
         observer: Any node of the same graph.
-        name: Of the node.
-        namespace: Of the node.
+        name: Name of the node.
+        namespace: Namespace of the node.
     """
     by_node = {
         PUBLISH: observer.get_publisher_names_and_types_by_node,

@@ -58,12 +58,12 @@ class Estimate:
         consistent: Physical consistency (pseudo-inertia positive definite) per body.
             Empty where only base parameters were estimated: then consistency can't be claimed.
         residual_rms: Per joint or wrench axis, in the unit of the measurement.
-        condition_number: Of the column-scaled regressor that was solved.
+        condition_number: Condition number of the column-scaled regressor that was solved.
         rank: Numerical rank of the data, with tolerance `rank_tolerance`.
         structural_rank: What an ideal motion would reach.
         n_samples: Used in the fit.
         robot: Robot's name.
-        urdf_hash: Of the model that it belongs to.
+        urdf_hash: Hash of the model that it belongs to.
         source: The data.
         notes: Remarks, one sentence each.
         unknown: Names of parameters that the data leave open: they show only in combination with

@@ -55,7 +55,7 @@ class Obstacle:
         sphere: Radius [m].
         cylinder: Radius and length along its z axis [m].
         mesh: File (STL, OBJ, DAE …).
-        scale: Of the mesh's coordinates to metres.
+        scale: Factor of the mesh's coordinates to metres.
     """
 
     name: str

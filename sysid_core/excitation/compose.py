@@ -19,10 +19,10 @@ class MotionBuilder:
     """Joins pieces of motion that each start and end at rest; every piece is a segment.
 
     Args:
-        checker: Of the robot and its limits; gives the durations of the moves.
+        checker: Checker of the robot and its limits; gives the durations of the moves.
         q_start: Where the motion starts, shape (n,).
-        rate_hz: Of the samples.
-        share: Of the limits that moves use.
+        rate_hz: Rate of the samples.
+        share: Share of the limits that moves use.
     """
 
     def __init__(

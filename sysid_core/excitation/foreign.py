@@ -32,7 +32,7 @@ def read_motion(path: str | Path, model: RobotModel, rate_hz: float = 100.0) -> 
     Args:
         path: See `REMEDY` for the formats.
         model: The robot that it is for.
-        rate_hz: Of the samples that foreign motions are interpolated at.
+        rate_hz: Rate of the samples that foreign motions are interpolated at.
 
     Raises:
         ExcitationError: It can't be read, or is another robot's.

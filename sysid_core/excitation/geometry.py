@@ -40,7 +40,7 @@ class HeldBox:
 
     Attributes:
         size: Edge lengths [m].
-        centre: Of the box in the TCP frame, axes parallel to it [m].
+        centre: Centre of the box in the TCP frame, axes parallel to it [m].
     """
 
     size: tuple[float, float, float]

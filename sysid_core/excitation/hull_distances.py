@@ -70,7 +70,7 @@ class HullDistances:
     may go is learnt from postures whose contacts are known. The contact check decides, not this.
 
     Args:
-        hulls: Of the robot's shapes.
+        hulls: Hulls of the robot's shapes.
         contacts: Tells which pairs touch in a configuration, (nq,) to (n_pairs,).
         configurations: From which the correction is learnt, each (nq,).
     """

@@ -60,7 +60,7 @@ class Trajectory:
         a: Shape (K, n).
         segments: Labelled spans.
         limits: What it was checked against, as written by the limit check.
-        seed: Of the random generator that made it, or None.
+        seed: Seed of the random generator that made it, or None.
         notes: Remarks, one sentence each.
     """
 
@@ -190,7 +190,7 @@ def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Ar
     joint_trajectory_controller differ by less than encoders resolve.
 
     Args:
-        time: Of the samples, shape (K,) [s], increasing.
+        time: Time of the samples, shape (K,) [s], increasing.
         q: Shape (K, n).
         v: Shape (K, n).
         a: Shape (K, n).

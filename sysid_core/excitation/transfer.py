@@ -49,7 +49,7 @@ def straight_move(
         q_start: Shape (n,).
         q_goal: Shape (n,).
         duration: [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
 
     Returns:
         time (K,), q, v and a (K, n).
@@ -67,10 +67,10 @@ def move_duration(
     """Shortest duration that keeps a share of the velocity, acceleration, jerk and TCP limits [s].
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         q_start: Shape (n,).
         q_goal: Shape (n,).
-        share: Of the limits that is used.
+        share: Share of the limits that is used.
     """
     limits = checker.limits
     step = np.abs(np.asarray(q_goal, dtype=float) - np.asarray(q_start, dtype=float))
@@ -99,12 +99,12 @@ def plan_transfer(
     """A checked smooth move along a straight line in joint space.
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         q_start: Where the robot stands, shape (n,) in the robot's joint order.
         q_goal: Where it shall be, shape (n,).
-        share: Of the velocity, acceleration, jerk and TCP limits that is used.
-        rate_hz: Of the samples.
-        label: Of the segment.
+        share: Share of the velocity, acceleration, jerk and TCP limits that is used.
+        rate_hz: Rate of the samples.
+        label: Label of the segment.
 
     Raises:
         ExcitationError: The straight way isn't safe.

@@ -23,7 +23,7 @@ class Violation:
         kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace, plane,
             contact (of two bodies, or of one with an obstacle), step (between two samples), rest (moving at an end) or consistency (v isn't what q does).
         where: Joint, frame or pair of bodies.
-        time: Of the worst excess, of the first contact [s].
+        time: Time of the worst excess, of the first contact [s].
         value: At that time, in the kind's unit.
         limit: That it breaks.
     """

@@ -29,7 +29,7 @@ def read_npz(path: str | Path, kind: FileKind, names: Collection[str]) -> dict[s
         names: Arrays that it must have; others are left alone.
 
     Raises:
-        SysIdError: Of the kind: damaged, an array missing, or larger than it may be.
+        SysIdError: damaged, an array missing, or larger than it may be.
     """
     try:
         with open_regular(path, kind) as file, zipfile.ZipFile(file) as archive:

@@ -39,7 +39,7 @@ def parse_yaml(text: str, kind: FileKind, path: str | Path) -> Any:
         path: Where it comes from, for errors.
 
     Raises:
-        SysIdError: Of the kind: no YAML, a key twice, nested too deeply, or explosive aliases.
+        SysIdError: no YAML, a key twice, nested too deeply, or explosive aliases.
     """
     loader = _Loader(text)
     try:
@@ -89,7 +89,7 @@ def read_json(path: str | Path, kind: FileKind) -> Any:
     """Plain data of a JSON file.
 
     Raises:
-        SysIdError: Of the kind: no JSON, or a key twice.
+        SysIdError: no JSON, or a key twice.
     """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

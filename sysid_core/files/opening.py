@@ -17,7 +17,7 @@ def open_regular(path: str | Path, kind: FileKind) -> BinaryIO:
     """Open a file for reading, never a pipe, a device or a folder (which may block for ever).
 
     Raises:
-        SysIdError: Of the kind: it can't be opened, or is no regular file.
+        SysIdError: it can't be opened, or is no regular file.
     """
     try:
         # Without O_NONBLOCK a named pipe without a writer blocks in open() itself.
@@ -43,7 +43,7 @@ def read_bytes(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> b
         most: Bytes that such a file may have.
 
     Raises:
-        SysIdError: Of the kind: it can't be read, or is larger.
+        SysIdError: it can't be read, or is larger.
     """
     with open_regular(path, kind) as file:
         try:
@@ -59,7 +59,7 @@ def read_text(path: str | Path, kind: FileKind, *, most: int = MOST_BYTES) -> st
     """The content of a UTF-8 file, without the byte-order mark that spreadsheets write.
 
     Raises:
-        SysIdError: Of the kind: it can't be read, or isn't UTF-8.
+        SysIdError: it can't be read, or isn't UTF-8.
     """
     content = read_bytes(path, kind, most=most)
     try:

@@ -96,7 +96,7 @@ def read_schema(path: str | Path, schema: type[Schema], kind: FileKind) -> Schem
     """Read a YAML file and check it against its schema.
 
     Raises:
-        SysIdError: Of the kind, naming file, key and remedy.
+        SysIdError: Names file, key and remedy.
     """
     return validated(read_yaml(path, kind), schema, kind, path)
 
@@ -105,7 +105,7 @@ def validated(raw: object, schema: type[Schema], kind: FileKind, path: str | Pat
     """Plain data checked against a schema.
 
     Raises:
-        SysIdError: Of the kind, naming file, key and remedy.
+        SysIdError: Names file, key and remedy.
     """
     try:
         return schema.model_validate(raw)

@@ -20,11 +20,11 @@ class ExcitationCertificate:
 
     Attributes:
         structural_rank: Exact, from the robot's structure.
-        numerical_rank: Of the base regressor with columns of unit length.
-        tolerance: Of the numerical rank, relative to the largest singular value.
+        numerical_rank: Numerical rank of the base regressor with columns of unit length.
+        tolerance: Tolerance of the numerical rank, relative to the largest singular value.
         gap: Ratio of the smallest singular value that counts to the largest that doesn't.
-        condition_number: Of the base regressor in SI units; infinite when rank is missing.
-        scaled_condition_number: Of the base regressor with columns of unit length.
+        condition_number: Condition number of the base regressor in SI units; infinite when rank is missing.
+        scaled_condition_number: Condition number of the base regressor with columns of unit length.
         missing: Combinations of base parameters that the data don't show, coefficients by name.
     """
 
@@ -65,7 +65,7 @@ def certify_excitation(
             nothing that data could show), or its exact base parameters.
         Y: Regressor of all parameters of the data, shape (rows, p) or (K, n, p); with rotors,
             their columns last.
-        tolerance: Of the numerical rank, relative to the largest singular value.
+        tolerance: Tolerance of the numerical rank, relative to the largest singular value.
 
     Returns:
         The certificate; it can say whether the data are maximally exciting.

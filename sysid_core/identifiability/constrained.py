@@ -23,7 +23,7 @@ class ConstrainedRanks:
     """Ranks of `G^T W` at random consistent states.
 
     Attributes:
-        open_tree: Of the tree with the loops cut and all joints measured, inertial columns.
+        open_tree: Rank of the tree with the loops cut and all joints measured, inertial columns.
         inertial: Inertial columns of the closed chain.
         with_drives: The same with friction and drive of the actuated joints.
         with_all_joints: The same with friction and drive of all joints.
@@ -44,7 +44,7 @@ def constrained_ranks(
 
     Args:
         chain: The mechanism.
-        rng: Of the states.
+        rng: Random generator of the states.
         n_samples: How many.
         tolerance: Relative to the largest singular value of the column-scaled matrix.
 

@@ -45,7 +45,7 @@ class ShownDirections:
     """What data show of b base parameters, direction by direction, strongest first.
 
     Attributes:
-        names: Of the base parameters, shape (b,).
+        names: Names of the base parameters, shape (b,).
         ratios: What the data show over what vigorous motion shows, 1 for the best, shape (b,).
         shares: Columns: torque that each base parameter has in a direction under vigorous motion,
             shape (b, b).

@@ -68,16 +68,16 @@ class Examination:
     """What a quick look at recordings finds, before any fit.
 
     Attributes:
-        joint_names: Of the n joints.
+        joint_names: Names of the n joints.
         used: Joints that move with a torque, shape (n,).
         nominal: The URDF's masses against the torques.
         free: Share of variance that free masses leave on held-out blocks, shape (n,).
         findings: Faults, each found with those before it mended.
         gravity: Estimated direction, where it was looked for.
         scales: Factors that gains, units or time stamps are off by.
-        shares: Of the torques' variance, what the URDF's masses with friction and what free masses
+        shares: Shares of the torques' variance, what the URDF's masses with friction and what free masses
             leave, all joints together.
-        duration: Of the motion [s].
+        duration: Duration of the motion [s].
         streams: Faults of single efforts (`effort_faults`).
     """
 

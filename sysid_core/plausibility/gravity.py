@@ -37,7 +37,7 @@ class GravityEstimate:
     Attributes:
         gravity: In the base frame, of standard size, shape (3,) [m/s^2].
         angle_sd: Standard deviation of its direction, the worse axis [rad].
-        size_sd: Of the URDF-based size, relative; see `size`.
+        size_sd: Standard deviation of the URDF-based size, relative; see `size`.
         size: That the URDF's masses ask for [m/s^2]; far from 9.81 where masses or gains are
             wrong, near 0 where the weight has been subtracted from the efforts.
         unexplained: Share of torque variance left with this direction, mean over joints.

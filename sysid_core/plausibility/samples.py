@@ -32,7 +32,7 @@ class Samples:
         tau: Joint torques, shape (K, n) [N m], or in the efforts' unit where gains are unknown.
         block: Which block of time a sample belongs to, shape (K,).
         used: Joints that move and whose torque isn't constant, shape (n,).
-        duration: Of the motion [s].
+        duration: Duration of the motion [s].
         slow: Velocity of the smooth sign of Coulomb friction [rad/s].
     """
 

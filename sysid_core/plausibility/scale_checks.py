@@ -37,7 +37,7 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
 
     Args:
         samples: With the faults mended that were found.
-        gains: Of the drives, shape (n,); None where they are to be found.
+        gains: Gains of the drives, shape (n,); None where they are to be found.
     """
     failures: list[str] = []
     warnings: list[str] = []

@@ -284,8 +284,8 @@ def ellipsoid(
         centre: c, shape (3,) [m].
         matrix: M, shape (3, 3) [m^2].
         name: Legend.
-        colour: Of the surface.
-        opacity: Of the surface.
+        colour: Colour of the surface.
+        opacity: Opacity of the surface.
     """
     import plotly.graph_objects as go
 

@@ -18,8 +18,8 @@ def new_figure(
     Args:
         rows: Rows of axes.
         columns: Columns of axes.
-        width: Of the figure [inch].
-        height: Of each row [inch].
+        width: Width of the figure [inch].
+        height: Height of each row [inch].
         sharex: Whether columns share their x axis.
     """
     figure = Figure(figsize=(width, height * rows), layout="constrained")

@@ -74,7 +74,7 @@ def identification_report(
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
         benefits: What each friction term buys (`term_benefits`).
-        delay: Of the efforts behind the positions.
+        delay: Delay of the efforts behind the positions.
     """
     estimate = identification.estimate
     report = Report(

@@ -33,7 +33,7 @@ def loaded_arm_report(
 
     Args:
         fit: The estimate and its torques.
-        gains: Of the drives, one per joint [N m/A, or 1].
+        gains: Gains of the drives, one per joint [N m/A, or 1].
         gain_sd: Their relative standard deviation.
         true_mass: To compare with [kg].
     """

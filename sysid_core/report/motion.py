@@ -104,7 +104,7 @@ def motion_report(
     """The page of a planned motion.
 
     Args:
-        checker: Of the robot and the limits.
+        checker: Checker of the robot and the limits.
         trajectory: That was planned.
         check: Its check.
         title: Heading.

@@ -93,8 +93,8 @@ def payload_report(
         report: To be filled.
         estimate: The result.
         data: That it was fitted to.
-        shape: Of the object, in the sensor frame; None where it isn't known.
-        history: Of the running estimate.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        history: Moments of the running estimate.
         recording: Raw streams.
         filtered: Joint states after the filter.
         truth: pi where it is known, shape (10,).

@@ -72,9 +72,9 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> go.Figure:
     """The object's cells, their point masses, and the centre of mass with its ellipsoid of 2 sd.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Shape of the object, in the sensor frame.
         masses: Of its cells, shape (n,) [kg].
-        estimate: Of the payload.
+        estimate: Estimate of the payload.
     """
     import plotly.graph_objects as go
 

@@ -117,7 +117,7 @@ class FrictionModel:
 
     Attributes:
         drives: Joints, coupled axes and gear ratios.
-        terms: Of every axis, in the order of its parameters.
+        terms: Terms of every axis, in the order of its parameters.
         own_terms: Axis to its terms, where they differ from `terms`.
         coulomb_velocity: v_0 of the smooth sign [rad/s].
         stribeck_velocity: v_s [rad/s].

@@ -153,7 +153,7 @@ def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[
 
     Args:
         pi: Shape (..., 10).
-        tolerance: Of the scaled smallest eigenvalue, see `consistency_margin`.
+        tolerance: Tolerance of the scaled smallest eigenvalue, see `consistency_margin`.
 
     Returns:
         Shape (...).

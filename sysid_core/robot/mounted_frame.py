@@ -20,7 +20,7 @@ def with_mounted_frame(
 
     Args:
         model: The robot.
-        name: Of the new frame.
+        name: Name of the new frame.
         parent: Link or frame that it is fixed to.
         pose: x y z roll pitch yaw of the new frame in the parent, as URDF's origin, shape (6,)
             [m, rad].

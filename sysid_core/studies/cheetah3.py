@@ -63,7 +63,7 @@ class Cheetah3Study:
         motion: The gallop of the identification.
         torques: Torques of the leg over the validation gallop, and what the leg identified on the
             locked torso predicts, each (K, 3) [N m].
-        time: Of the validation gallop [s].
+        time: Time of the validation gallop [s].
     """
 
     errors: dict[str, dict[str, tuple[float, float, float]]]

@@ -109,7 +109,7 @@ class Gallop:
 
     Attributes:
         time: Shape (K,) [s].
-        position: Of the torso, with its first two derivatives, shape (3, K, 3) [m, s].
+        position: Position of the torso, with its first two derivatives, shape (3, K, 3) [m, s].
         rpy: Roll, pitch, yaw of the torso, likewise, shape (3, K, 3) [rad, s].
         legs: Joint angles by `leg_joint`, likewise, shape (3, K).
     """

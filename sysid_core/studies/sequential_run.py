@@ -90,7 +90,7 @@ def run_sequential(
     """Identify one joint at a time, predict other runs, and compare with all joints at once.
 
     Args:
-        recordings: Of the sequential motion.
+        recordings: Recordings of the sequential motion.
         trajectory: The plan that was played; None where there was none.
         model: The robot as its URDF describes it.
         friction: Terms and drives; default: the usual ones, efforts are torques.

@@ -82,7 +82,7 @@ class ClosedChainPlant(MujocoStepper):
 
     Args:
         chain: Its true parameters and drives.
-        settings: Of the solver.
+        settings: Settings of the solver.
         substeps: Time steps per control period.
     """
 
@@ -118,7 +118,7 @@ class ClosedChainPlant(MujocoStepper):
         """Apply efforts for one control period and return the sample at its beginning.
 
         Args:
-            effort: Of the actuated joints (n_a,), or of all joints (n,); [N m].
+            effort: Efforts of the actuated joints (n_a,), or of all joints (n,); [N m].
         """
         applied, control = np.zeros((2, self.chain.n))
         applied[self._columns] = self._actuated_part(effort)[0]
@@ -139,7 +139,7 @@ class ClosedChainPlant(MujocoStepper):
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
             v_d: Desired velocities, likewise.
             a_d: Desired accelerations, likewise.
-            bandwidth: Of the error [rad/s].
+            bandwidth: Bandwidth of the error [rad/s].
 
         Returns:
             Shape (n,), zero for passive joints.

@@ -41,8 +41,8 @@ def recording_of(
 
     Args:
         run: The true course.
-        rng: Of the noise; None: exact sensors.
-        noise: Of the sensors.
+        rng: Random generator of the noise; None: exact sensors.
+        noise: Noise of the sensors.
         passive: Passive joints with an encoder (their effort is zero).
         source: For the recording.
     """

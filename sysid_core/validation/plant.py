@@ -185,7 +185,7 @@ class MujocoPlant(MujocoStepper):
             q_d: Desired positions, shape (n,).
             v_d: Desired velocities, shape (n,).
             a_d: Desired accelerations, shape (n,).
-            bandwidth: Of the critically damped error dynamics [rad/s].
+            bandwidth: Bandwidth of the critically damped error dynamics [rad/s].
         """
         data = self.mj_data
         a = (

@@ -24,7 +24,7 @@ class Prediction:
     Attributes:
         source: The recording.
         joint_names: The n joints.
-        unit: Of the efforts.
+        unit: Unit of the efforts.
         time: Shape (K,) [s].
         measured: As recorded, unfiltered, shape (K, n).
         predicted: Shape (K, n).

@@ -66,8 +66,8 @@ class SimulatedRobot:
     Args:
         plant: The physics.
         q0: Posture at the start, shape (n,).
-        noise: Of the sensors.
-        rng: Of the noise.
+        noise: Noise of the sensors.
+        rng: Random generator of the noise.
         command_timeout_s: Streamed efforts older than this make the robot brake and hold.
     """
 
@@ -207,8 +207,8 @@ def record_motion(
 
     Args:
         robot: At the trajectory's first posture.
-        trajectory: Of all joints of the robot.
-        rate_hz: Of the measurements.
+        trajectory: Trajectory of all joints of the robot.
+        rate_hz: Rate of the measurements.
         wrench_frame: Name of the sensor's frame; empty: no wrench is recorded.
         lead_s: Rest before the motion [s].
 

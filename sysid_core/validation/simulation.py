@@ -59,7 +59,7 @@ def predict_segments(
 
     Args:
         chain: The model on trial.
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         q_a: Measured actuated positions, shape (K, n_a).
         v_a: Measured actuated velocities, shape (K, n_a).
         effort: Torques, held from each sample to the next, shape (K, n_a).

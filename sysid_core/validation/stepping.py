@@ -44,7 +44,7 @@ class MujocoStepper:
     """A compiled model with its state, advanced by control periods.
 
     Args:
-        spec: Of the model.
+        spec: Specification of the model.
         joint_names: Its joints, one degree of freedom each.
         substeps: Time steps per control period.
 

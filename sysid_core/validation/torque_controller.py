@@ -60,7 +60,7 @@ class TorqueController:
     Args:
         chain: The nominal model, for the gains and at first for the feedforward; an open chain is
             one without loops.
-        bandwidth: Of the tracking error, w [rad/s].
+        bandwidth: Bandwidth of the tracking error, w [rad/s].
         timing: Watchdogs and fading.
         drive_inertia: Known of every drive besides the chain's, for the gains [kg m^2].
         feedback_limit: Largest acceleration that the error may ask for [rad/s^2]: after a stall the

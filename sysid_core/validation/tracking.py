@@ -62,7 +62,7 @@ class Gains:
 
         Args:
             chain: The mechanism.
-            bandwidth: Of the error [rad/s].
+            bandwidth: Bandwidth of the error [rad/s].
         """
         inertia = actuated_inertia(chain)
         return cls(K_p=inertia * bandwidth**2, K_d=2.0 * inertia * bandwidth)
@@ -75,8 +75,8 @@ class ComputedTorque:
 
     Args:
         chain: The model that is believed: its inertial parameters and drives.
-        trajectory: Of the actuated joints.
-        gains: Of the feedback.
+        trajectory: Trajectory of the actuated joints.
+        gains: Gains of the feedback.
         feedforward: False for PD alone.
     """
 

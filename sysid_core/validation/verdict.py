@@ -125,7 +125,7 @@ def judge_identification(
         identification: The identified robot.
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
-        examination: Of the training runs.
+        examination: Examination of the training runs.
     """
     fitted = judge_predictions(training, "the fitted runs")
     judgement = examination.judgement + judge_estimate(identification.estimate) + fitted

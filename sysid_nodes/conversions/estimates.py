@@ -71,7 +71,7 @@ def message_from_estimate(
         estimate: What was identified.
         stamp_ns: When it was computed [ns].
         valid_from_ns: Stamp of the first sample that it rests on [ns].
-        frame: Of the values.
+        frame: Frame of the values.
         reference_point: About which inertias are taken, in words.
         model: What was modelled: "robot" or "payload".
         robot: Whose it is, or which carries it; None: as the estimate says.

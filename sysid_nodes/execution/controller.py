@@ -23,7 +23,7 @@ class ControllerWatch:
 
     Args:
         node: That watches.
-        action_name: Of the controller's action.
+        action_name: Name of the controller's action.
     """
 
     def __init__(self, node: ManagedNode, action_name: str) -> None:

@@ -39,7 +39,7 @@ class RobotDrive:
     Args:
         node: Whose topics these are.
         mode: One of `MODES`.
-        action_name: Of the controller's action.
+        action_name: Name of the controller's action.
         on_clock: Called with the controller's own time of the motion [s] (None where it doesn't say
             it), what it commands, and the stamp [s].
     """

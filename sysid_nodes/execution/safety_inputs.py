@@ -25,7 +25,7 @@ class SafetyInput:
         type_name: Such as std_msgs/msg/Bool.
         path: The field, dots between levels.
         allowed: Values that let the robot move.
-        max_age: Of the newest message [s]; infinite for topics that are published on change.
+        max_age: Age of the newest message [s]; infinite for topics that are published on change.
         seen: The last value, or None.
         stamp: When it came, on the caller's clock [s].
     """

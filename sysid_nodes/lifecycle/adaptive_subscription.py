@@ -31,7 +31,7 @@ class AdaptiveSubscription:
         topic: Its name.
         callback: Called with each message, or with its bytes.
         raw: Give bytes.
-        depth: Of the queue; 1 where only the newest counts.
+        depth: Depth of the queue; 1 where only the newest counts.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ class Mirrored:
         rich: Our message type.
         topic: Of it.
         plain: A standard message type.
-        name: Of the mirror.
+        name: Name of the mirror.
     """
 
     def __init__(self, node: Node, rich: type, topic: str, plain: type, name: str) -> None:

@@ -29,7 +29,7 @@ class FollowingRobot:
 
     Args:
         q: Where it stands, shape (n,).
-        bandwidth: Of the servo [rad/s].
+        bandwidth: Bandwidth of the servo [rad/s].
     """
 
     def __init__(self, q: np.ndarray, bandwidth: float = 66.0) -> None:

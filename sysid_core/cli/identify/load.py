@@ -140,7 +140,7 @@ def write_columns(
         columns: The user's column map, if any.
         loaded: With the gains and their deviations.
         run: Where there was no map, what it says of joints and efforts is written.
-        path: Of the new map.
+        path: Path of the new map.
     """
     import yaml
 

@@ -43,7 +43,7 @@ def identify_closed_chain(
         out: Folder of the results.
         columns: For tables.
         validate: Runs that aren't fitted.
-        estimator: Of the whole-robot kind.
+        estimator: Estimator of the whole-robot kind.
         inertials: Whether the inertial parameters are estimated, too.
         effort_kind: What the efforts of a bag mean, where it doesn't say.
         gravity: In the base frame, as on the command line.

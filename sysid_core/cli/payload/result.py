@@ -34,7 +34,7 @@ class Answer:
         weighing: By the default estimator.
         method: Name of the method that was asked for.
         others: Estimates of the other methods.
-        shape: Of the object, or None.
+        shape: Shape of the object, or None.
         truth: pi, shape (10,), or None.
         flange_frame: The controller's frame; "": the sensor's.
     """

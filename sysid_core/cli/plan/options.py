@@ -31,7 +31,7 @@ class Planning:
         robot: As it was typed.
         model: The robot, with locked joints held.
         limits: That the motion must keep to.
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         seed: Same seed, same motion.
         progress: Told the share that is done and what is being done.
     """
@@ -84,7 +84,7 @@ def planning_command(
     all planning commands have.
 
     Args:
-        name: Of the command.
+        name: Name of the command.
         velocity_share: Default of that option.
         robot: What the command's argument is, for its help.
         load: The robot from its name and the command's own options; default: `load_robot`.

@@ -50,7 +50,7 @@ class Identification:
         estimate: Values with uncertainty, of base or of full parameters.
         parameters: All parameters, inertial then friction, shape (p,): those of the estimate, and
             where it leaves a choice the closest to the URDF.
-        names: Of all parameters.
+        names: Names of all parameters.
     """
 
     model: RobotModel

@@ -31,7 +31,7 @@ class BlockScores:
         regression: The filtered equations (names, structure, prior).
         filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
         raw: The same before filtering.
-        gains: Of the drives, shape (n,): errors are weighed in the efforts' own unit.
+        gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
     """
 
     regression: Regression

@@ -30,11 +30,11 @@ class Processing:
 
     Attributes:
         rate_hz: At which the regressor is built (or the recording's own rate, if lower).
-        motion_cutoff_hz: Of the filter for positions, velocities and accelerations.
+        motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
         differentiate: How positions become velocities and accelerations: `filter`, or `spline`,
             smoothing splines whose cut-off the data choose (`motion_cutoff_hz` isn't used then,
             nor are measured velocities).
-        torque_cutoff_hz: Of the filter for regressor and torque.
+        torque_cutoff_hz: Cut-off of the filter for regressor and torque.
         max_gap: Longer gaps split the recording [s].
         end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
         moving: A joint moves above this speed [rad/s]; samples where none does are left out of

@@ -35,7 +35,7 @@ class ConstrainedProcessing:
 
     Attributes:
         kind: `matched` or `paper`.
-        cutoff_hz: Of the matched filter.
+        cutoff_hz: Cut-off of the matched filter.
         velocity_cutoff_hz: Cut-off for velocities, `paper` only.
         acceleration_cutoff_hz: Cut-off for accelerations, `paper` only.
         torque_cutoff_hz: Cut-off for torques, `paper` only.
@@ -76,8 +76,8 @@ class ConstrainedSpan:
     """A gapless part of a recording.
 
     Attributes:
-        motion: Of all joints.
-        effort: Of the actuated joints, shape (K, n_a) [N m].
+        motion: Motion of all joints.
+        effort: Efforts of the actuated joints, shape (K, n_a) [N m].
         rate_hz: Samples per second.
     """
 

@@ -41,7 +41,7 @@ def delay_step(parts: Sequence[DelayedPart], torques: Sequence[Array]) -> tuple[
     """By how much torques are (still) late, and the standard deviation of that [s].
 
     Args:
-        parts: Of the recordings.
+        parts: Equations of the recordings.
         torques: Filtered, of every part, shape (K, n_a).
     """
     used = np.concatenate([~part.left_out for part in parts])

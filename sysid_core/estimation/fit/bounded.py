@@ -24,7 +24,7 @@ def bounded_fit(
         free: Parameters that are estimated, shape (p,); the others keep their prior.
         R: Triangular factor of the free columns.
         r: Its right side.
-        rho: Of the free parameters' priors.
+        rho: Weights of the free parameters' priors.
 
     Returns:
         All parameters, shape (p,).

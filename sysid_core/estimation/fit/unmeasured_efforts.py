@@ -16,7 +16,7 @@ def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     """Where nothing was measured, shape (n,).
 
     Args:
-        efforts: Of every span, each (K_i, n).
+        efforts: Efforts of every span, each (K_i, n).
     """
     return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
 

@@ -33,7 +33,7 @@ def arm_prior(
         model: Its inertial parameters are the mean.
         friction: Its parameters are zero on average, as large as the torques allow.
         stream: Motion and torques, for the size of friction.
-        relative_sd: Of the inertial parameters, relative to the links' own size.
+        relative_sd: Standard deviation of the inertial parameters, relative to the links' own size.
         identified: Full parameters with covariance, instead of the model's.
 
     Raises:

@@ -46,7 +46,7 @@ def drive_gains_from_targets(
         current: Desired motor currents, shape (K, n) [A].
         torque: The controller's model torques, shape (K, n) [N m].
         v: Joint velocities, shape (K, n) [rad/s].
-        coulomb_velocity: Of the smooth sign in the friction compensation [rad/s].
+        coulomb_velocity: Velocity scale of the smooth sign in the friction compensation [rad/s].
         max_relative_sd: A joint whose gain is known less well is refused.
 
     Raises:

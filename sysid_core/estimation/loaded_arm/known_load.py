@@ -106,7 +106,7 @@ class LoadedIdentification:
         identification: The arm without load; its drives have the gains that were found. Its
             estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
         loaded: The same arm with the load, to predict the loaded runs.
-        gains: Of the drives, in the robot's order of joints.
+        gains: Gains of the drives, in the robot's order of joints.
         payload: The load alone, in its frame.
     """
 
@@ -232,7 +232,7 @@ def _joint_regression(
         X_L: The load's parameters to those of the bodies, shape (10 N, 10).
         load: What is known of it.
         loaded_structure: Structural rows with the load's weight in the friction, shape (s, p).
-        parameters: Of the round before, gains left out; None: gains are fixed in this one.
+        parameters: Parameters of the round before, gains left out; None: gains are fixed in this one.
     """
     first = parts[0]
     N, n = first.n_inertial, len(first.joints)

@@ -76,7 +76,7 @@ class LoadedArm:
     """A payload estimate and the torques that it explains.
 
     Attributes:
-        estimate: Of the payload.
+        estimate: Estimate of the payload.
         joint_names: Columns of the torques.
         extra: One entry for each loaded recording.
     """

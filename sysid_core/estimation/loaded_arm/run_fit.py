@@ -43,8 +43,8 @@ class RunFit:
     Attributes:
         x: Shape (p,).
         gain: Inverse of the normal matrix, shape (p, p).
-        precision: Of the prior, shape (p, p).
-        weights: Of the squared residuals, shape (n,).
+        precision: Inverse covariance of the prior, shape (p, p).
+        weights: Weights of the squared residuals, shape (n,).
         per_joint: Each joint's part of the right-hand side, shape (n, p).
         runs: What was fitted.
     """
@@ -92,9 +92,9 @@ def solve_runs(runs: Sequence[Run], weights: Array, mean: Array, precision: Arra
 
     Args:
         runs: With p common parameters.
-        weights: Of the squared residuals, shape (n,).
-        mean: Of the prior, shape (p,).
-        precision: Of the prior, shape (p, p).
+        weights: Weights of the squared residuals, shape (n,).
+        mean: Mean of the prior, shape (p,).
+        precision: Inverse covariance of the prior, shape (p, p).
     """
     H = precision + sum(
         np.einsum("kji,j,kjl->il", run.A, weights, run.A, optimize=True) for run in runs

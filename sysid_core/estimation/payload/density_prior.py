@@ -30,7 +30,7 @@ def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
 
     Args:
         shape: In the sensor frame.
-        mass: Of the whole body [kg].
+        mass: Mass of the whole body [kg].
         contrast: Relative standard deviation of the density between regions of 1/56 volume.
 
     Returns:

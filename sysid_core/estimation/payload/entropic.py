@@ -32,7 +32,7 @@ class EntropicRegression(WrenchEstimator):
     """Least squares with the entropic distance to the homogeneous body of a shape.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Shape of the object, in the sensor frame.
         weight: `gamma`; the default was chosen on random objects.
     """
 

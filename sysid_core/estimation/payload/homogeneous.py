@@ -21,7 +21,7 @@ class HomogeneousBody(WrenchEstimator):
     """Mass from the forces; everything else from the shape.
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Shape of the object, in the sensor frame.
         contrast: Assumed variation of the density, for the covariance (`DensityPrior`).
     """
 

@@ -49,7 +49,7 @@ class PointMassDiscretization(WrenchEstimator):
     Nadeau, Giamou and Kelly (2022), eq. (8).
 
     Args:
-        shape: Of the object, in the sensor frame.
+        shape: Shape of the object, in the sensor frame.
         squared: Square the three norms (a QP for OSQP) instead of the paper's own problem (an
             SOCP for Clarabel). The two don't share optima: each needs weights of its own. The
             paper's own is the default: on random objects its inertia errors are 0.35 to 0.7 as large,

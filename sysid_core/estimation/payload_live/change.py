@@ -44,7 +44,7 @@ class ChangeDetector:
 
     Args:
         noise_sd: Of one sample of each signal, shape (n,).
-        time_constant_s: Of the mean [s].
+        time_constant_s: Time constant of the mean [s].
         share: Error of the model as a part of the signal's usual size.
         limit: In standard deviations.
         hold_s: For how long it must stay beyond the limit [s].

@@ -45,7 +45,7 @@ class OnlinePayload:
     The same samples in the same order give the same answer, live or from a file.
 
     Args:
-        shape: Of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
         estimator: What answers from the compressed data, such as `PointMassDiscretization`; None:
             `RunningMAP`, the default estimator in running form.
         sensor: What the sensor's errors may be before a tare, for the default estimator; None: an
@@ -79,7 +79,7 @@ class OnlinePayload:
         """Forget all samples.
 
         Args:
-            calibration: Of the sensor, if it has been tared: what may be left of its errors is
+            calibration: Calibration of the sensor, if it has been tared: what may be left of its errors is
                 believed from now on.
             age_s: Time since that tare [s].
         """

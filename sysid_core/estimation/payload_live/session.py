@@ -42,7 +42,7 @@ class PayloadMoment:
         time: Since the first wrench used [s].
         mass, mass_sd: [kg].
         com, com_sd: Shape (3,) [m].
-        state: Of the running estimator.
+        state: State of the running estimator.
     """
 
     time: float
@@ -63,12 +63,12 @@ class PayloadSession:
         model: The robot without the payload.
         sensor_frame: Frame of the force-torque sensor.
         online: The running estimator.
-        calibration: Of the sensor, from an earlier tare; None: tare with the marked postures.
+        calibration: Calibration of the sensor, from an earlier tare; None: tare with the marked postures.
         settle_s: Left out at the beginning of each tare posture [s].
         max_gap_s: Joint states further apart than this are not interpolated [s].
 
     Attributes:
-        calibration: Of the sensor, once it is tared.
+        calibration: Calibration of the sensor, once it is tared.
         problem: Why it can't be, or None.
         history: Remembered estimates.
         tare_age_s: Time from the tare to the motion [s]; 0 where unknown.

@@ -54,7 +54,7 @@ def weigh_recording(
     Args:
         recording: Raw joint states, wrenches and marks.
         session: Fresh.
-        shape: Of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
         history_period_s: Between remembered running estimates [s].
 
@@ -87,7 +87,7 @@ def judge_weighing(estimate: Estimate, calibration: SensorCalibration | None) ->
 
     Args:
         estimate: Of a payload.
-        calibration: Of the sensor, or None.
+        calibration: Calibration of the sensor, or None.
     """
     failures = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
@@ -108,7 +108,7 @@ class Repeatability:
     """Several weighings of one object.
 
     Attributes:
-        mass: Of each, shape (K,) [kg].
+        mass: Mass of each, shape (K,) [kg].
         com: Shape (K, 3) [m].
         mass_sd: Told with each, shape (K,) [kg].
         com_sd: Shape (K, 3) [m].

@@ -54,9 +54,9 @@ class PayloadMAP:
     """Maximum a posteriori of payload, motion and sensor errors.
 
     Args:
-        shape: Of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be.
-        contrasts: Of the density, that are possible (`ShapePrior`).
+        contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
         passes: At most that many Gauss-Newton passes.
     """
@@ -82,7 +82,7 @@ class PayloadMAP:
 
         Args:
             data: Wrenches and motions.
-            belief: Of the motion at the wrenches' stamps; the data's motion, taken as exact,
+            belief: Belief of the motion at the wrenches' stamps; the data's motion, taken as exact,
                 when None.
 
         Raises:

@@ -93,7 +93,7 @@ def reported_misfit(
         covariance: Shape (10, 10).
         misfit: What isn't explained.
         n_spikes: Samples that were left out.
-        n_samples: Of all.
+        n_samples: Number of all.
     """
     notes = []
     if misfit.wrong_shape > WRONG_SHAPE_LIMIT:

@@ -48,7 +48,7 @@ class MotionBelief(Protocol):
         Args:
             rows: Of a slice of the samples: sensitivity T of the wrench to the motion, shape
                 (K, 6, 9), and rows X of the linear model, shape (K, 6, p).
-            noise_sd: Of every sample, shape (K, 6).
+            noise_sd: Noise of every sample, shape (K, 6).
 
         Returns:
             Shape (p, p).
@@ -144,8 +144,8 @@ class SplineMotion:
 
     Args:
         model: The robot.
-        frame: Of the sensor.
-        splines: Of all joints, in the model's order.
+        frame: Frame of the sensor.
+        splines: Splines of all joints, in the model's order.
         time: Stamps of the wrenches, shape (K,) [s].
     """
 

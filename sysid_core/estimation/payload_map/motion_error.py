@@ -25,7 +25,7 @@ def motion_covariance(
 
     Args:
         model: The robot, with n joints.
-        frame: Of the sensor.
+        frame: Frame of the sensor.
         q: Joint positions, shape (K, n) [rad].
         v: Velocities, shape (K, n) [rad/s].
         a: Accelerations, shape (K, n) [rad/s^2].
@@ -41,7 +41,7 @@ def filtered_motion_covariance(model: RobotModel, frame: str, joints: FilteredJo
 
     Args:
         model: The robot, its joints in the stream's order.
-        frame: Of the sensor.
+        frame: Frame of the sensor.
         joints: With standard deviations.
 
     Raises:

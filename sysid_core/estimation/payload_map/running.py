@@ -50,14 +50,14 @@ class RunningMAP:
     """Maximum a posteriori of payload and sensor errors, sample by sample.
 
     Args:
-        shape: Of the object, in the sensor frame; None where it isn't known.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
         sensor: What the sensor's errors may be.
         motion_sd: Standard deviations of proper acceleration, angular velocity and angular
             acceleration, each per axis.
         motion_correlation: How long these errors persist [s]; `MOTION_CORRELATION` when None.
         measured_motion: The motion is not filtered but as sensors read it, with errors that are
             independent from sample to sample.
-        contrasts: Of the density, that are possible (`ShapePrior`).
+        contrasts: Contrasts of the density, that are possible (`ShapePrior`).
         extent: Size of the space in which something of unknown shape is held [m].
     """
 

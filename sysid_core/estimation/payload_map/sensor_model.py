@@ -25,8 +25,8 @@ class SensorModel:
         bias: Of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
-        gain: Of each axis [-].
-        crosstalk: Of each other entry of the 6x6 gain matrix [-].
+        gain: Standard deviation of each axis [-].
+        crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
         crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
@@ -113,13 +113,13 @@ class SensorModel:
         """How the errors that are assumed show in the wrench.
 
         Args:
-            wrench: Of the object, shape (K, 6).
+            wrench: Wrench of the object, shape (K, 6).
             rate: Its time derivative, shape (K, 6).
             mass_columns: Its derivative by the proper acceleration, shape (K, 6, 3).
             R_WS: Orientation of the sensor, shape (K, 3, 3); None: gravity's error isn't seen.
             gravity: In the sensor's axes, shape (K, 3) [m/s^2].
             time: Since the start, shape (K,) [s]; only drifts need it.
-            duration: Of the whole recording [s]; 0 for no drift.
+            duration: Duration of the whole recording [s]; 0 for no drift.
 
         Returns:
             Shape (K, 6, u): bias, ramps of its drift, delay, the gain matrix row by row, mounting,

@@ -31,9 +31,9 @@ def smoothed_payload_data(
 
     Args:
         model: The robot.
-        frame: Of the sensor.
+        frame: Frame of the sensor.
         joints: Encoder readings, not filtered.
-        stamps_ns: Of the wrenches, increasing, shape (K,).
+        stamps_ns: Stamps of the wrenches, increasing, shape (K,).
         wrench: That the sensor exerts on the object, bias and tool taken out, shape (K, 6).
         source: Where the data came from.
 

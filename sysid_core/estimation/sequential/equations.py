@@ -24,8 +24,8 @@ class SolvableEquations:
 
     Attributes:
         Y: Regressor of the q unknowns, shape (K, n, q).
-        names: Of the unknowns.
-        units: Of each.
+        names: Names of the unknowns.
+        units: Units of each.
         joints: The joint (or coupled axis) that each belongs to.
         prior: Shape (q,).
         prior_covariance: Natural scale, shape (q, q).

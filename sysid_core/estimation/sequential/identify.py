@@ -50,7 +50,7 @@ class SequentialFit:
     Attributes:
         estimate: In base parameters, comparable with every other estimator's.
         constants: Names of the q minimal constants and friction parameters that were solved for.
-        units: Of each.
+        units: Units of each.
         joints: The joint that each belongs to.
         values: Shape (q,).
         solution: The recursion: covariance, its shares, steps.

@@ -57,7 +57,7 @@ def motion_segments(
     Args:
         time: Shape (K,) [s].
         v: Joint velocities, shape (K, n).
-        names: Of the joints.
+        names: Names of the joints.
         threshold: A joint moves above this speed [rad/s or m/s].
     """
     time = np.asarray(time, dtype=float)

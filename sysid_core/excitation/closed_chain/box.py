@@ -61,7 +61,7 @@ def assembly_map(
 
     Args:
         chain: The mechanism.
-        rng: Of the postures.
+        rng: Random generator of the postures.
         n_samples: How many.
         box: Where; default: the actuated joints' limits.
         restarts: Random starts per posture in search of a second solution.

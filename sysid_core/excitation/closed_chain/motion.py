@@ -63,11 +63,11 @@ def plan_loop_motion(
 
     Args:
         chain: The mechanism.
-        limits: Of all joints of `chain.model`.
-        config: Of the search.
+        limits: Limits of all joints of `chain.model`.
+        config: Settings of the search.
         n_motions: Segments `motion_1`, `motion_2`, …
         still: Rest before and after each [s].
-        seed: Of the search.
+        seed: Seed of the search.
         progress: Told the share that is done.
 
     Returns:

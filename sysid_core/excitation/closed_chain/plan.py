@@ -35,16 +35,16 @@ class LoopExcitation:
     """How excitation of a closed chain is planned.
 
     Attributes:
-        duration: Of each trajectory [s].
+        duration: Duration of each trajectory [s].
         fundamental: Lowest frequency [Hz].
         harmonics: Number of harmonics per coordinate.
         fill: Share of the box that is used.
         velocity: Highest actuated velocity [rad/s].
-        torque_share: Of the drives' limits that the nominal model may need.
+        torque_share: Share of the drives' limits that the nominal model may need.
         population: Candidates per generation.
-        generations: Of the search, per trajectory.
+        generations: Generations of the search, per trajectory.
         inertials: Whether the inertial parameters are to be seen too, or friction and drive alone.
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
     """
 
     duration: float = 15.0
@@ -73,9 +73,9 @@ def plan_loop_excitation(
 
     Args:
         chain: With nominal parameters.
-        rng: Of the search.
+        rng: Random generator of the search.
         n_trajectories: How many.
-        config: Of the search.
+        config: Settings of the search.
         progress: Called with the share that is done, 0 to 1.
 
     Raises:
@@ -115,9 +115,9 @@ def sine_trajectory(
     Args:
         chain: The mechanism.
         box: Where it moves.
-        peak_velocity: Of every coordinate [rad/s].
+        peak_velocity: Largest velocity of every coordinate [rad/s].
         duration: [s]; of each segment where `alone`.
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         fill: Share of the box.
         alone: One coordinate after the other, each in a segment of its own and as wide as it can
             be alone: wider is slower, and a joint at its torque limit drags no other along.

@@ -59,7 +59,7 @@ def structural_rows(
         chain: The mechanism.
         drives: Joints with friction and drive columns.
         inertials: Whether the inertial columns are there.
-        seed: Of the states.
+        seed: Seed of the states.
         n_samples: How many.
     """
     rng = np.random.default_rng(seed)

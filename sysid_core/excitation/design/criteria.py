@@ -107,7 +107,7 @@ def build_score(
     Args:
         unknowns: What is estimated.
         criterion: Which.
-        duration: Of the motions [s].
+        duration: Duration of the motions [s].
         targets: Names of base parameters, for `Criterion.TARGET`.
         task: q, v and a, (K, n) each, of a motion whose torques are to be predicted, instead.
 

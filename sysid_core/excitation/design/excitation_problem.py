@@ -28,10 +28,10 @@ class ExcitationProblem:
     the last word, on a dense grid, is the motion check's.
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         unknowns: What is estimated.
         score: What is made small.
-        basis: Of the series.
+        basis: Basis of the series.
         penalty: What one sample of a hundred at twice a limit costs; may be changed.
     """
 

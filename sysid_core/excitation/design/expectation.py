@@ -24,7 +24,7 @@ class Expectation:
         prior: Before the motion, shape (b,).
         size: Natural size, shape (b,).
         data: From the motion alone, shape (b,); infinite where it shows nothing.
-        duration: Of the motion [s].
+        duration: Duration of the motion [s].
     """
 
     names: tuple[str, ...]

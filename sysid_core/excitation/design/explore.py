@@ -69,12 +69,12 @@ class Explorer:
     """What is known so far, and what to do next.
 
     Attributes:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         unknowns: What is estimated; its prior is what is known.
         goal: When enough is known.
-        period: Of each piece [s].
-        n_harmonics: Of each piece.
-        n_iterations: Of each piece's improvement; 0 for the best of a few random ones.
+        period: Period of each piece [s].
+        n_harmonics: Harmonics of each piece.
+        n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
         seed: Makes the pieces reproducible.
     """
 

@@ -36,13 +36,13 @@ def build_fourier_motion(
     """A still phase, some periods of a series, a still phase; not checked yet.
 
     Args:
-        checker: Of the robot and its limits.
-        basis: Of the series.
+        checker: Checker of the robot and its limits.
+        basis: Basis of the series.
         centre: Where it starts and ends, shape (n,).
         coefficients: Shape (n_free, n).
         n_periods: How often it is repeated.
         still: Duration of each still phase [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         seed: That it was found with.
     """
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)

@@ -35,7 +35,7 @@ class Excess:
 
     Attributes:
         by_kind: Squared excess of every kind of limit, summed over samples.
-        by_sample: Of every sample, summed over kinds, shape (K,).
+        by_sample: Penalty of every sample, summed over kinds, shape (K,).
         q: Slope by positions, shape (K, n).
         v: By velocities.
         a: By accelerations.
@@ -66,9 +66,9 @@ class LimitPenalties:
     """Penalties of one robot's limits.
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         tree: Its kinematics.
-        share: Of the joints' limits that samples may use.
+        share: Share of the joints' limits that samples may use.
     """
 
     def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:

@@ -129,16 +129,16 @@ def plan_arm_motion(
         criterion: What is made small.
         targets: Base parameters that matter, for `Criterion.TARGET`.
         task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
-        period: Of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
-        n_harmonics: Of the series; default: as many as lie below 0.5 Hz.
+        period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
+        n_harmonics: Harmonics of the series; default: as many as lie below 0.5 Hz.
         n_periods: Repetitions in the trajectory.
         seed: Makes the plan reproducible.
         n_candidates: Random series to start from.
         n_starts: How many of them are improved.
-        n_iterations: Of each improvement.
+        n_iterations: Iterations of each improvement.
         processes: That improve at once.
         still: Duration of each still phase [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         progress: Called with the share that is done and what is going on.
 
     Raises:

@@ -31,7 +31,7 @@ class Improved:
 
     Attributes:
         x: Centre and coefficients.
-        score: Of the criterion.
+        score: Value of the criterion.
         excess: Squared excess left on the coarse grid, by kind of limit.
         history: Score after each iteration; the first half may break limits.
         evaluations: Of value and gradient.
@@ -148,7 +148,7 @@ def improve_all(
     Args:
         problem: Copied into every process.
         starts: Centre and coefficients of each.
-        n_iterations: Of each.
+        n_iterations: Iterations of each.
         processes: At most so many at once; 1 for none but this one.
         report: Called with the share that is done and what is being done.
     """

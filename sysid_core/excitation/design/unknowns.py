@@ -48,8 +48,8 @@ class Unknowns:
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
         correlation: Time over which errors of the efforts hang together [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
-        prior_mean: Of all parameters, shape (p,).
-        prior_covariance: Of all parameters, shape (p, p).
+        prior_mean: Prior means of all parameters, shape (p,).
+        prior_covariance: Prior covariance of all parameters, shape (p, p).
         size: Natural size of every base parameter, shape (b,): relative deviations refer to it.
     """
 
@@ -77,7 +77,7 @@ class Unknowns:
         Args:
             model: The robot.
             terms: Of friction and drive, for every joint.
-            effort_sd: Of each joint's effort, one for all or shape (n,); default: 1 % of the
+            effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
                 effort limits.
             correlation: Time over which errors of the efforts hang together [s].
 

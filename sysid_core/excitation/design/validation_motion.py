@@ -50,10 +50,10 @@ def plan_validation_motion(
         model: The robot.
         limits: What to keep to.
         training: What the parameters are identified from; its seed decides this one's.
-        period: Of the series [s].
-        n_harmonics: Of the series.
+        period: Period of the series [s].
+        n_harmonics: Harmonics of the series.
         still: Duration of each still phase [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
 
     Raises:
         ExcitationError: No safe motion differs enough.

@@ -114,7 +114,7 @@ class MonitorLimits:
         """From what the motion was planned with.
 
         Args:
-            limits: Of the motion.
+            limits: Limits of the motion.
             joint_margin: How far a measured position may leave the planned range, which itself
                 keeps a margin from the URDF's limits [rad or m].
             tracking_error: One for all joints, or shape (n,) [rad or m].

@@ -38,7 +38,7 @@ class ExecutorSettings:
     Attributes:
         speed_scale: Share of the planned speed, 0 to 1.
         slow_start: Time in which the speed rises from zero to full [s].
-        transfer_share: Of the limits that the way to the start uses.
+        transfer_share: Share of the limits that the way to the start uses.
         start_tolerance: Largest distance from the start posture before it begins [rad or m].
         rest_velocity: Below this a joint counts as standing [rad/s or m/s].
         settle_time: How long all joints must stand [s].
@@ -96,7 +96,7 @@ class Command:
     """What to send now. `q`, `v` and `a` are None as long as nothing may be commanded.
 
     Attributes:
-        state: Of the executor.
+        state: State of the executor.
         joint_names: Order of the arrays (the robot's).
         q: Shape (n,) [rad or m].
         v: Shape (n,).

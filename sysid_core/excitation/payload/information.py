@@ -29,7 +29,7 @@ def payload_information(
 
     Args:
         model: The robot.
-        frame: Of the force-torque sensor.
+        frame: Frame of the force-torque sensor.
         q: Shape (K, n).
         v: Shape (K, n).
         a: Shape (K, n).
@@ -56,7 +56,7 @@ def choose_tare_postures(
     Greedily maximises the information about six bias components, mass and first moment.
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         posture: The other joints stay here, shape (n,).
         n_postures: At least 3; fewer can't separate bias and weight.
         rng: Draws the candidates.

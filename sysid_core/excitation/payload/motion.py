@@ -55,7 +55,7 @@ def oscillation(
         duration: Including both ramps [s].
         amplitude: One for all, or shape (m,) [rad].
         ramp: Duration of each ramp, at most half of the whole [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
 
     Returns:
         time (K,), q, v and a (K, n).
@@ -104,7 +104,7 @@ def frequencies_for_speed(
         frame: Whose link is meant.
         posture: Centre of the oscillation, shape (n,).
         mean_angular_speed: [rad/s].
-        ratio: Of the three frequencies.
+        ratio: Ratio of the three frequencies.
         amplitude: [rad].
 
     Returns:

@@ -41,8 +41,8 @@ class PayloadPlan:
         check: The result of the check.
         posture: About which the wrist oscillates, shape (n,) [rad].
         wrist_joints: The three joints that oscillate.
-        frequencies_hz: Of the three joints at full speed.
-        mean_angular_speed: Of the last link at full speed [rad/s].
+        frequencies_hz: Frequencies of the three joints at full speed.
+        mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
     """
 
     trajectory: Trajectory
@@ -88,14 +88,14 @@ def build_payload_motion(
     """Static postures, a still phase, the oscillation and a still phase, joined by moves.
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         posture: Centre of the oscillation, shape (n,).
         tare_postures: Shape (N, n); N may be 0.
-        frequencies_hz: Of the three wrist joints.
-        duration: Of the oscillation with its ramps [s].
+        frequencies_hz: Frequencies of the three wrist joints.
+        duration: Duration of the oscillation with its ramps [s].
         amplitude: [rad].
         still: Duration of every still phase [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         seed: That the postures were drawn with.
 
     Returns:
@@ -144,12 +144,12 @@ def plan_payload_motion(
         model: The robot.
         limits: Default: those of the description, TCP speed 0.25 m/s.
         posture: Centre of the oscillation, shape (n,); default: chosen.
-        mean_angular_speed: Of the last link [rad/s].
-        duration: Of the oscillation with its ramps [s].
+        mean_angular_speed: Mean angular speed of the last link [rad/s].
+        duration: Duration of the oscillation with its ramps [s].
         amplitude: [rad].
         n_tare: Static postures, 0 for none, else at least 3.
         still: Duration of every still phase [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
         seed: Makes the plan reproducible.
         n_candidates: Random postures to choose from.
         progress: Called with the share that is done.

@@ -30,14 +30,14 @@ def plan_sines(
     test of Zhang et al. 2024 (section IV-D: 1.8, 3 and 5 rad/s).
 
     Args:
-        checker: Of the robot and its limits.
+        checker: Checker of the robot and its limits.
         posture: Centre and start of the motion, shape (n,) [rad or m].
         amplitude: One for all joints, or shape (n,); 0 for a joint that stays [rad or m].
         peak_velocity: One for all joints, or shape (n,) [rad/s or m/s].
-        duration: Of the sines with their ramps [s].
+        duration: Duration of the sines with their ramps [s].
         ramp: In which the speed rises and falls [s].
         still: Before and after [s].
-        rate_hz: Of the samples.
+        rate_hz: Rate of the samples.
 
     Raises:
         ExcitationError: An amplitude is negative, or the motion breaks a limit.

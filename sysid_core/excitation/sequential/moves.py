@@ -28,7 +28,7 @@ class Move:
     Attributes:
         joints: Indices of the joints that move.
         posture: Positions of all joints, shape (n,).
-        amplitude: Of each moving joint [rad or m].
+        amplitude: Amplitude of each moving joint [rad or m].
         label: Such as `joint2 alone`.
         time: Shape (K,) [s].
         q: Shape (K, n).
@@ -59,10 +59,10 @@ def strokes(
     One joint: to +A, to -A, slowly to +A, back. Two joints: along both diagonals.
 
     Args:
-        checker: Of the robot and its limits; gives the durations.
+        checker: Checker of the robot and its limits; gives the durations.
         posture: Shape (n,).
         joints: Indices of one or two joints.
-        amplitude: Of each.
+        amplitude: Amplitude of each.
     """
     names = checker.model.joint_names
     turns: list[tuple[tuple[float, ...], float]]

@@ -29,7 +29,7 @@ class SequentialPlan:
     Attributes:
         trajectory: The whole motion as one file, every swing a segment; checked.
         moves: In the order in which they are played.
-        steps: Of the recursion, last joint first: what each settles and how well-conditioned.
+        steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
         constants: Names of what is estimated: minimal constants and friction.
         check: Result of the safety check.
         remarks: What the plan had to do beyond moving one joint at a time.
@@ -85,9 +85,9 @@ def plan_sequential(
         q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
         n_moves: Number of single-joint moves at most; default: five per joint.
         candidates: Free postures that are tried per joint.
-        amplitude: Of the swings [rad]; a quarter of it in metres for prismatic joints.
+        amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
         max_condition: A plan whose worst step is conditioned worse is refused.
-        rate_hz: Of the trajectory.
+        rate_hz: Rate of the trajectory.
         seed: Kept with the trajectory.
         progress: Called with a phase and the share of it that is done.
 

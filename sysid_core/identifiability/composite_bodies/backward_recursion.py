@@ -49,7 +49,7 @@ class Step:
         name: The joint whose torque was used.
         n_settled: Number of directions.
         n_postponed: Directions that the rows touch, too weakly to settle them here.
-        condition: Of the settled part, parameters in natural units (1 where nothing was settled).
+        condition: Condition number of the settled part, parameters in natural units (1 where nothing was settled).
         directions: Settled directions, shape (p, n_settled).
     """
 

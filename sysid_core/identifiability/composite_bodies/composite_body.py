@@ -100,7 +100,7 @@ class MinimalConstants:
 
         Args:
             base: Base parameters in the order of the model's parameters.
-            tolerance: Of the entries left unexplained, relative to the largest.
+            tolerance: Tolerance of the entries left unexplained, relative to the largest.
 
         Returns:
             Shape (b, b), invertible.

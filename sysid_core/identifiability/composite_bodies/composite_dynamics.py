@@ -39,7 +39,7 @@ def varying_parts(
 
     Args:
         chain: The arm.
-        constants: Of all bodies, shape (..., n, 10), see `MinimalConstants.all_constants`.
+        constants: Constants of all bodies, shape (..., n, 10), see `MinimalConstants.all_constants`.
         q: Joint positions, shape (n,).
 
     Returns:
@@ -129,7 +129,7 @@ def composite_inverse_dynamics(
 
     Args:
         chain: The arm.
-        constants: Of all bodies, shape (n, 10).
+        constants: Constants of all bodies, shape (n, 10).
         q: Shape (n,).
         v: Shape (n,).
         a: Shape (n,).

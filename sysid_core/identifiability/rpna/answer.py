@@ -53,8 +53,8 @@ class BodyIdentifiability:
         parent: The link that carries it ("world" for the first).
         joint: The joint between them.
         joint_type: Such as "revolute".
-        dim_v: Of the span of its velocities (with gravity's fictitious one), at most 6.
-        dim_k: Of the span of its parameters' coefficients, at most 10.
+        dim_v: Dimension of the span of its velocities (with gravity's fictitious one), at most 6.
+        dim_k: Dimension of the span of its parameters' coefficients, at most 10.
         dim_transfer: Undetectable inertia transfers into the parent.
     """
 
@@ -86,7 +86,7 @@ class Identifiability:
         static: Whether only resting postures count.
         floating_base: Whether the robot's first joint moves freely.
         bodies: Dimensions per body.
-        parameter_names: Of all parameters.
+        parameter_names: Names of all parameters.
         codes: Verdict of each parameter as its place in `StructuralVerdict`, shape (p,).
         is_base: Whether each is one of the base parameters, shape (p,).
         rotor_names: The rotors' parameters, also the last of `parameter_names`.

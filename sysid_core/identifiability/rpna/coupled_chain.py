@@ -28,7 +28,7 @@ class CoupledChain:
 
     Attributes:
         carriers: Member that carries each one, -1 for the link that carries the group.
-        poses: Of each member in its carrier at q = 0, each (4, 4).
+        poses: Poses of each member in its carrier at q = 0, each (4, 4).
         modes: Free mode per unit of q in each member's frame, each (6,).
     """
 

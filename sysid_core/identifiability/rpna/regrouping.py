@@ -77,7 +77,7 @@ def structural_base_parameters(
 
     Args:
         layout: The robot.
-        results: Of the recursion.
+        results: Results of the recursion.
         names: All parameters, rotors last.
         is_base: Which of them are base parameters, shape (p,).
     """

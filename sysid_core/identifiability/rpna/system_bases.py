@@ -19,7 +19,7 @@ def system_nullspace(layout: Layout, results: Sequence[StageResult], n_parameter
 
     Args:
         layout: The robot.
-        results: Of the recursion.
+        results: Results of the recursion.
         n_parameters: Number p of all parameters.
 
     Returns:
@@ -45,7 +45,7 @@ def identifiable_combinations(
 
     Args:
         layout: The robot.
-        results: Of the recursion.
+        results: Results of the recursion.
         n_parameters: Number p of all parameters.
 
     Returns:

@@ -114,7 +114,7 @@ class MotionBox:
     are the coordinates to move in.
 
     Attributes:
-        names: Of the coordinates.
+        names: Names of the coordinates.
         center: Actuated positions in the middle, shape (n_a,) [rad].
         directions: Actuated joints' share in each coordinate, shape (n_a, n_a), columns.
         half: Half the range of each coordinate, shape (n_a,) [rad].

@@ -61,7 +61,7 @@ def with_moments(
 
     Args:
         cells: Centroids (n, 3), volumes (n,) and second moments per volume (n, 3, 3).
-        volume: Of the solid [m^3].
+        volume: Volume of the solid [m^3].
         centre: Its centroid, shape (3,) [m].
         spread: Its second moments about the centroid per volume, shape (3, 3) [m^2].
     """
@@ -87,7 +87,7 @@ def _grid_for(cells: int, samples: Array, extent: Array) -> Array:
     Args:
         cells: Wanted number.
         samples: Points inside, as parts of the box, shape (N, 3).
-        extent: Of the box, shape (3,) [m].
+        extent: Lengths of the box, shape (3,) [m].
     """
     edge = (np.prod(extent) / cells) ** (1 / 3)
     for _ in range(6):

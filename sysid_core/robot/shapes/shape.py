@@ -183,7 +183,7 @@ class Shape:
         """A union of boxes that don't overlap.
 
         Args:
-            boxes: Of each: size [m], centre [m], and the number of cells along each axis.
+            boxes: Boxes of each: size [m], centre [m], and the number of cells along each axis.
             name: For reports.
 
         Raises:

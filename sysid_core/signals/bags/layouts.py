@@ -30,7 +30,7 @@ class Layout:
 
     Attributes:
         length: Bytes of the message, at least.
-        frame: Of the header.
+        frame: Frame of the header.
         names: Joint names, in the order of the message.
         fields: Offset and count of float64 values, by name.
         fixed: Pieces of bytes that all messages of the layout share, with their offsets.

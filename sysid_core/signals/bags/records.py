@@ -23,7 +23,7 @@ class StoredTopic:
         name: Such as `/joint_states`.
         type: Such as `sensor_msgs/msg/JointState`.
         definition: Text of the message definition, "" where the bag has none.
-        encoding: Of the definition: `ros2msg` or `ros2idl`.
+        encoding: Encoding of the definition: `ros2msg` or `ros2idl`.
         qos: Offered profiles as YAML text.
         count: Messages.
         first_ns: Log time of the first message; 0 where there is none.

@@ -29,7 +29,7 @@ class OfferedQos:
     Attributes:
         reliability: `reliable` or `best_effort`.
         durability: `volatile` or `transient_local`.
-        depth: Of the history.
+        depth: Depth of the history.
     """
 
     reliability: Literal["reliable", "best_effort"] = "reliable"

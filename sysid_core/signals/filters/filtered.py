@@ -16,7 +16,7 @@ class FilteredSample:
 
     Attributes:
         outcome: What became of the sample given.
-        stamp_ns: Of the last accepted sample, whose values follow; None (and NaN) before one.
+        stamp_ns: Stamp of the last accepted sample, whose values follow; None (and NaN) before one.
         q, v, a: Position, velocity, acceleration [rad, rad/s, rad/s²].
         q_sd, v_sd, a_sd: Their standard deviations.
         effort, effort_sd: In the unit given, or None where not measured.
@@ -40,9 +40,9 @@ class FilteredJointStream(JointStream):
 
     Attributes:
         q_sd: Shape (K, n), as those below.
-        v_sd: Of the velocities.
-        a_sd: Of the accelerations.
-        effort_sd: Of the efforts, where measured.
+        v_sd: Standard deviations of the velocities.
+        a_sd: Standard deviations of the accelerations.
+        effort_sd: Standard deviations of the efforts, where measured.
     """
 
     q_sd: Array | None = None

@@ -23,7 +23,7 @@ def fit_harmonics(time: Array, z: Array, period_s: float) -> tuple[Array, Array]
     Args:
         time: Shape (K,) [s].
         z: Shape (K, n).
-        period_s: Of the plan.
+        period_s: Period of the plan.
 
     Returns:
         Value, first and second derivative, shape (K, n, 3), and the variances that noise of unit

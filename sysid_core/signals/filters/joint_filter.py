@@ -32,7 +32,7 @@ class JointFilter:
     Args:
         n_joints: Joints.
         noise: Position noise, jerk density and velocity noise; None: estimated as data arrive.
-        effort_noise: Of the efforts; None: estimated as data arrive.
+        effort_noise: Noise of the efforts; None: estimated as data arrive.
         max_gap_s: Longer gaps start the filter again.
     """
 

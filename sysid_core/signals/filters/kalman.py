@@ -100,6 +100,6 @@ class KinematicBank:
         Args:
             component: 0 for the value, 1 for its rate…
             z: Measured, shape (k,).
-            variance: Of the measurement, shape (k,).
+            variance: Variance of the measurement, shape (k,).
         """
         self._kernels.observe(self.x, self.P, component, z, variance)

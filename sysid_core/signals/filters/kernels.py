@@ -70,7 +70,7 @@ def observe(
         P: Shape (n, d, d).
         component: That is measured.
         z: Measured, shape (k,).
-        variance: Of the measurements, shape (k,).
+        variance: Variance of the measurements, shape (k,).
     """
     d = x.shape[1]
     K = np.empty(d)

@@ -80,7 +80,7 @@ class NoiseEstimator:
 
     Args:
         n: Signals.
-        order: Of the model, as in `KinematicBank`.
+        order: Order of the model, as in `KinematicBank`.
         horizon_s: Time in which the past is forgotten (exponentially); None: never.
         filters: In the bank.
     """
@@ -199,8 +199,8 @@ class NoiseEstimator:
         """State, covariance and density of one filter of the bank on one signal.
 
         Args:
-            index: Of the filter.
-            signal: Of the signal.
+            index: Index of the filter.
+            signal: Index of the signal.
             variance: Of a measurement of it.
         """
         x, P = self._states[index, signal], self._P[index] * variance

@@ -86,7 +86,7 @@ def fit_splines(
     Args:
         time: Strictly increasing, shape (K,) [s].
         z: Shape (K, n).
-        orders: Of the penalty, to choose among.
+        orders: Orders of the penalty, to choose among.
         cutoffs_hz: To choose among; None: from 0.3 Hz to 60 Hz, or what the samples carry.
 
     Returns:
@@ -206,9 +206,9 @@ def _smoothed_away(
         fits: All candidates.
         used: The one in question.
         keep: Columns: signals, then the probes.
-        variance: Of the signals' noise.
+        variance: Variance of the signals' noise.
         time: Stamps, shape (K,).
-        derivative: Of the signals.
+        derivative: Derivative of the signals.
     """
     inner = time[len(time) // 20 : len(time) - len(time) // 20]  # ends are noisier
     at = inner[:: max(len(inner) // _POINTS, 1)]

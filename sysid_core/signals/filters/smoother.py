@@ -24,7 +24,7 @@ class Smoothing:
     Attributes:
         noise_sd: Standard deviation of a position sample [rad or m].
         cutoff_hz: Below it motion passes.
-        order: Of the penalty.
+        order: Order of the penalty.
         outliers: Samples that were bridged.
         left_out: Samples of spans too short to be smoothed; they aren't in the result.
     """

@@ -29,7 +29,7 @@ class TunedBank:
         tuned: Whether to estimate the levels over the last second or so, shape (n,).
         rates: Of how many signals, the first ones, the first derivative is measured too.
         tunes_rates: Whether to estimate the noise of the measured rates.
-        order: Of the model, as in `KinematicBank`.
+        order: Order of the model, as in `KinematicBank`.
 
     Attributes:
         bank: The filters.

@@ -43,7 +43,7 @@ class FullCalibration:
         mounting_sd: Shape (3,) [rad].
         tilt: Of gravity about the base's horizontal axes, shape (2,) [rad].
         tilt_sd: Shape (2,) [rad].
-        drift: Of the six readings from the first to the last posture, shape (6,) [N, N m].
+        drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
         confounded: What these postures can't tell apart, one sentence each.
     """

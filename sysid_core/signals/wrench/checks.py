@@ -236,7 +236,7 @@ def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
     """Refuse a wrench that says it belongs to another frame than the sensor's.
 
     Args:
-        frame_id: Of the wrench's header, or of a calibration; "" where it says nothing.
+        frame_id: Frame of the wrench's header, or of a calibration; "" where it says nothing.
         sensor_frame: The frame that it is taken for.
         source: What it belongs to, for the message.
 

@@ -70,7 +70,7 @@ def estimate_delay(
         time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
         wrench: Readings, shape (N, 6).
         time_motion: Stamps of the motion on the same clock, increasing, shape (K,) [s].
-        motion: Of the sensor frame, K samples.
+        motion: Motion of the sensor frame, K samples.
         max_delay: Largest one looked for, either way [s].
 
     Raises:
@@ -165,7 +165,7 @@ def delay_of_recording(
         recording: Joint states and wrench on one clock.
         model: The robot.
         frame: The sensor's frame.
-        cutoff_hz: Of the joints' zero-phase filter.
+        cutoff_hz: Cut-off of the joints' zero-phase filter.
 
     Raises:
         SignalError: No wrench, or too short a motion.

@@ -28,7 +28,7 @@ class FilteredWrench:
 
     Attributes:
         outcome: What became of the sample given.
-        stamp_ns: Of the last accepted sample; None (and NaN) before one.
+        stamp_ns: Stamp of the last accepted sample; None (and NaN) before one.
         measured: Filtered reading, bias included.
         measured_sd: Its standard deviation.
         bias: Mean reading beyond the expected wrench, over the tare; zero before it.

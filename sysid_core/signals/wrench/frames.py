@@ -25,7 +25,7 @@ def check_wrench_frame(
 
     Args:
         model: The robot.
-        frame_id: Of the wrench's header; empty: the driver doesn't say.
+        frame_id: Frame of the wrench's header; empty: the driver doesn't say.
         sensor_frame: The link whose axes the sensor has.
         accepted: Other frame ids that mean it; empty: any that is no link of the robot elsewhere.
 

@@ -66,7 +66,7 @@ class SensorCalibration:
             (infinite when never estimated).
         n_postures: Still postures used.
         stamp_ns: When the last posture was held; 0 where unknown.
-        temperature: Of the sensor then [°C]; NaN where unknown.
+        temperature: Temperature of the sensor then [°C]; NaN where unknown.
         source: Where the data came from.
         notes: Remarks, one sentence each.
         matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
@@ -257,7 +257,7 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
 
     Args:
         wrench: Readings, shape (K, 6).
-        motion: Of the sensor frame at the same instants, K samples.
+        motion: Motion of the sensor frame at the same instants, K samples.
         calibration: From a tare.
 
     Returns:

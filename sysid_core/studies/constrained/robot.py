@@ -53,17 +53,17 @@ class ConstrainedStudyConfig:
     Attributes:
         seeds: Robots with different true parameters and noise.
         trajectories: For identification, per robot.
-        duration: Of each [s].
+        duration: Duration of each [s].
         held_out: Length of the run that isn't fitted: 31 segments of 0.5 s and a bit [s].
         speeds: Peak velocities of the tracking test [rad/s].
         tracking_duration: [s].
         spread: True friction and drive values lie up to this factor above or below nominal, and
             at least 1.25 away.
         offset: Largest torque offset over the joint's Coulomb friction.
-        noise: Of the sensors.
+        noise: Noise of the sensors.
         excitation: How the motions are searched; durations are the study's own.
-        excitation_bandwidth: Of the PD control while exciting [rad/s].
-        tracking_bandwidth: Of the feedback in the tracking test [rad/s].
+        excitation_bandwidth: Bandwidth of the PD control while exciting [rad/s].
+        tracking_bandwidth: Bandwidth of the feedback in the tracking test [rad/s].
     """
 
     seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
@@ -171,7 +171,7 @@ def study_robot(
         config: Size of the study.
         training: Motions for identification.
         held_out: A motion that isn't fitted.
-        seed: Of the true parameters and the noise.
+        seed: Seed of the true parameters and the noise.
         tell: Progress.
     """
     rng = np.random.default_rng(seed)

@@ -51,8 +51,8 @@ class ArmRun:
     Attributes:
         causal: Wrench, and motion from causal filters.
         smoothed: Wrench, and motion from smoothed encoders.
-        belief: Of the smoothed motion.
-        covariance: Of the causal motion, shape (K, 9, 9).
+        belief: Belief of the smoothed motion.
+        covariance: Covariance of the causal motion, shape (K, 9, 9).
         true_wrench: Without noise and faults, shape (K, 6).
     """
 

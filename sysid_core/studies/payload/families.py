@@ -174,7 +174,7 @@ def told_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape 
     Args:
         thing: The object.
         how: A key of `WRONG_SHAPES`.
-        rng: Of the direction of a shift, or the axis of a rotation.
+        rng: Random generator of the direction of a shift, or the axis of a rotation.
     """
     shape = thing.shape
     centre = 0.5 * (shape.lower + shape.upper)

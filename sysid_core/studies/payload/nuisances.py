@@ -34,11 +34,11 @@ class Nuisance:
 
     Attributes:
         wrench: From time (K,), wrench (K, 6) and a generator to the faulty wrench (K, 6).
-        seconds: Of the recording.
-        delay: Of the wrench [s].
+        seconds: Duration of the recording.
+        delay: Delay of the wrench [s].
         gravity: Tilt of gravity [rad].
         encoder: Offset of every encoder, standard deviation [rad].
-        age: Of the tare, which a session knows [s].
+        age: Age of the tare, which a session knows [s].
     """
 
     wrench: Fault = lambda time, wrench, rng: wrench

@@ -49,7 +49,7 @@ class Outcome:
     """One fit against the truth.
 
     Attributes:
-        row: Of the table.
+        row: Row of the table.
         kind: "clean", "faulty" or "running".
         errors: Mass, centre of mass and inertia in per cent.
         z: Errors of the ten numbers in standard deviations, shape (10,).
@@ -144,7 +144,7 @@ def robustness_study(
     """Both tables.
 
     Args:
-        objects: Of each family, and random ones for the faults.
+        objects: Objects of each family, and random ones for the faults.
         workers: Processes.
         progress: Called with what is done, how many of how many.
     """

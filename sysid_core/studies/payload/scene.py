@@ -156,7 +156,7 @@ class Experiment:
         causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
         smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
         belief: What is known of the smoothed motion's error.
-        covariance: Of the causal motion (a, omega, alpha), shape (K, 9, 9).
+        covariance: Covariance of the causal motion (a, omega, alpha), shape (K, 9, 9).
     """
 
     causal: PayloadData
