@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.errors import ExcitationError
@@ -139,6 +139,9 @@ def test_progress_rises_from_0_to_1_while_executing():
     after=st.floats(0.0, 3.5),
     steps=st.lists(st.floats(0.001, 0.05), min_size=1, max_size=20),
 )
+@example(during=ExecutorState.EXECUTING, after=1.0, steps=[0.046875])
+@example(during=ExecutorState.EXECUTING, after=1.8, steps=[0.03125])
+@example(during=ExecutorState.MOVING_TO_START, after=2.5, steps=[0.03125])
 def test_any_abort_is_smooth_and_ends_at_rest(during, after, steps):
     times, commands = play(during=during, cancel_after=after, steps=np.array(steps))
     assert commands[-1].state in (ExecutorState.ABORTED, ExecutorState.DONE)

@@ -17,7 +17,7 @@ def model() -> RobotModel:
 
 @pytest.mark.parametrize("shape", [(2, 10), (6, 9), (20,), (7, 10)])
 def test_parameters_of_some_of_the_bodies_are_refused(model, shape):
-    with pytest.raises(ModelError, match="6 bodies"):
+    with pytest.raises(ModelError, match=r"\(6, 10\): ten parameters of every body"):
         model.with_pi(np.ones(shape))
 
 

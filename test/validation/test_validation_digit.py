@@ -163,7 +163,7 @@ def test_an_arm_is_identified_on_the_command_line(arm, digit, rng, tmp_path):
             "identify", str(tmp_path / "0.csv"), str(tmp_path / "1.csv"),
             "--validate", str(tmp_path / "2.csv"), "--columns", str(columns),
             "--robot", str(digit / "digit-v3-right-arm-only.urdf"), "--method", "lmi",
-            "--delay", "auto", "--out", str(tmp_path / "out"), "--json", "-",
+            "--friction", "usual", "--delay", "auto", "--out", str(tmp_path / "out"), "--json", "-",
         ],
     )  # fmt: skip
     assert result.exit_code == 0, result.output

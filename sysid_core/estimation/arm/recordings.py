@@ -19,6 +19,7 @@ _DIFFERENTIATE = ("filter", "spline")
 
 
 LONGEST = 6_000  # resampled samples of a span: longer ones are cut, their regressors made in turn
+SHORTEST = 4.0  # [s] of a piece: each start costs the filters' settling and friction's history
 
 
 @dataclass(frozen=True)
@@ -180,10 +181,15 @@ def prepare_motion(
 
 
 def pieces(parts: Sequence[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Parts in pieces of at most `LONGEST` resampled samples: memory is that of a piece."""
+    """Parts in pieces of at most `LONGEST` resampled samples: memory is that of a piece.
+
+    At high rates that would be an instant; then pieces are as long as `SHORTEST`.
+    """
     for part in parts:
-        resampled = min(len(part), int(float(part.time[-1]) * rate_hz) + 1)
-        count = max(1, -(-resampled // LONGEST))
+        duration = float(part.time[-1])
+        resampled = min(len(part), int(duration * rate_hz) + 1)
+        longest = max(LONGEST, int(SHORTEST * resampled / max(duration, 1e-9)))
+        count = max(1, -(-resampled // longest))
         for index in np.array_split(np.arange(len(part)), count):
             yield part.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else part
 

@@ -100,6 +100,11 @@ class RollingPlay:
             and self._u > self._covered
         )
 
+    @property
+    def last_move(self) -> Array:
+        """Nothing, shape (n,): the controller's commands have no steps."""
+        return np.zeros_like(self._played.acceleration)
+
     def command(self) -> tuple[Array, Array, Array]:
         """q, v and a that the controller commands now, each (n,)."""
         if self._stop is not None:

@@ -31,6 +31,8 @@ class StreamedPlay:
         self._stop: Trajectory | None = None  # off the path
         self._stop_time = 0.0
         self._stopping = False
+        self._step = 0.0  # between the last two commands [s]
+        self._last_move = np.zeros_like(self._follower.q)
         # Time, posture and velocity of the last commands.
         self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
 
@@ -56,6 +58,11 @@ class StreamedPlay:
             return self._stop_time >= self._stop.duration
         return self._follower.at_end or self._follower.rate == 0.0
 
+    @property
+    def last_move(self) -> Array:
+        """How far the last command is from the one before, shape (n,): not yet gone by the robot."""
+        return self._last_move
+
     def command(self) -> tuple[Array, Array, Array]:
         """q, v and a of this instant, each (n,)."""
         if self._stop is not None:
@@ -64,6 +71,7 @@ class StreamedPlay:
 
     def advance(self, now: float, dt: float, scaling: float | None) -> None:
         """Go on by a time step [s]; the robot's own speed scaling doesn't count for a stream."""
+        self._step, before = dt, self.command()[0]
         if self._stop is not None:
             self._stop_time += dt
         elif self._stopping:
@@ -72,6 +80,7 @@ class StreamedPlay:
             full, rate = self._settings.speed_scale, self._follower.rate
             self._follower.advance(dt, min(full, rate + full * dt / self._settings.slow_start))
         q, v, _ = self.command()
+        self._last_move = np.abs(q - before)
         self._commanded.append((now, q, v))
 
     def expected(self, stamp: float, longest: float) -> Array:
@@ -95,8 +104,14 @@ class StreamedPlay:
         self._stopping = True
 
     def stop_at(self, where: Nearest, age: float) -> None:
-        """Brake along the path from where the robot is."""
+        """Brake along the path from where the robot was, measured an age [s] ago.
+
+        This instant's command is where it gets to by now and within a step: to hold it where it
+        was measured would be a jerk.
+        """
         self._follower.move_to(where.u, where.rate)
+        self._follower.advance(age, self._follower.rate)
+        self._follower.advance(self._step, 0.0)
         self._stopping = True
 
     def stop_from(self, q: Array, v: Array) -> None:
