@@ -260,7 +260,11 @@ def test_what_is_known_is_not_planned_for_again(wrist, limits, unknowns):
     """The friction is known: all of the motion goes to the rest."""
     friction = list(unknowns.friction.names)
     later = unknowns.after(friction, 1e-10 * np.eye(len(friction)))
-    plans = [plan_arm_motion(wrist, limits, unknowns=u, seed=2, **QUICK) for u in (unknowns, later)]
+    # This search converges more slowly: after 30 and 100 iterations it is still behind. 300 is usual.
+    enough = {**QUICK, "n_iterations": 300}
+    plans = [
+        plan_arm_motion(wrist, limits, unknowns=u, seed=2, **enough) for u in (unknowns, later)
+    ]
     judged = [
         Expectation.of(
             later, later.information(*(x for x in motion(p)), p.basis.period), 8.0
