@@ -30,7 +30,7 @@ from sysid_nodes.processes import NodeSpec, running
 from sysid_nodes.progress import execute_watched
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
-PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0}
+PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}
 Check = tuple[str, bool, str]  # what must hold, whether it does, the number
 
 

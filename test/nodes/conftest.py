@@ -84,5 +84,6 @@ EXECUTOR = {
     "tcp_speed": TCP_SPEED,
     "stale_s": 1.5,
     "max_step_s": 1.5,
+    "wrench_stale_s": 4.0,
     "stop_lead_s": 0.4,
 }

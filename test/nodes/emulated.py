@@ -24,7 +24,7 @@ from std_msgs.msg import String
 from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, export_trajectory
 from sysid_core.excitation.payload import oscillation
 from sysid_core.robot import RobotModel
-from sysid_nodes.client import LiveClient
+from sysid_nodes.client import LiveClient, LiveError
 
 DRIVERS = Path(__file__).resolve().parents[1] / "drivers"
 sys.path.insert(0, str(DRIVERS))
@@ -127,6 +127,18 @@ def pause(client: LiveClient, seconds: float) -> None:
     client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
 
 
+def armed(client: LiveClient, timeout_s: float = 15.0) -> str:
+    """Token of `~/arm`, as soon as the executor has heard all its safety inputs."""
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            return str(client.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
+        except LiveError:
+            if time.monotonic() > end:
+                raise
+            pause(client, 0.3)
+
+
 def play(
     client: LiveClient,
     file: str,
@@ -145,7 +157,7 @@ def play(
 
     action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
     client.wait_until(action.server_is_ready, 20.0, "the executor")
-    token = client.call(Arm, "trajectory_executor/arm", Arm.Request()).token
+    token = armed(client)
     goal = ExecuteTrajectory.Goal(trajectory_file=file, speed_scale=1.0, token=token)
     sent = action.send_goal_async(goal, feedback_callback=feedback)
     client.wait_until(sent.done, 20.0, "an answer")

@@ -110,7 +110,7 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
     script = str(Path(__file__).with_name("press_buttons.py"))
     domain = {"ROS_DOMAIN_ID": os.environ["ROS_DOMAIN_ID"]}
     done = subprocess.run(
-        [sys.executable, script, str(path), "pressed", str(pictures)],
+        [sys.executable, script, str(path), str(tmp_path / "bag"), str(pictures)],
         env=gui | domain, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -47,7 +47,13 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     )
     assert sysid("robot", "save", str(saved)).returncode == 2, "nothing is overwritten"
 
-    executor = {"tcp_frame": FRAME, "tcp_speed": 1.0, "stale_s": 2.0, "max_step_s": 2.0}
+    executor = {
+        "tcp_frame": FRAME,
+        "tcp_speed": 1.0,
+        "stale_s": 2.0,
+        "max_step_s": 2.0,
+        "wrench_stale_s": 4.0,
+    }
     config = tmp_path / "bringup.yaml"
     config.write_text(
         yaml.safe_dump(

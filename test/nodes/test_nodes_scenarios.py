@@ -28,7 +28,7 @@ from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.lifecycle import LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
-PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5}
+PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5, "wrench_stale_s": 4.0}
 
 
 @pytest.fixture(scope="module")
