@@ -16,6 +16,7 @@ import rclpy
 from geometry_msgs.msg import InertiaStamped
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
 from vendor_payload_layouts.srv import FrankaSetLoad, UrSetPayload, XarmSetTcpLoad
 
 
@@ -28,6 +29,7 @@ class Driver(Node):
         self.reported = InertiaStamped()
         self.publisher = self.create_publisher(InertiaStamped, "robot_payload", 10)
         self.create_timer(0.05, lambda: self.publisher.publish(self.reported))
+        self.asked_to_end = False
         self.create_service(UrSetPayload, "ur/set_payload", self.on_ur)
         self.create_service(FrankaSetLoad, "franka/set_load", self.on_franka)
         self.create_service(XarmSetTcpLoad, "xarm/set_tcp_load", self.on_xarm)
@@ -73,13 +75,17 @@ class Driver(Node):
 
 
 def main() -> int:
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     node = Driver()
-    signal.signal(signal.SIGTERM, lambda *_: rclpy.try_shutdown())
+    # The handler only notes it: a context that ends while an executor waits is an error.
+    signal.signal(signal.SIGTERM, lambda *_: setattr(node, "asked_to_end", True))
     executor = MultiThreadedExecutor(num_threads=2)
     executor.add_node(node)
-    while rclpy.ok():
+    while not node.asked_to_end:
         executor.spin_once(timeout_sec=0.1)
+    executor.shutdown()
+    node.destroy_node()
+    rclpy.try_shutdown()
     return 0
 
 
