@@ -27,6 +27,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "plausibility": (),
     "validation": (),
     "report": (),
+    "pipeline": (),
     "studies": ("constrained", "payload"),
     "cli": ("identify", "live", "plan", "reproduce", "validate"),
 }  # fmt: skip

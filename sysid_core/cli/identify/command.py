@@ -128,12 +128,12 @@ def identify(
     ] = "",
 ) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
-    from sysid_core.cli.identify.arm import identify_arm, write_back
     from sysid_core.cli.identify.load import known_load, load_section, write_columns
     from sysid_core.cli.identify.result import json_text, print_summary, result_dict
-    from sysid_core.cli.recordings import drives_of, load_fixed_base, load_recording
+    from sysid_core.cli.recordings import load_fixed_base
     from sysid_core.cli.verdict import print_judgement, with_gravity_found
     from sysid_core.estimation.arm import Processing
+    from sysid_core.pipeline import drives_of, identify_arm, load_recording, write_back
     from sysid_core.plausibility import examine, require_fit
     from sysid_core.report import identification_report
     from sysid_core.robot import FrictionModel

@@ -10,8 +10,9 @@ import typer
 
 from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.cli.identify.result import json_text
-from sysid_core.cli.recordings import is_bag, load_recording, run_labels
+from sysid_core.cli.recordings import run_labels
 from sysid_core.errors import EstimationError
+from sysid_core.pipeline import is_bag, load_recording
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Estimator

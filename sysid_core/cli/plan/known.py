@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.recordings import load_recording
 from sysid_core.errors import ExcitationError
+from sysid_core.pipeline import load_recording
 
 if TYPE_CHECKING:
     from sysid_core.excitation import Unknowns

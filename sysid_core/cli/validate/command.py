@@ -41,11 +41,11 @@ def validate(
     from rich.table import Table
 
     from sysid_core.cli.identify.result import json_text
-    from sysid_core.cli.recordings import load_recording
     from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import load_identification
     from sysid_core.judgement import Judgement
+    from sysid_core.pipeline import load_recording
     from sysid_core.plausibility import require_fit
     from sysid_core.report import Report, prediction_chart, prediction_table
     from sysid_core.robot import RobotModel

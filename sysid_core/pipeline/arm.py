@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The open-chain part of `sysid identify`: what is chosen, fitted and written."""
+"""Open chains: what is chosen inside the recordings, fitted and written."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_core.cli.identify.load import load_dict, load_sentences
 from sysid_core.errors import EstimationError
+from sysid_core.pipeline.load import load_dict, load_sentences
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import (
