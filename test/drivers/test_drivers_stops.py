@@ -75,6 +75,7 @@ def still_after(log: Log, t: float) -> float:
         (0.9, "feedback time"),
         (0.9, "feedback place"),
         (0.8, "topic"),
+        (0.5, "feedback time"),
     ],
 )
 def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step(scaling, says):
@@ -88,7 +89,7 @@ def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step(scaling, 
     assert max(step for _, step in w.controller.steps) < 2e-5 + 0.0045 * (1.0 - scaling) * 2.0
 
 
-@pytest.mark.parametrize("scaling", [1.0, 0.9, 0.5])
+@pytest.mark.parametrize("scaling", [1.0, 0.9, 0.65, 0.5])
 def test_a_cancel_stops_within_the_limits(scaling):
     w = world(scaling)
 
@@ -98,8 +99,11 @@ def test_a_cancel_stops_within_the_limits(scaling):
 
     log = run(MODEL, w, cancel)
     assert log.state[-1] is ExecutorState.ABORTED
-    assert peak(log) <= (1.0 if scaling >= 0.8 else 1.6)
-    assert still_after(log, log.since(ExecutorState.ABORTING)) < 0.8 / scaling
+    assert peak(log) <= 1.0
+    k = log.state.index(ExecutorState.ABORTING)
+    at_end = log.command[-100] - log.command[log.state.index(ExecutorState.ABORTED)]
+    assert np.max(np.abs(at_end)) < 2e-5  # the hold of its end isn't behind the stop
+    assert still_after(log, log.t[k]) < 0.8 / scaling
 
 
 @pytest.mark.parametrize("scaling", [1.0, 0.5])
@@ -115,7 +119,7 @@ def test_an_executor_that_is_killed_leaves_a_robot_that_stops_within_a_second(sc
     log = run(MODEL, w, kill)
     stopping = 0.7 / scaling
     assert 0.3 < still_after(log, at[0]) < 1.0 + stopping
-    assert peak(log) <= (1.0 if scaling >= 0.8 else 1.6)
+    assert peak(log) <= 1.0
     assert np.max(np.abs(log.v[-1])) < 1e-3
 
 

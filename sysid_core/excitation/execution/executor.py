@@ -11,6 +11,7 @@ import numpy as np
 from sysid_core.errors import ExcitationError, SysIdError
 from sysid_core.excitation.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
 from sysid_core.excitation.execution.rolling_play import Outgoing, RollingPlay
+from sysid_core.excitation.execution.seams import share_with_seams
 from sysid_core.excitation.execution.standing import Standing
 from sysid_core.excitation.execution.states import Command, ExecutorSettings, ExecutorState
 from sysid_core.excitation.execution.streamed_play import StreamedPlay
@@ -25,6 +26,7 @@ ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # [s]; a robot that still moves then is told to hold
 PAUSED = 0.01  # speed scaling of a robot that has been paused
+AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 
 
 class Executor:
@@ -70,7 +72,7 @@ class Executor:
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
-        self._stopping_for = 0.0  # [s]
+        self._stopping_for = self._rested = 0.0  # [s]
         self._standing.forget()
         self.monitor.reset()
 
@@ -224,8 +226,17 @@ class Executor:
         self.monitor.reset()
 
     def _follow(self, motion: Trajectory, now: float) -> None:
-        kind = RollingPlay if self.settings.horizon > 0.0 else StreamedPlay
-        self.play = kind(motion, self.limits.acceleration, self.settings)
+        limits, settings = self.limits.acceleration, self.settings
+        if settings.horizon > 0.0:
+            if isinstance(self.play, RollingPlay) and self.scaling is None:
+                scaling = self.play.scaling
+            else:
+                scaling = 1.0 if self.scaling is None else self.scaling
+            share = share_with_seams(motion, limits, scaling)
+            settings = dataclasses.replace(settings, speed_scale=share * settings.speed_scale)
+            self.play = RollingPlay(motion, limits, settings)
+        else:
+            self.play = StreamedPlay(motion, limits, settings)
         self.play.advance(now, 0.0, self.scaling)
         self._standing.forget()
 
@@ -286,8 +297,11 @@ class Executor:
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
         paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
-        at_rest = self.play is None or self.play.at_rest or (paused and state is not None)
-        if late or (at_rest and not moves):
+        # A controller that is cancelled holds what it measures: not before the robot is there.
+        at_rest = self.play is None or self.play.at_rest
+        self._rested = self._rested + dt if at_rest else 0.0
+        standing = self._rested >= AT_REST or (paused and state is not None)
+        if late or (standing and not moves):
             self.state = ExecutorState.ABORTED
 
     def _command(self) -> Command:

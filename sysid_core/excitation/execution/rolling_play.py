@@ -74,6 +74,11 @@ class RollingPlay:
         return self._played.path
 
     @property
+    def scaling(self) -> float:
+        """Speed scaling of the robot, as it says itself or as it plays."""
+        return self._scaling
+
+    @property
     def place(self) -> float:
         """Time on the path [s]."""
         return self._played.place(self._u)
