@@ -68,6 +68,11 @@ class _Errors(Console):
 errors = _Errors(stderr=True, markup=False)
 
 
+def example(command: str) -> str:
+    """What a command's help ends with: a command line as one would type it."""
+    return f"Example: {command}"
+
+
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
     """A sentence behind a coloured word: `warning: …`."""
     to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from sysid_core.cli.app import app, console, remark
+from sysid_core.cli.app import app, console, example, remark
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sysid_core.signals import JointStream, WrenchStream
@@ -27,7 +28,7 @@ JsonOption = Annotated[
 ]
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag info recording.mcap"))
 def info(path: PathArgument, json_out: JsonOption = "") -> None:
     """List topics, counts, rates, what the logger noted, and damage."""
     from sysid_core.signals.bags import open_bag
@@ -51,7 +52,7 @@ def info(path: PathArgument, json_out: JsonOption = "") -> None:
     _write(json_out, result)
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag recover truncated.mcap repaired"))
 def recover(
     path: PathArgument,
     out: Annotated[Path, typer.Argument(help="Folder to create for the whole bag.")],
@@ -72,7 +73,7 @@ def recover(
     )
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag cut recording.mcap part --start 10 --end 70"))
 def cut(
     path: PathArgument,
     out: Annotated[Path, typer.Argument(help="Folder to create for the part.")],
@@ -85,7 +86,7 @@ def cut(
     _tell_written(cut_bag(path, out, start_s=start, end_s=end), out)
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag merge monday.mcap tuesday.mcap --out both"))
 def merge(
     paths: Annotated[list[Path], typer.Argument(help="Bags, in any order.")],
     out: Annotated[Path, typer.Option(help="Folder to create.")],
@@ -96,7 +97,7 @@ def merge(
     _tell_written(merge_bags(paths, out), out)
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag export recording.mcap recording.csv"))
 def export(
     path: PathArgument,
     out: Annotated[Path, typer.Argument(help="File that ends in .npz, .csv or .parquet.")],
@@ -121,7 +122,7 @@ def _tell_written(stored: StoredBag, out: Path) -> None:
     )
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag check recording.mcap"))
 def check(
     path: PathArgument,
     joint_topic: Annotated[str, typer.Option(help="Topic of the joint states.")] = "",
@@ -235,7 +236,7 @@ def _show_info(stored: StoredBag) -> None:
             str(topic.count),
             f"{topic.rate_hz:.1f}" if topic.count > 1 else "–",
         )
-    console.print(table)
+    print_table(table)
     for key, value in stored.custom_data.items():
         console.print(f"{key}: {value}", soft_wrap=True)
     for sentence in stored.damage:
@@ -258,7 +259,7 @@ def _show_check(result: dict[str, Any]) -> None:
             str(facts["gaps"]),
             f"{facts['longest_gap_ms']:.1f}",
         )
-    console.print(table)
+    print_table(table)
     for name, facts in result["streams"].items():
         if facts["noise"]:
             low, high = min(facts["noise"]), max(facts["noise"])

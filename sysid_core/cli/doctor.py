@@ -15,7 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, remark
+from sysid_core.cli.app import app, console, example, remark
+from sysid_core.cli.tables import print_table
 from sysid_core.errors import SysIdError
 
 DISTRIBUTION = "robot_sysid"
@@ -44,7 +45,7 @@ class Check:
     remedy: str = ""
 
 
-@app.command()
+@app.command(epilog=example("sysid doctor --offline"))
 def doctor(
     offline: Annotated[
         bool, typer.Option("--offline", help="Leave out ROS: for work on recordings alone.")
@@ -282,7 +283,7 @@ def _show(checks: list[Check], healthy: bool) -> None:
         )
         mark = Text(word, style)
         table.add_row(mark, check.name, check.found)
-    console.print(table)
+    print_table(table)
     for check in checks:
         if not check.ok:
             remark(f"{check.name}:", check.remedy, "bold")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, remark
+from sysid_core.cli.app import app, console, errors, example, remark
+from sysid_core.cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from sysid_core.robot import RobotModel, Rotor
 
 
-@app.command()
+@app.command(epilog=example("sysid identifiability ur5 --html results/ur5_identifiability.html"))
 def identifiability(
     robot: Annotated[
         str,
@@ -49,6 +50,9 @@ def identifiability(
         str,
         typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
     ] = "coupled",
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every combination, however many there are.")
+    ] = False,
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Write the answer; - prints it.")
     ] = "",
@@ -88,7 +92,7 @@ def identifiability(
             sys.stdout.write(text + "\n")
             return
         Path(json_path).write_text(text + "\n", encoding="utf-8")
-    _show(answer, weightless)
+    _show(answer, weightless, every)
 
 
 def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
@@ -103,29 +107,31 @@ def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ..
     )
 
 
-def _show(answer: Identifiability, weightless: Identifiability | None) -> None:
+def _show(answer: Identifiability, weightless: Identifiability | None, whole: bool = False) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     from sysid_core.identifiability.rpna import combination_text
     from sysid_core.report import LEGEND, identifiability_summary, identifiability_table
 
     for line in identifiability_summary(answer, weightless):
         console.print(line, highlight=False, soft_wrap=True)
-    headings, rows = identifiability_table(answer, weightless)
-    table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for warning in answer.warnings:
+        remark("warning:", warning, to=errors)
+    headings, rows = identifiability_table(answer, weightless, width=console.width)
+    table = Table(box=SIMPLE_HEAD, padding=0)
     for heading in headings:
-        first = heading in ("", "body")
-        table.add_column(heading, justify="left" if first else "center", no_wrap=True)
+        table.add_column(heading, justify="left" if heading in ("", "body") else "center")
     for row in rows:
         table.add_row(*row, end_section=row[0] in ("Ixy", "Im"))
-    console.print(table)
+    print_table(table)
     console.print(LEGEND, style="dim", soft_wrap=True)
     together = [r for r in answer.regroupings if len(r.terms) > 1]
     if together:
         console.print("Identified only in combination:", style="bold")
-    for r in together:
-        console.print(f"  {combination_text(r.terms)}", highlight=False, soft_wrap=True)
-        console.print(f"    {r.meaning}", style="dim", highlight=False, soft_wrap=True)
-    for warning in answer.warnings:
-        remark("warning:", warning, to=errors)
+    lines = [
+        Text.assemble(f"  {combination_text(r.terms)}\n", (f"    {r.meaning}", "dim"))
+        for r in together
+    ]
+    print_list(lines, most=5, whole=whole)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console
+from sysid_core.cli.app import app, console, example
 
 limits = typer.Typer(
     help="The file of motion limits that planner and executor read.", no_args_is_help=True
@@ -21,7 +21,7 @@ def _group() -> None:
     """The file of motion limits that planner and executor read."""
 
 
-@limits.command()
+@limits.command(epilog=example("sysid limits init robot.urdf --tcp-frame tool0 --out limits.yaml"))
 def init(
     robot: Annotated[
         str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")

@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors
+from sysid_core.cli.app import app, console, copy_json, errors, example
 
 loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
 app.add_typer(loops, name="loops")
 
 
-@loops.command("check")
+@loops.command("check", epilog=example("sysid loops check own-leg --html results/own_leg.html"))
 def check(
     robot: Annotated[
         str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")

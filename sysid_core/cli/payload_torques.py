@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
 from sysid_core.cli.mounting import GravityOption, MountOption, mounted
+from sysid_core.cli.tables import print_table
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -19,7 +20,12 @@ if TYPE_CHECKING:
     from sysid_core.signals import ColumnMap
 
 
-@app.command("payload-torques")
+@app.command(
+    "payload-torques",
+    epilog=example(
+        "sysid payload-torques loaded.mcap --unloaded bare.mcap --robot robot.urdf --frame tool0 --out results/load"
+    ),
+)
 def payload_torques(
     loaded: Annotated[
         list[Path], typer.Argument(metavar="LOADED...", help="Tables (CSV) or rosbag2 bags.")
@@ -266,7 +272,7 @@ def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
         strict=True,
     ):
         table.add_row(name, f"{x:.4g}", f"{sd:.2g}", unit, verdict.value)
-    console.print(table)
+    print_table(table)
     if true_mass is not None:
         off = estimate.values[0] - true_mass
         console.print(

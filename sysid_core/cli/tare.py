@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, remark
+from sysid_core.cli.app import app, console, copy_json, errors, example, remark
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -17,13 +17,14 @@ from sysid_core.cli.sensor import (
     WrenchFrameOption,
     sensor_robot,
 )
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sysid_core.robot import Array
     from sysid_core.signals.wrench import FullCalibration, SensorCalibration
 
 
-@app.command()
+@app.command(epilog=example("sysid tare still.mcap --sensor-frame link_eef --out tare.yaml"))
 def tare(
     recording: Annotated[
         Path, typer.Argument(help="rosbag2 bag: three or more tilted postures, a second each.")
@@ -209,7 +210,7 @@ def _print_summary(calibration: SensorCalibration, out: Path) -> None:
         table.add_row(
             axis, "N" if axis[0] == "f" else "N m", f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}"
         )
-    console.print(table)
+    print_table(table)
     mass, mass_sd = calibration.tare_mass
     com, com_sd = calibration.tare_com
     axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))

@@ -13,6 +13,7 @@ from sysid_core.report.identifiability import (
     identifiability_table,
 )
 from sysid_core.report.identification import (
+    consistency_sentence,
     identification_report,
     prediction_table,
 )
@@ -28,6 +29,7 @@ __all__ = [
     "Report",
     "cell_text",
     "comparison_rows",
+    "consistency_sentence",
     "constrained_identification_report",
     "error_growth_figure",
     "error_summary",

@@ -12,20 +12,22 @@ LEGEND = (
     "★ identifiable alone   ● identifiable in combination, chosen as base parameter"
     "   ○ absorbed into base parameters   ✕ unidentifiable"
 )
-_WIDEST = 9  # bodies side by side; beyond, one line per body
+_WIDE = 100  # characters of a table of a page; beyond, one line per body
 
 
 def identifiability_table(
-    answer: Identifiability, weightless: Identifiability | None = None
+    answer: Identifiability, weightless: Identifiability | None = None, *, width: int = _WIDE
 ) -> tuple[list[str], list[list[str]]]:
     """The paper's table: symbols of all parameters and the dimensions.
 
     Args:
         answer: The structural answer.
         weightless: The same without gravity; its dimensions come first, the others in brackets.
+        width: Characters that there are for a line.
 
     Returns:
-        Column headings and rows. Few bodies stand side by side as in the paper, many one per line.
+        Column headings and rows: bodies side by side as in the paper where that fits, else one per
+        line.
     """
     symbols = {p.name: p.verdict.symbol for p in answer.parameters}
     headings = ["", *(body.name for body in answer.bodies)]
@@ -39,7 +41,7 @@ def identifiability_table(
             here, there = getattr(body, key), getattr(other, key)
             cells.append(f"{here}" if weightless is None else f"{there} ({here})")
         rows.append([label, *cells])
-    if len(answer.bodies) <= _WIDEST:
+    if 8 + sum(max(len(body.name), 7) + 2 for body in answer.bodies) <= width:
         return headings, rows
     table = [headings, *rows]
     turned = [list(column) for column in zip(*table, strict=True)]

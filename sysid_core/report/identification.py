@@ -60,6 +60,25 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
         )
 
 
+CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
+
+
+def consistency_sentence(identification: Identification) -> str:
+    """Whether every link is physically possible, or why that wasn't asked."""
+    if identification.physically_consistent:
+        return "every link is physically consistent, no friction has the wrong sign."
+    if identification.estimate.method in CONSISTENT:
+        return "not physically consistent as a whole."
+    return (
+        f"base parameters predict torques; '{identification.estimate.method}' doesn't ask whether"
+        " each link alone is a possible body (--method lmi does, for a model to simulate with)."
+    )
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def identification_report(
     identification: Identification,
     training: Sequence[Prediction],
@@ -81,14 +100,11 @@ def identification_report(
         f"Identification of {estimate.robot}",
         f"method {estimate.method}, {estimate.n_samples} samples of {estimate.source}",
     )
-    consistent = identification.physically_consistent
-    report.verdict(
-        consistent,
-        "Every link is physically consistent and no friction parameter has the wrong sign."
-        if consistent
-        else "Not physically consistent as a whole: base parameters alone can't tell. Use"
-        " --method lmi for a model to simulate with.",
-    )
+    sentence = consistency_sentence(identification)
+    if identification.physically_consistent or estimate.method in CONSISTENT:
+        report.verdict(identification.physically_consistent, _capitalised(sentence))
+    else:
+        report.paragraph(_capitalised(sentence))
     excited = estimate.maximally_exciting
     report.verdict(
         excited,

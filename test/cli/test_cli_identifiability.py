@@ -98,7 +98,7 @@ def test_rotor_file_and_transmissions_give_the_second_count(tmp_path):
 def test_table_shows_symbols_dimensions_and_regroupings(tmp_path):
     page, data = tmp_path / "puma.html", tmp_path / "puma.json"
     result = runner.invoke(
-        app, ["identifiability", "puma560", "--html", str(page), "--json", str(data)]
+        app, ["identifiability", "puma560", "--html", str(page), "--json", str(data), "--all"]
     )
 
     assert result.exit_code == 0

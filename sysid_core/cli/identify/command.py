@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
 from sysid_core.cli.mounting import ESTIMATE, GravityOrEstimateOption, MountOption, mounted
 from sysid_core.errors import EstimationError
 
@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
 
 
-@app.command()
+@app.command(
+    epilog=example(
+        "sysid identify examples/ur5/train.csv --robot ur5 --columns examples/ur5/columns.yaml --validate examples/ur5/validate.csv --out results/ur5"
+    )
+)
 def identify(
     recordings: Annotated[
         list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_core.cli.app import console
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
@@ -82,6 +83,8 @@ def print_summary(
     """Errors run by run, and what is doubtful."""
     from rich.table import Table
 
+    from sysid_core.report import consistency_sentence
+
     estimate = result.estimate
     table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
     for column in ("run", "joint", "RMS", "R²", "R² whole run"):
@@ -97,11 +100,11 @@ def print_summary(
                 "", "all", f"{100 * p.relative_error():.2f} %", "",
                 f"{100 * p.relative_error(whole=True):.2f} %", end_section=True,
             )  # fmt: skip
-    console.print(table)
+    print_table(table)
     console.print(
         f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
-        f" {estimate.condition_number:.0f}, physically consistent:"
-        f" {'yes' if result.physically_consistent else 'no'}"
+        f" {estimate.condition_number:.0f}; {consistency_sentence(result)}",
+        soft_wrap=True,
     )
     for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)

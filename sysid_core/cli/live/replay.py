@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import console
+from sysid_core.cli.app import console, example
 from sysid_core.cli.bag import PathArgument, bag
 from sysid_core.cli.live.ros import ros_module
 
 
-@bag.command()
+@bag.command(epilog=example("sysid bag replay recording.mcap --rate 2 --clock"))
 def replay(
     path: PathArgument,
     rate: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Times real time.")] = 1.0,

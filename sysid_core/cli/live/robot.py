@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, example
 from sysid_core.cli.live.ros import ros_module
 
 robot = typer.Typer(help="What a running robot says about itself.", no_args_is_help=True)
@@ -20,7 +20,7 @@ def _group() -> None:
     """Keeps `save` a sub-command."""
 
 
-@robot.command()
+@robot.command(epilog=example("sysid robot save robot.urdf"))
 def save(
     path: Annotated[Path, typer.Argument(help="URDF file to write.")],
     topic: Annotated[

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, example
 from sysid_core.cli.live.ros import ros_module
 from sysid_core.errors import SysIdError
 
 
-@app.command()
+@app.command(epilog=example("sysid run config/bringup_ur.yaml plan --out results/run"))
 def run(
     config: Annotated[Path, typer.Argument(help="Bringup file, see config/bringup_*.yaml.")],
     plan: Annotated[Path, typer.Argument(help="Trajectory or folder that `sysid plan` wrote.")],

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, example
 from sysid_core.cli.live.ros import ros_module
 from sysid_core.errors import SysIdError
 
 
-@app.command()
+@app.command(epilog=example("sysid up demo --scenario arm"))
 def up(
     graph: Annotated[str, typer.Argument(help="demo (simulated robot) or bringup (real robot).")],
     scenario: Annotated[

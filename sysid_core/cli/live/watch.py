@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, example
 from sysid_core.cli.live.ros import ros_module
 
 
-@app.command()
+@app.command(epilog=example("sysid watch --seconds 60"))
 def watch(
     namespace: Annotated[str, typer.Option(help="Namespace of the nodes.")] = "",
     seconds: Annotated[float, typer.Option(min=0.0, help="How long [s]; 0: until Ctrl-C.")] = 0.0,

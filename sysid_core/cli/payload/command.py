@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, remark, require_folder
+from sysid_core.cli.app import app, console, copy_json, errors, example, remark, require_folder
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
 
-@app.command()
+@app.command(
+    epilog=example(
+        "sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload"
+    )
+)
 def payload(
     recording: Annotated[
         Path | None, typer.Argument(help="rosbag2 folder or MCAP file.", show_default=False)

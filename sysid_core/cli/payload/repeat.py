@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_core.cli.app import console, copy_json, errors, remark
+from sysid_core.cli.tables import print_table
 from sysid_core.errors import SignalError, SysIdError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     (out / "repeatability.json").write_text(text + "\n", encoding="utf-8")
     if copy_json(text, json_path):
         return
-    console.print(table)
+    print_table(table)
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
     console.print(
         f"{len(estimates)} weighings: mass {found.mass.mean():.4f} kg, scatter"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.cli.app import console, remark
+from sysid_core.cli.tables import print_table
 from sysid_core.cli.verdict import print_judgement
 from sysid_core.errors import SignalError
 
@@ -181,4 +182,4 @@ def _print_table(rows: Sequence[Sequence[object]], *, known: bool) -> None:
         table.add_column(names[i], justify="right" if 2 <= i < 6 else "left")
     for row in rows:
         table.add_row(*(cell_text(row[i]) for i in shown))
-    console.print(table)
+    print_table(table)

@@ -24,7 +24,7 @@ SMALL = 0.1  # of the median effort limit: such a joint is a finger's or a wheel
 HELD_STILL = "finger", "gripper", "knuckle"
 
 
-@planning_command("arm", velocity_share=0.9)
+@planning_command("arm", example="sysid plan arm ur5 --validation --out plan", velocity_share=0.9)
 def plan_arm(
     planning: Planning,
     period: Annotated[float, typer.Option(min=1.0, help="Of the Fourier series [s].")] = 20.0,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import console, errors, plan, require_folder
+from sysid_core.cli.app import console, errors, example, plan, require_folder
 
 if TYPE_CHECKING:
     from sysid_core.excitation import MotionLimits, Trajectory
@@ -28,7 +28,9 @@ Limits = Annotated[
 Lock = Annotated[list[str] | None, typer.Option(metavar="JOINT", help="Joint that is held still.")]
 
 
-@plan.command()
+@plan.command(
+    epilog=example("sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
+)
 def check(
     file: Motion,
     robot: Robot,
@@ -60,7 +62,7 @@ def check(
         export_trajectory(model, motion, bounds, out)
 
 
-@plan.command()
+@plan.command(epilog=example("sysid plan show plan/trajectory.npz robot.urdf --out motion.html"))
 def show(
     file: Motion,
     robot: Robot,
@@ -82,7 +84,9 @@ def show(
     console.print(f"{out}", highlight=False, markup=False)
 
 
-@plan.command()
+@plan.command(
+    epilog=example("sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
+)
 def validation(
     file: Motion,
     robot: Robot,

@@ -21,7 +21,10 @@ def _chain_model(robot: str, own: Mapping[str, Any]) -> RobotModel:
 
 
 @planning_command(
-    "loops", robot="Loops file (YAML), or a reference robot with loops: own-leg.", load=_chain_model
+    "loops",
+    example="sysid plan loops own-leg --duration 30 --out plan",
+    robot="Loops file (YAML), or a reference robot with loops: own-leg.",
+    load=_chain_model,
 )
 def plan_loops(
     planning: Planning,

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import console, copy_json, errors, plan, require_folder
+from sysid_core.cli.tables import print_table
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.console import RenderableType
+    from rich.table import Table
 
     from sysid_core.excitation import MotionCheck, MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
@@ -67,13 +68,14 @@ class Planned:
     remarks: Sequence[str] = ()
     figures: Sequence[tuple[Figure, str]] = ()
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
-    lines: Sequence[RenderableType] = field(default_factory=tuple)
+    lines: Sequence[str | Table] = field(default_factory=tuple)
     others: Mapping[str, Trajectory] = field(default_factory=dict)
 
 
 def planning_command(
     name: str,
     *,
+    example: str,
     velocity_share: float = 1.0,
     robot: str = "URDF file, reference robot, or a robot of example-robot-data.",
     load: Callable[[str, Mapping[str, Any]], RobotModel] | None = None,
@@ -85,6 +87,7 @@ def planning_command(
 
     Args:
         name: Name of the command.
+        example: Command line that its help ends with.
         velocity_share: Default of that option.
         robot: What the command's argument is, for its help.
         load: The robot from its name and the command's own options; default: `load_robot`.
@@ -111,7 +114,7 @@ def planning_command(
             [p.replace(kind=keyword) for p in (shared[0], shared[1], *own, *shared[2:])]
         )
         run.__doc__ = command.__doc__
-        plan.command(name)(run)
+        plan.command(name, epilog=f"Example: {example}")(run)
         return command
 
     return decorate
@@ -284,9 +287,15 @@ def _run(
     if copy_json(text, json_path):
         return
     used = ", ".join(f"{kind} {100 * share:.0f} %" for kind, share in found.check.usage.items())
+    for line in found.lines:
+        if isinstance(line, str):
+            console.print(line, highlight=False, soft_wrap=True)
+        else:
+            print_table(line)
+    minutes, seconds = divmod(round(trajectory.duration), 60)
     for line in (
-        *found.lines,
         f"{trajectory.duration:.1f} s, safe: {used} of the limits",
+        *([f"The robot will move for {minutes} min {seconds} s."] if minutes else []),
         *(f"note: {note}" for note in found.check.notes),
         f"{', '.join(['trajectory', *found.others])}, plan and report in {out}",
     ):

@@ -11,7 +11,7 @@ import typer
 from sysid_core.cli.plan.options import Planned, Planning, numbers, planning_command
 
 
-@planning_command("payload")
+@planning_command("payload", example="sysid plan payload xarm7 --ground 0 --out plan")
 def plan_payload(
     planning: Planning,
     speed: Annotated[

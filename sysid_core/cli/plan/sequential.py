@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from sysid_core.cli.app import errors
 from sysid_core.cli.plan.options import Planned, Planning, numbers, planning_command
 
 
-@planning_command("sequential")
+@planning_command("sequential", example="sysid plan sequential ur5 --moves 12 --out plan")
 def plan_sequential(
     planning: Planning,
     moves: Annotated[int, typer.Option(min=0, help="Single-joint swings; 0: five per joint.")] = 0,
@@ -47,6 +48,12 @@ def plan_sequential(
     from sysid_core.robot import DriveTrain, FrictionModel
 
     model = planning.model
+    swings = moves or 5 * model.nv
+    errors.print(
+        f"Some {swings} swings of {model.nv} joints, and more where friction hides torques: about"
+        f" {max(1, round(swings * 25 / 60))} min of motion on the robot (--moves says how many).",
+        highlight=False,
+    )
     found = plan_robot(
         model,
         planning.limits,

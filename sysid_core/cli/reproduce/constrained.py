@@ -9,10 +9,14 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors, reproduce, tick
+from sysid_core.cli.app import console, copy_json, errors, example, reproduce, tick
+from sysid_core.cli.tables import print_table
 
 
-@reproduce.command("constrained")
+@reproduce.command(
+    "constrained",
+    epilog=example("sysid reproduce constrained --seeds 3 --html results/constrained.html"),
+)
 def constrained(
     html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
         "constrained.html"
@@ -56,5 +60,5 @@ def constrained(
         table.add_column(column)
     for name, (reached, value) in study.goals().items():
         table.add_row(name, value, tick(reached))
-    console.print(table)
+    print_table(table)
     console.print(f"Report: {html_path}", highlight=False)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors, reproduce, tick
+from sysid_core.cli.app import console, copy_json, errors, example, reproduce, tick
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sysid_core.report import Report
@@ -18,7 +19,9 @@ _Json = Annotated[str, typer.Option("--json", metavar="FILE|-", help="The number
 _Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")]
 
 
-@reproduce.command("identifiability")
+@reproduce.command(
+    "identifiability", epilog=example("sysid reproduce identifiability --html results/table.html")
+)
 def identifiability(
     html_path: _Html = Path("identifiability.html"),
     json_path: _Json = "",
@@ -41,12 +44,14 @@ def identifiability(
     for c in study.comparisons:
         title, last = ("" if c.robot == last else c.robot), c.robot
         table.add_row(title, c.quantity, c.here, c.paper, c.sampled, tick(c.agrees))
-    console.print(table)
+    print_table(table)
     console.print("Every figure is the paper's." if study.agrees else "Some figures differ.")
     console.print(f"Report: {html_path}", highlight=False)
 
 
-@reproduce.command("cheetah3")
+@reproduce.command(
+    "cheetah3", epilog=example("sysid reproduce cheetah3 --html results/cheetah3.html")
+)
 def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") -> None:
     """Table 6: a leg identified with the torso free or locked, then asked to gallop."""
     from rich.table import Table
@@ -63,7 +68,7 @@ def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") ->
     for which, rows in study.errors.items():
         for row, values in rows.items():
             table.add_row(which, row, _triple(values), _triple(PAPER_TABLE_6[which][row]))
-    console.print(table)
+    print_table(table)
     for name, (parameters, rank, gap, exact) in study.ranks.items():
         console.print(
             f"{name}: {parameters} parameters, rank {rank} (gap {gap:.1e}), structural {exact}",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors, reproduce
+from sysid_core.cli.app import console, copy_json, errors, example, reproduce
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from sysid_core.studies.payload import StudyTable
 
 
-@reproduce.command("payload")
+@reproduce.command(
+    "payload", epilog=example("sysid reproduce payload --html results/payload_study.html")
+)
 def payload(
     full: Annotated[
         bool, typer.Option("--full/--quick", help="All 640 runs and four seeds (some minutes).")
@@ -76,7 +79,6 @@ def payload(
 
 
 def _show(tables: list[StudyTable]) -> None:
-    from rich.console import Console
     from rich.table import Table
 
     from sysid_core.report import cell_text
@@ -87,7 +89,4 @@ def _show(tables: list[StudyTable]) -> None:
             shown.add_column(column)
         for row in table.rows:
             shown.add_row(*(cell_text(x) for x in row))
-        # Into a file or a pipe nothing is folded or cut; a terminal folds the cells.
-        natural = console.measure(shown, options=console.options.update(width=1000)).maximum
-        width = console.width if console.is_terminal else max(console.width, natural)
-        Console(file=console.file, width=width, markup=False).print(shown)
+        print_table(shown)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import console, reproduce
+from sysid_core.cli.app import console, example, reproduce
+from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from sysid_core.studies import StanfordStudy
 
 
-@reproduce.command("stanford")
+@reproduce.command("stanford", epilog=example("sysid reproduce stanford"))
 def stanford(
     json_path: Annotated[
         str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
@@ -40,7 +41,7 @@ def stanford(
 
         Path(json_path).write_text(text + "\n", encoding="utf-8")
     for table in _tables(study):
-        console.print(table)
+        print_table(table)
     exact = max(abs(study.constants[name] - study.exact[name]) for name in study.exact)
     worst = max(study.table_ii_errors, key=lambda name: abs(study.table_ii_errors[name]))
     console.print(

@@ -9,14 +9,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors
+from sysid_core.cli.app import app, copy_json, errors, example
+from sysid_core.cli.tables import print_table
 from sysid_core.errors import SysIdError
 
 if TYPE_CHECKING:
     from sysid_core.validation import Prediction
 
 
-@app.command()
+@app.command(
+    epilog=example(
+        "sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml"
+    )
+)
 def validate(
     identified: Annotated[Path, typer.Argument(help="Folder that `sysid identify` wrote.")],
     recordings: Annotated[
@@ -130,7 +135,7 @@ def validate(
             f"{100 * p.relative_error(whole=True):.2f} %",
             end_section=True,
         )
-    console.print(table)
+    print_table(table)
     raise typer.Exit(judgement.exit_status)
 
 
