@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a terminal shows: names and numbers whole, long lists cut, an example in every help."""
+
+from __future__ import annotations
+
+import io
+import shlex
+
+import pytest
+import typer
+from rich.table import Table
+
+import sysid_core.cli.tables as tables
+from sysid_core.cli import run  # noqa: F401  (all commands are registered)
+from sysid_core.cli.app import app, console
+
+NAMES = [f"a_rather_long_name_of_a_joint_{i}" for i in range(8)]
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Prints a wide table into a pipe, or a terminal of so many columns."""
+
+    def show(columns: int, terminal: bool) -> str:
+        text = io.StringIO()
+        monkeypatch.setattr(console, "_file", text)
+        monkeypatch.setattr(console, "_force_terminal", terminal)
+        monkeypatch.setattr(console, "_color_system", None)
+        console.width = columns
+        table = Table()
+        for i, name in enumerate(["joint", *NAMES]):
+            table.add_column(name if i < 3 else f"c{i}", justify="right" if i else "left")
+        for name in NAMES:
+            table.add_row(name, *(f"{-3.672e-05 * k:.3e}" for k in range(8)))
+        tables.print_table(table)
+        return text.getvalue()
+
+    yield show
+    console._width = None
+
+
+def test_a_pipe_gets_every_name_and_number_on_one_line(shown) -> None:
+    text = shown(80, False)
+    assert all(name in text for name in NAMES)
+    assert "…" not in text and text.count("-1.102e-04") == len(NAMES)
+
+
+def test_a_narrow_terminal_folds_names_and_cuts_no_number(shown) -> None:
+    text = shown(80, True)
+    assert "…" not in text and text.count("-2.570e-04") == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("count", "whole", "lines"), [(30, False, 6), (6, False, 6), (30, True, 30)]
+)
+def test_long_lists_are_cut_with_the_count_of_the_rest(shown, capsys, count, whole, lines) -> None:
+    shown(80, False)
+    console._file.truncate(0)
+    console._file.seek(0)
+    tables.print_list([str(i) for i in range(count)], most=5, whole=whole)
+    text = console._file.getvalue().strip().splitlines()
+    assert len(text) == lines
+    assert (text[-1] == f"… {count - 5} more: --all") == (lines < count)
+
+
+def leaves(command, name="sysid"):
+    for key, child in getattr(command, "commands", {}).items():
+        yield from leaves(child, f"{name} {key}")
+    if not hasattr(command, "commands"):
+        yield name, command
+
+
+@pytest.mark.parametrize(("name", "command"), [*leaves(typer.main.get_command(app))])
+def test_every_command_shows_an_example_that_it_understands(name, command) -> None:
+    assert command.epilog and command.epilog.startswith(f"Example: {name}")
+    words = shlex.split(command.epilog.removeprefix("Example: "))[len(name.split()) :]
+    command.make_context(name, words)
