@@ -91,7 +91,7 @@ def payload_torques(
     """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
     import numpy as np
 
-    from sysid_core.cli.identify.command import friction_terms
+    from sysid_core.cli.identify.choices import friction_terms
     from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import Processing

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
+from sysid_core.cli.identify.choices import METHODS, estimator_from, friction_terms
 from sysid_core.cli.mounting import ESTIMATE, GravityOrEstimateOption, MountOption, mounted
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.arm import Estimator, Processing
-    from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
+    from sysid_core.estimation.arm import Processing
+    from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import Recording
     from sysid_core.studies import SequentialRun
-
-METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
 
 
 @app.command(
@@ -277,28 +276,6 @@ def identify(
     raise typer.Exit(judgement.exit_status)
 
 
-def estimator_from(
-    method: str, fixed: list[str], prior_weight: float, prior_sd: float | None = None
-) -> Estimator:
-    """The estimator that a name on the command line stands for."""
-    from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-
-    weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
-    if method in weighting:
-        if prior_sd is not None:
-            raise EstimationError(
-                f"--prior-sd doesn't go with --method {method}, which has no prior.",
-                remedy="Choose lmi or entropic.",
-            )
-        return LeastSquares(weighting[method], fixed=fixed)
-    if method in ("lmi", "entropic"):
-        prior = "quadratic" if method == "lmi" else "entropic"
-        return ConsistentLeastSquares(
-            prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
-        )
-    raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
-
-
 def _sequential(
     runs: list[Recording],
     model: RobotModel,
@@ -335,18 +312,3 @@ def _sequential(
         unexcited=unexcited,
         processing=processing,
     )
-
-
-def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from 'usual', 'geared' or a list with commas."""
-    from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
-
-    if text in ("usual", "geared"):
-        return USUAL_TERMS if text == "usual" else GEARED_ARM_TERMS
-    try:
-        return tuple(FrictionTerm(part.strip()) for part in text.split(",") if part.strip())
-    except ValueError as err:
-        raise EstimationError(
-            f"Friction '{text}' is unknown: {err}.",
-            remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
-        ) from err

@@ -84,7 +84,7 @@ def plan_arm(
     Ctrl-C ends the search and keeps the best motion so far. Nothing is written unless the motion
     passes every check.
     """
-    from sysid_core.cli.identify.command import friction_terms
+    from sysid_core.cli.identify.choices import friction_terms
     from sysid_core.excitation import Unknowns, plan_arm_motion, plan_validation_motion
 
     model = planning.model

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names on the command line stand for: estimators and friction terms."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sysid_core.errors import EstimationError
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Estimator
+    from sysid_core.robot import FrictionTerm
+
+METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
+
+
+def estimator_from(
+    method: str, fixed: list[str], prior_weight: float, prior_sd: float | None = None
+) -> Estimator:
+    """The estimator that a name on the command line stands for."""
+    from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
+
+    weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
+    if method in weighting:
+        if prior_sd is not None:
+            raise EstimationError(
+                f"--prior-sd doesn't go with --method {method}, which has no prior.",
+                remedy="Choose lmi or entropic.",
+            )
+        return LeastSquares(weighting[method], fixed=fixed)
+    if method in ("lmi", "entropic"):
+        prior = "quadratic" if method == "lmi" else "entropic"
+        return ConsistentLeastSquares(
+            prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
+        )
+    raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
+
+
+def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
+    """Friction terms from 'usual', 'geared' or a list with commas."""
+    from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
+
+    if text in ("usual", "geared"):
+        return USUAL_TERMS if text == "usual" else GEARED_ARM_TERMS
+    try:
+        return tuple(FrictionTerm(part.strip()) for part in text.split(",") if part.strip())
+    except ValueError as err:
+        raise EstimationError(
+            f"Friction '{text}' is unknown: {err}.",
+            remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
+        ) from err
