@@ -3,26 +3,23 @@
 
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import Arming
-from sysid_nodes.execution.config import NO_SCALING, TrajectoryExecutorConfig
-from sysid_nodes.execution.drive import RobotDrive
+from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.execute_action import ExecuteAction
-from sysid_nodes.execution.safety_inputs import SafetyInput, SafetyInputs
-from sysid_nodes.execution.speed_scaling import SpeedScaling
-from sysid_nodes.execution.state import RobotState
-from sysid_nodes.execution.telling import feedback_of, report_run, result_of
+from sysid_nodes.execution.inputs import RobotInputs
+from sysid_nodes.execution.limits import limits_in_force, monitor_limits, motion_limits
+from sysid_nodes.execution.player import MotionPlayer
+from sysid_nodes.execution.reports import feedback_of, state_of
 
 __all__ = [
-    "NO_SCALING",
     "Admission",
     "Arming",
     "ExecuteAction",
-    "RobotDrive",
-    "RobotState",
-    "SafetyInput",
-    "SafetyInputs",
-    "SpeedScaling",
+    "MotionPlayer",
+    "RobotInputs",
     "TrajectoryExecutorConfig",
     "feedback_of",
-    "report_run",
-    "result_of",
+    "limits_in_force",
+    "monitor_limits",
+    "motion_limits",
+    "state_of",
 ]

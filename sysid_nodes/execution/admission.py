@@ -12,9 +12,10 @@ from sysid_core.excitation import Trajectory, check_motion
 from sysid_core.excitation.execution import Executor
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
-from sysid_nodes.execution.drive import RobotDrive
+from sysid_nodes.execution.drives import RobotDrive
+from sysid_nodes.execution.limits import executor_settings, monitor_limits, motion_limits
+from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
-from sysid_nodes.execution.state import RobotState
 
 
 class Admission:
@@ -63,14 +64,17 @@ class Admission:
             self._require_robot(model, config, now)
         trajectory = _load(request.trajectory_file)
         trajectory.belongs_to(model)
-        limits = config.motion_limits(model)
+        limits = motion_limits(config, model)
         if request.check_only:
             check_motion(model, trajectory, limits).raise_if_unsafe()
         blends = self.drive.watch is not None and self.drive.watch.blends
-        settings = config.settings(
-            scale if scale > 0.0 else 1.0, latency=self.drive.latency, blends=blends
+        settings = executor_settings(
+            config,
+            scale if scale > 0.0 else 1.0,
+            latency=self.drive.latency,
+            blends=blends,
         )
-        return Executor(model, trajectory, limits, config.monitor_limits(limits), settings)
+        return Executor(model, trajectory, limits, monitor_limits(config, limits), settings)
 
     def _require_robot(
         self, model: RobotModel, config: TrajectoryExecutorConfig, now: float

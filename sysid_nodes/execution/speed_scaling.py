@@ -6,8 +6,8 @@ from __future__ import annotations
 import math
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.execution.config import NO_SCALING
 
+NO_SCALING = "none"
 _STALE_S = 1.0
 
 

@@ -1,127 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS parameters from one frozen dataclass: names, types, ranges and descriptions, once."""
+"""Parameters of a running node, by their schema: declared, read, set."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
 from typing import Any, TypeVar
 
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.node import Node
 
-from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle.schema import ParameterError, descriptor_of, plain, typed
 
 Config = TypeVar("Config")
-
-
-class ParameterError(SysIdError):
-    """A ROS parameter with a value that it can't have."""
-
-
-def parameter(
-    default: Any,
-    description: str,
-    *,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    choices: tuple[str, ...] = (),
-    live: bool = False,
-) -> Any:
-    """A field of a node's configuration.
-
-    Args:
-        default: Its value when not set; lists are given as tuples.
-        description: What it is, with its unit.
-        minimum: Smallest value allowed.
-        maximum: Largest value allowed.
-        choices: Words allowed, for text.
-        live: Whether a change takes effect at once; others are refused while the node is configured.
-    """
-    return dataclasses.field(
-        default=default,
-        metadata={
-            "description": description,
-            "minimum": minimum,
-            "maximum": maximum,
-            "choices": choices,
-            "live": live,
-        },
-    )
-
-
-def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
-    """What `ros2 param describe` shows."""
-    meta = field.metadata
-    text = meta["description"]
-    if meta["choices"]:
-        text += f" One of: {', '.join(meta['choices'])}."
-    if not meta["live"]:
-        text += " Read-only while the node is configured."
-    out = ParameterDescriptor(name=field.name, description=text)
-    low, high = meta["minimum"], meta["maximum"]
-    if low is not None or high is not None:
-        if isinstance(field.default, float):
-            out.floating_point_range = [
-                FloatingPointRange(
-                    from_value=float("-inf") if low is None else float(low),
-                    to_value=float("inf") if high is None else float(high),
-                )
-            ]
-        elif isinstance(field.default, int) and not isinstance(field.default, bool):
-            out.integer_range = [
-                IntegerRange(
-                    from_value=-(2**62) if low is None else int(low),
-                    to_value=2**62 if high is None else int(high),
-                )
-            ]
-    return out
-
-
-def check(schema: type, name: str, value: Any) -> Any:
-    """One value against its field: type, range and choices.
-
-    Returns:
-        The value, lists as tuples, integers as floats where a float is meant.
-
-    Raises:
-        ParameterError: It doesn't fit.
-    """
-    fields = {f.name: f for f in dataclasses.fields(schema)}
-    if name not in fields:
-        raise ParameterError(
-            f"Unknown parameter '{name}'.", remedy=f"Parameters: {', '.join(sorted(fields))}."
-        )
-    default, meta = fields[name].default, fields[name].metadata
-    if isinstance(default, tuple):
-        value = tuple(value)
-        kind = type(default[0]) if default else None
-        if kind is float:
-            value = tuple(float(x) if isinstance(x, int) else x for x in value)
-        bad = kind is not None and any(type(x) is not kind for x in value)
-    else:
-        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        bad = type(value) is not type(default)
-    if bad:
-        raise ParameterError(
-            f"Parameter '{name}' is {value!r}, expected the type of {default!r}.",
-            remedy=meta["description"],
-        )
-    if meta["choices"] and value not in meta["choices"]:
-        raise ParameterError(
-            f"Parameter '{name}' is '{value}'.",
-            remedy=f"Choose one of: {', '.join(meta['choices'])}.",
-        )
-    low, high = meta["minimum"], meta["maximum"]
-    for x in value if isinstance(value, tuple) else (value,):
-        if isinstance(x, float) and not math.isfinite(x):
-            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
-        if (low is not None and x < low) or (high is not None and x > high):
-            raise ParameterError(
-                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
-            )
-    return value
 
 
 def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
@@ -137,7 +26,7 @@ def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> An
             remedy="Deactivate and clean up the node (ros2 lifecycle set), set it, configure again;"
             " or start the node with it.",
         )
-    return check(schema, name, [] if value is None and isinstance(field.default, tuple) else value)
+    return typed(schema, name, value)
 
 
 def declare(node: Node, schema: type) -> None:
@@ -145,7 +34,8 @@ def declare(node: Node, schema: type) -> None:
     for field in dataclasses.fields(schema):
         if node.has_parameter(field.name):
             continue
-        default = list(field.default) if isinstance(field.default, tuple) else field.default
+        default = plain(field.default)
+        default = list(default) if isinstance(default, tuple) else default
         if default == []:  # an empty list has no type of its own
             default = [0.0][:0] if "list of numbers" in field.metadata["description"] else [""][:0]
             descriptor = descriptor_of(field)
@@ -161,12 +51,9 @@ def read(node: Node, schema: type[Config]) -> Config:
     Raises:
         ParameterError: A value doesn't fit its field.
     """
-    values = {}
-    for field in dataclasses.fields(schema):  # type: ignore[arg-type]
-        raw = node.get_parameter(field.name).value
-        values[field.name] = (
-            check(schema, field.name, [] if raw is None else raw)
-            if isinstance(field.default, tuple)
-            else check(schema, field.name, raw)
-        )
-    return schema(**values)
+    return schema(
+        **{
+            field.name: typed(schema, field.name, node.get_parameter(field.name).value)
+            for field in dataclasses.fields(schema)  # type: ignore[arg-type]
+        }
+    )

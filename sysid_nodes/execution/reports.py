@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run tells: its state, its goal's feedback, its result."""
+"""Reports of a run: its state, the feedback of its goal, its result."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 from sysid_core.excitation.execution import Command, Executor, ExecutorState
 
 
-def report_run(core: Executor, command: Command, scaling: float | None) -> ExecutorStateMessage:
+def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
     """The state of a run, without stamp and limits.
 
     Args:
         core: That runs.
         command: Its last.
-        scaling: The robot's own speed scaling; None: nobody says.
     """
+    scaling = core.scaling  # the robot's own; None: nobody says
     left = 0.0 if core.motion is None else (1.0 - command.progress) * core.motion.duration
     speed = core.settings.speed_scale * (1.0 if scaling is None else max(scaling, 0.01))
     return ExecutorStateMessage(

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways in which a robot takes commands: an action, a topic of trajectories, a stream."""
+
+from sysid_nodes.execution.drives.build import build_drive
+from sysid_nodes.execution.drives.command_mode import CommandMode
+from sysid_nodes.execution.drives.drive import RobotDrive
+
+__all__ = ["CommandMode", "RobotDrive", "build_drive"]

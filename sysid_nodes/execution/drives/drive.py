@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How commands reach a robot: what every way of driving it has in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sysid_core.errors import SysIdError
+from sysid_core.excitation.execution import Command, Outgoing
+from sysid_nodes.execution.drives.controller_watch import ControllerWatch
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
+
+_LATENCY_S = 0.005  # of the first goal; then as measured
+
+
+class RobotDrive:
+    """Sends what the executor's core says, goal by goal or as a stream.
+
+    Args:
+        node: Whose topics these are.
+
+    Attributes:
+        watch: Watches the controller's action, where it has one.
+        latency: Time that a goal takes to the controller [s].
+        dropped: Why the controller doesn't play what was sent last; empty: it does.
+        takes_whole: Whether the controller takes whole trajectories instead of a stream.
+    """
+
+    takes_whole = False
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node = node
+        self.watch: ControllerWatch | None = None
+        self.latency = _LATENCY_S
+        self.dropped = ""
+
+    @property
+    def ready(self) -> bool:
+        """Whether somebody is there to move the robot."""
+        raise NotImplementedError
+
+    @property
+    def listener(self) -> str:
+        """Who has to be there."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Forget the run before; somebody must be there to move the robot, and nobody else do it.
+
+        Raises:
+            SysIdError: Nobody listens, or another one drives the robot.
+        """
+        self.dropped = ""
+        if not self.ready:
+            raise SysIdError(
+                f"There isn't {self.listener}: the robot would not move.",
+                remedy="Activate the robot's controller, or remap the topic to it.",
+            )
+        if self.watch is not None and self.watch.driven_by_others:
+            raise SysIdError(
+                "The robot's controller plays a goal of somebody else.",
+                remedy="End it there (another executor, MoveIt, a teach pendant), then try again.",
+            )
+
+    def send(self, out: Outgoing) -> None:
+        """Send a goal that replaces what is being played, where the controller takes goals."""
+
+    def stream(self, command: Command) -> None:
+        """Send the set point of this instant, where the controller takes a stream."""
+
+    def cancel(self) -> None:
+        """Have the controller hold the robot, where it takes goals and still plays one."""

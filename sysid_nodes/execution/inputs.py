@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the executor hears from the robot: its state, its safety, its speed scaling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64
+
+from sysid_core.signals import EffortKind
+from sysid_nodes.execution.config import TrajectoryExecutorConfig
+from sysid_nodes.execution.robot_state import RobotState
+from sysid_nodes.execution.safety_inputs import SafetyInputs
+from sysid_nodes.execution.speed_scaling import SpeedScaling
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
+
+
+class RobotInputs:
+    """Subscriptions to the robot, and the newest of each.
+
+    Args:
+        node: That subscribes, configured.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node = node
+        c: TrajectoryExecutorConfig = node.config
+        torques = c.effort_kind in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
+        self.robot = RobotState(node.now_ns, torques)
+        self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
+        self.scaling = SpeedScaling(c.speed_scaling_topic)
+
+    def listen(self, on_safety: Callable[[], None]) -> None:
+        """Subscribe to all.
+
+        Args:
+            on_safety: Called after each message of a safety input.
+        """
+        node = self._node
+        node.subscribe_to_data(JointState, "joint_states", self.robot.on_joints, depth=1)
+        node.subscribe_to_data(WrenchStamped, "wrench", self.robot.on_wrench, depth=1)
+        self.safety.listen(
+            lambda kind, topic, take: node.subscribe_to_data(kind, topic, take, depth=1),
+            self.now,
+            on_safety,
+        )
+        if self.scaling.topic:
+            node.subscribe_to_data(
+                Float64,
+                self.scaling.topic,
+                lambda message: self.scaling.take(message.data, self.now()),
+                depth=1,
+            )
+
+    def now(self) -> float:
+        """The node's clock [s]."""
+        return self._node.now_ns() * 1e-9
+
+    @property
+    def problem(self) -> str:
+        """Why the robot must not move now, or nothing."""
+        return self.safety.problem(self.now())
+
+    @property
+    def publishers_hint(self) -> str:
+        """Why joint states may contradict each other, or nothing."""
+        topic = self._node.resolve_topic_name("joint_states")
+        publishers = self._node.get_publishers_info_by_topic(topic)
+        return self.robot.publishers_hint(
+            [f"{p.node_namespace}/{p.node_name}".replace("//", "/") for p in publishers]
+        )

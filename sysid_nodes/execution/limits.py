@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The core's limits and settings that follow from the executor's parameters."""
+
+from __future__ import annotations
+
+from sysid_core.excitation import MotionLimits, read_limits
+from sysid_core.excitation.execution import ExecutorSettings, MonitorLimits
+from sysid_core.robot import RobotModel
+from sysid_nodes.execution.config import NO_GROUND, TrajectoryExecutorConfig
+from sysid_nodes.execution.drives import CommandMode
+from sysid_nodes.lifecycle import ParameterError
+
+
+def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
+    """What every motion of the robot must keep to.
+
+    Raises:
+        SysIdError: A limit is malformed: none is ever left out in silence.
+    """
+    if config.limits_file:
+        return read_limits(config.limits_file, model)
+    corners = tuple(float(x) for x in config.workspace)
+    if len(corners) not in (0, 6):
+        raise ParameterError(
+            f"Parameter 'workspace' has {len(corners)} numbers.",
+            remedy="Give 6, x y z of the lower and of the upper corner, or none.",
+        )
+    return MotionLimits.from_model(
+        model,
+        acceleration=config.acceleration,
+        velocity_share=config.velocity_share,
+        effort_share=config.effort_share,
+        tcp_frame=config.tcp_frame or None,
+        tcp_speed=config.tcp_speed,
+        ground_height=config.ground_height if config.ground_height > NO_GROUND else None,
+        workspace=(corners[:3], corners[3:]) if corners else None,  # type: ignore[arg-type]
+        self_collision=config.self_collision,
+    )
+
+
+def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> MonitorLimits:
+    """When a running motion is aborted."""
+    return MonitorLimits.from_limits(
+        limits,
+        tracking_error=config.tracking_error,
+        force=config.max_force,
+        torque=config.max_torque,
+        stale_after=config.stale_s,
+        # Where the robot gets goals that last, a short stall of this process harms nobody.
+        max_step=max(config.max_step_s, 0.6 * config.dead_man_s)
+        if config.rolls
+        else config.max_step_s,
+        wrench_stale_after=config.wrench_stale_s,
+    )
+
+
+def executor_settings(
+    config: TrajectoryExecutorConfig, speed_scale: float, *, latency: float, blends: bool
+) -> ExecutorSettings:
+    """How a motion is played.
+
+    Args:
+        config: Parameters of the executor.
+        speed_scale: Share of the planned speed.
+        latency: Time that a goal takes to the controller [s].
+        blends: Whether the controller goes on from what it commands when a goal replaces one.
+    """
+    return ExecutorSettings(
+        speed_scale=speed_scale,
+        slow_start=config.slow_start_s,
+        start_tolerance=config.start_tolerance,
+        horizon=config.dead_man_s if config.command_mode.takes_whole else 0.0,
+        resend=0.25 * config.dead_man_s,
+        stop_lead=config.stop_lead_s,
+        splice_ahead=0.1 if blends else 0.0,
+        clocked=config.command_mode is CommandMode.FOLLOW,
+        latency=latency,
+    )
+
+
+def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> list[str]:
+    """Every limit in force, one a line."""
+    motion = limits.as_dict()
+    motion.pop("notes", None)
+    rows = [f"motion {key}: {_short(value)}" for key, value in motion.items()]
+    rows += [
+        f"monitor {key}: {_short(value)}"
+        for key, value in monitor_limits(config, limits).as_dict().items()
+    ]
+    dead_man = f"{config.dead_man_s:g} s" if config.rolls else "none in this command_mode"
+    return [*rows, f"dead-man: {dead_man}", *(f"safety input: {x}" for x in config.safety_inputs)]
+
+
+def _short(value: object) -> str:
+    if value in (None, [], ()):
+        return "none"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_short(x) for x in value) + "]"
+    return str(value)

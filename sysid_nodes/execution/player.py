@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays motions: what is measured goes to the core, what the core commands to the robot."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from rclpy.task import Future
+from robot_sysid.action import ExecuteTrajectory
+
+from sysid_core.excitation.execution import Command, Executor, ExecutorState
+from sysid_nodes.execution.config import TrajectoryExecutorConfig
+from sysid_nodes.execution.drives import build_drive
+from sysid_nodes.execution.inputs import RobotInputs
+from sysid_nodes.execution.reports import result_of
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
+
+_PATIENCE_S = 3.0  # for the first state after the check
+_LONGEST_STOP_S = 4.0  # launch kills a node that takes longer to end
+_OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
+
+
+class MotionPlayer:
+    """Plays one motion at a time, a step each tick.
+
+    Args:
+        node: Whose topics are used, configured.
+        inputs: What is heard from the robot.
+        stepped: Called after each step with the core, its command, and whether the state is new.
+    """
+
+    def __init__(
+        self,
+        node: ManagedNode,
+        inputs: RobotInputs,
+        stepped: Callable[[Executor, Command, bool], None],
+    ) -> None:
+        self._node, self._inputs, self._stepped = node, inputs, stepped
+        config: TrajectoryExecutorConfig = node.config
+        self.drive = build_drive(node, config.command_mode, config.action_name, self._on_clock)
+        self.core: Executor | None = None
+        self._finished: Future | None = None
+        self._wait_until = 0.0
+
+    async def play(self, core: Executor) -> ExecuteTrajectory.Result:
+        """Check a motion, play it, and wait for its end.
+
+        Args:
+            core: That has been admitted.
+
+        Raises:
+            SysIdError: A check failed; nothing has moved.
+        """
+        self.core, self._finished = core, Future()
+        began = self._inputs.now()
+        core.start()
+        # The check took its time; go on with states that came after it (or fail without them).
+        self._wait_until = self._inputs.now() + _PATIENCE_S
+        await self._finished
+        return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
+
+    def cancel(self, reason: str = "cancelled by the operator") -> None:
+        """Stop the motion under way, smoothly."""
+        if self.core is not None:
+            self.core.cancel(reason)
+
+    def halt(self, reason: str) -> None:
+        """Stop the motion under way and play the stop to its end: nobody else will."""
+        core = self.core
+        if core is None or core.state.is_final:
+            return
+        core.cancel(reason)
+        end = time.monotonic() + _LONGEST_STOP_S
+        while not core.state.is_final and time.monotonic() < end:
+            self._step(core)
+            time.sleep(1.0 / self._node.config.rate_hz)
+
+    def tick(self) -> None:
+        """Make a step of the motion under way."""
+        if self.core is None or self._finished is None or self._finished.done():
+            return
+        now_ns, patience = self._node.now_ns(), 0.5e9 * self._node.config.stale_s
+        if now_ns * 1e-9 < self._wait_until and self._inputs.robot.age_ns(now_ns) > patience:
+            return
+        self._wait_until = 0.0
+        self._step(self.core)
+
+    def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
+        now = self._inputs.now()
+        stamp = stamp if abs(now - stamp) < _OWN_CLOCK_S else now
+        if self.core is not None and u is not None:
+            self.core.clock(u, stamp)
+        elif self.core is not None:
+            self.core.clock_by(q, stamp)
+
+    def _step(self, core: Executor) -> None:
+        now, before = self._inputs.now(), core.state
+        if self.drive.dropped:
+            core.give_up(self.drive.dropped)
+        problem = self._inputs.safety.problem(now)
+        if problem:
+            core.cancel(problem)
+        core.scaling = self._inputs.scaling.value(now)
+        command = core.step(now, self._inputs.robot.measured)
+        out = core.outgoing(now) if self.drive.takes_whole else None
+        if out is not None:
+            self.drive.send(out)
+        self.drive.stream(command)
+        new = command.state is not before
+        if new and command.state is ExecutorState.ABORTED:
+            self.drive.cancel()  # a robot that has been paused must not finish the stop later
+        self._stepped(core, command, new)
+        if command.state.is_final and self._finished is not None and not self._finished.done():
+            self._finished.set_result(True)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schema of a node's parameters: a frozen dataclass has names, types, ranges and descriptions, once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from enum import Enum
+from typing import Any
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+
+from sysid_core.errors import SysIdError
+
+
+class ParameterError(SysIdError):
+    """A ROS parameter with a value that it can't have."""
+
+
+def parameter(
+    default: Any,
+    description: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+    live: bool = False,
+) -> Any:
+    """A field of a node's configuration.
+
+    Args:
+        default: Its value when not set; lists are given as tuples, kinds as an Enum.
+        description: What it is, with its unit.
+        minimum: Smallest value allowed.
+        maximum: Largest value allowed.
+        choices: Words allowed, for text; those of an Enum are its values.
+        live: Whether a change takes effect at once; others are refused while the node is configured.
+    """
+    if isinstance(default, Enum):
+        choices = tuple(kind.value for kind in type(default))
+    return dataclasses.field(
+        default=default,
+        metadata={
+            "description": description,
+            "minimum": minimum,
+            "maximum": maximum,
+            "choices": choices,
+            "live": live,
+        },
+    )
+
+
+def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
+    """What `ros2 param describe` shows."""
+    meta = field.metadata
+    text = meta["description"]
+    if meta["choices"]:
+        text += f" One of: {', '.join(meta['choices'])}."
+    if not meta["live"]:
+        text += " Read-only while the node is configured."
+    out = ParameterDescriptor(name=field.name, description=text)
+    low, high = meta["minimum"], meta["maximum"]
+    if low is not None or high is not None:
+        if isinstance(field.default, float):
+            out.floating_point_range = [
+                FloatingPointRange(
+                    from_value=float("-inf") if low is None else float(low),
+                    to_value=float("inf") if high is None else float(high),
+                )
+            ]
+        elif isinstance(field.default, int) and not isinstance(field.default, bool):
+            out.integer_range = [
+                IntegerRange(
+                    from_value=-(2**62) if low is None else int(low),
+                    to_value=2**62 if high is None else int(high),
+                )
+            ]
+    return out
+
+
+def plain(value: Any) -> Any:
+    """A value as ROS has it: of an Enum its text."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def check(schema: type, name: str, value: Any) -> Any:
+    """One value against its field: type, range and choices.
+
+    Returns:
+        The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
+
+    Raises:
+        ParameterError: It doesn't fit.
+    """
+    fields = {f.name: f for f in dataclasses.fields(schema)}
+    if name not in fields:
+        raise ParameterError(
+            f"Unknown parameter '{name}'.", remedy=f"Parameters: {', '.join(sorted(fields))}."
+        )
+    default, meta = plain(fields[name].default), fields[name].metadata
+    value = plain(value)
+    if isinstance(default, tuple):
+        value = tuple(value)
+        kind = type(default[0]) if default else None
+        if kind is float:
+            value = tuple(float(x) if isinstance(x, int) else x for x in value)
+        bad = kind is not None and any(type(x) is not kind for x in value)
+    else:
+        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        bad = type(value) is not type(default)
+    if bad:
+        raise ParameterError(
+            f"Parameter '{name}' is {value!r}, expected the type of {default!r}.",
+            remedy=meta["description"],
+        )
+    if meta["choices"] and value not in meta["choices"]:
+        raise ParameterError(
+            f"Parameter '{name}' is '{value}'.",
+            remedy=f"Choose one of: {', '.join(meta['choices'])}.",
+        )
+    low, high = meta["minimum"], meta["maximum"]
+    for x in value if isinstance(value, tuple) else (value,):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
+        if (low is not None and x < low) or (high is not None and x > high):
+            raise ParameterError(
+                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
+            )
+    return value
+
+
+def typed(schema: type, name: str, value: Any) -> Any:
+    """A value as the configuration has it: checked, and a member of its Enum where it has one.
+
+    Raises:
+        ParameterError: It doesn't fit.
+    """
+    (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
+    default = field.default
+    checked = check(schema, name, [] if value is None and isinstance(default, tuple) else value)
+    return type(default)(checked) if isinstance(default, Enum) else checked

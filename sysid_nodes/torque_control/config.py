@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the computed-torque controller."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
+from sysid_core.validation import ControllerTiming, TorqueController
+from sysid_nodes.lifecycle import parameter
+
+
+@dataclass(frozen=True)
+class ComputedTorqueControllerConfig:
+    """Parameters of `computed_torque_controller`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    loops: str = parameter("", "Loops file or own-leg, for closed chains; empty: none.")
+    rate_hz: float = parameter(
+        200.0, "Of the commanded efforts [Hz].", minimum=20.0, maximum=1000.0
+    )
+    bandwidth: float = parameter(10.0, "Of the tracking error [rad/s].", minimum=0.5, maximum=200.0)
+    drive_inertia: float = parameter(
+        0.0, "Of every drive besides the loops file's, for the gains [kg m^2].", minimum=0.0
+    )
+    feedback_limit: float = parameter(
+        50.0,
+        "Largest acceleration that the tracking error may ask for [rad/s^2].",
+        minimum=1.0,
+        maximum=10000.0,
+    )
+    setpoint_timeout_s: float = parameter(
+        0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
+    )
+    state_timeout_s: float = parameter(
+        0.1,
+        "With older joint_states nothing is commanded: the robot's own watchdog stops it [s].",
+        minimum=0.01,
+        maximum=2.0,
+    )
+    use_at_rest: bool = parameter(False, "Take identified parameters at rest without being asked.")
+
+    def chain_of(self, model: RobotModel) -> ClosedChain:
+        """The mechanism with its nominal parameters: the URDF's, and the loops file's.
+
+        Raises:
+            SysIdError: The loops file doesn't fit the robot.
+        """
+        return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
+
+    def controller_of(self, chain: ClosedChain) -> TorqueController:
+        """Gains and feedforward for a mechanism."""
+        timing = ControllerTiming(
+            setpoint_timeout=self.setpoint_timeout_s, state_timeout=self.state_timeout_s
+        )
+        return TorqueController(
+            chain,
+            self.bandwidth,
+            timing,
+            drive_inertia=self.drive_inertia,
+            feedback_limit=self.feedback_limit,
+        )
