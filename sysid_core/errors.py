@@ -44,3 +44,7 @@ class EstimationError(SysIdError):
 
 class SolverError(SysIdError):
     """An optimisation that didn't reach a certified optimum."""
+
+
+class BatchError(SysIdError):
+    """Work over many recordings that can't be begun, or results that can't be kept."""

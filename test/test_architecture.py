@@ -15,6 +15,7 @@ CORE = ROOT / "sysid_core"
 # room above it.
 ROOMS: dict[str, tuple[str, ...]] = {
     "files": (),
+    "batch": (),
     "robot": ("urdf", "shapes", "loops"),
     "controller_payload": (),
     "identifiability": ("rpna", "composite_bodies"),

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One function over many items, in this process, in worker processes, or on a cluster: Dask."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from sysid_core.errors import BatchError, SysIdError
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+ADDRESS = "DASK_SCHEDULER_ADDRESS"
+AHEAD = 4  # items handed out for each worker: enough to keep it busy, few enough to be forgotten
+
+
+@dataclass(frozen=True)
+class Outcome(Generic[Item, Result]):
+    """What became of one item.
+
+    Attributes:
+        item: It.
+        result: What the function returned; None where it didn't.
+        error: What it raised, or how its worker ended; None where it returned.
+        lost: Whether a worker's death, not the item, is to blame: another try may do.
+    """
+
+    item: Item
+    result: Result | None
+    error: BaseException | None = None
+    lost: bool = False
+
+    def unwrap(self) -> Result:
+        """The result.
+
+        Raises:
+            BaseException: What the function raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.result  # type: ignore[return-value]
+
+
+class Engine:
+    """Runs a function over items; use it as a context.
+
+    One worker and no cluster: in this process, without Dask. Else Dask's scheduler hands out the
+    items, and hands them out again when a worker dies.
+
+    Args:
+        workers: Processes on this machine; 0: one for each core.
+        cluster: Address of the user's own scheduler (`tcp://host:8786`, on Kubernetes, Slurm, SSH);
+            "": what `DASK_SCHEDULER_ADDRESS` says, or else processes on this machine. On a
+            cluster, robot_sysid has to be installed where its workers run.
+        memory: Limit of each process on this machine, such as `2GiB`: one above it is ended and
+            its item given to another.
+
+    Raises:
+        BatchError: Dask isn't installed, or the scheduler doesn't answer.
+
+    Examples:
+        >>> with Engine(workers=1) as engine:
+        ...     sorted(outcome.unwrap() for outcome in engine.map(abs, [-2, 1]))
+        [1, 2]
+    """
+
+    def __init__(self, workers: int = 0, cluster: str = "", memory: str = "2GiB") -> None:
+        self.cluster = cluster or ("" if workers else os.environ.get(ADDRESS, ""))
+        self.workers = 0 if self.cluster else workers or os.cpu_count() or 1
+        self.memory = memory
+        self._client: Any = None
+        self._local: Any = None
+
+    def __enter__(self) -> Engine:
+        if self.workers != 1:
+            self._connect()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for one in (self._client, self._local):
+            if one is not None:
+                one.close(**({"timeout": 10} if one is self._client else {}))
+        self._client = self._local = None
+
+    def _connect(self) -> None:
+        try:
+            from distributed import Client, LocalCluster
+        except ModuleNotFoundError as err:
+            raise BatchError(
+                "Several processes need Dask, which isn't installed.",
+                remedy='Install it: pip install "robot_sysid[cluster]"; or work with one process:'
+                " --workers 1.",
+            ) from err
+        if self.cluster:
+            try:
+                self._client = Client(self.cluster, timeout=10, set_as_default=False)
+            except (OSError, ValueError, TypeError) as err:
+                raise BatchError(
+                    f"The scheduler '{self.cluster}' doesn't answer: {err}.",
+                    remedy=f"Check --cluster (or {ADDRESS}); `dask scheduler` prints its address.",
+                ) from err
+            return
+        for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+            os.environ.setdefault(name, "1")  # the processes inherit them
+        with _ctrl_c_ignored():
+            self._local = LocalCluster(
+                n_workers=self.workers,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=self.memory,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=50,
+            )
+        self._client = Client(self._local, set_as_default=False)
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """Addresses of the workers that are there; empty in this process."""
+        if self._client is None:
+            return ()
+        return tuple(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    @property
+    def scheduler(self) -> str:
+        """Address of the scheduler; "" in this process."""
+        return "" if self._client is None else str(self._client.scheduler.address)
+
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[Outcome[Item, Result]]:
+        """Outcomes as they come, in any order.
+
+        At most a few items for each worker are out at a time: memory doesn't depend on their
+        number.
+
+        Args:
+            function: Importable where the workers run.
+            items: Small; they are sent there.
+        """
+        if self._client is None:
+            for item in items:
+                yield _attempt(function, item)
+            return
+        from distributed import as_completed
+
+        waiting = iter(items)
+        out: dict[str, Item] = {}
+
+        def submit() -> Iterator[Any]:
+            wanted = AHEAD * max(2, self.workers or len(self.addresses)) - len(out)
+            for item in islice(waiting, max(wanted, 0)):
+                future = self._client.submit(function, item, pure=False)
+                out[future.key] = item
+                yield future
+
+        finished = as_completed(submit(), loop=self._client.loop)
+        try:
+            for future in finished:
+                item = out.pop(future.key)
+                yield _outcome(future, item)
+                future.release()
+                for more in submit():
+                    finished.add(more)
+        finally:
+            if out:  # stopped early
+                self._client.cancel(list(finished.futures), force=True)
+
+
+@contextmanager
+def _ctrl_c_ignored() -> Iterator[None]:
+    """Processes that are started inside leave Ctrl-C, which the terminal sends to all, to this one."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _attempt(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Result]:
+    try:
+        return Outcome(item, function(item))
+    except Exception as err:
+        return Outcome(item, None, err)
+
+
+def _outcome(future: Any, item: Item) -> Outcome[Item, Any]:
+    from distributed import KilledWorker
+
+    if future.status == "finished":
+        return Outcome(item, future.result())
+    if future.status != "error":
+        return Outcome(item, None, _lost(f"it was {future.status}"), lost=True)
+    error = future.exception()
+    if isinstance(error, KilledWorker):
+        return Outcome(item, None, _lost("every worker that tried it ended"), lost=True)
+    return Outcome(item, None, error)
+
+
+def _lost(how: str) -> SysIdError:
+    return BatchError(
+        f"The work wasn't finished: {how}.",
+        remedy="Give workers more memory (--memory), or go on with --resume.",
+    )
+
+
+def remaining(done: int, total: int, begun: float) -> float:
+    """Seconds that are left, if the rest goes as what is done; NaN before anything is.
+
+    Args:
+        done: Items.
+        total: Of them.
+        begun: `time.monotonic()` at the beginning.
+    """
+    return (time.monotonic() - begun) / done * (total - done) if done else float("nan")

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as rows of a Parquet dataset: read it with DuckDB, pandas or `Rows.table`."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sysid_core.errors import BatchError
+
+# One row per recording and parameter. Name: (type, meaning).
+FIELDS: Mapping[str, tuple[str, str]] = {
+    "job": ("string", "what was done with which recording: the same work has the same key"),
+    "recording": ("string", "path or address of the recording"),
+    "robot": ("string", "the robot's id"),
+    "tool": ("string", "the tool's id; '' for none"),
+    "time": ("timestamp[ns, UTC]", "start of the recording"),
+    "temperature": ("float64", "of the drives or the ambient air [deg C]; null where not recorded"),
+    "warm_up": ("float64", "time in motion before the middle of the recording [s]"),
+    "parameter": ("string", "name, such as joint2.F_c; '' in a row about the recording alone"),
+    "value": ("float64", "estimate, in `unit`"),
+    "deviation": ("float64", "standard deviation; null where the data don't give one"),
+    "unit": ("string", "unit of value and deviation"),
+    "verdict": ("string", "what can be said of the parameter: identifiable, in combination, ..."),
+    "outcome": ("string", "of the recording: pass, warn, fail; refused, error, lost"),
+    "reason": ("string", "why, in words"),
+    "error": ("float64", "relative error of predicted efforts"),
+    "seconds": ("float64", "processing time [s]"),
+    "data_hash": ("string", "sha256 of the recording"),
+    "model_hash": ("string", "hash of the robot description"),
+    "settings_hash": ("string", "sha256 of the settings"),
+    "version": ("string", "of robot_sysid"),
+}
+AGAIN = ("lost", "error")  # outcomes that `--resume` tries again
+
+
+def _arrow() -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.dataset
+        import pyarrow.parquet
+    except ModuleNotFoundError as err:
+        raise BatchError(
+            "Results of many recordings are Parquet, and pyarrow isn't installed.",
+            remedy='Install it: pip install "robot_sysid[cluster]".',
+        ) from err
+    return pa
+
+
+def _schema(pa: Any) -> Any:
+    types = {
+        "string": pa.string(),
+        "float64": pa.float64(),
+        "timestamp[ns, UTC]": pa.timestamp("ns", "UTC"),
+    }
+    return pa.schema([(name, types[kind]) for name, (kind, _) in FIELDS.items()])
+
+
+class Rows:
+    """A folder of Parquet files. Every append is a new file that appears at once and whole.
+
+    So any number of jobs may write at the same time, and a reader never sees half a file.
+
+    Args:
+        folder: Made when the first rows are written.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def append(self, rows: Sequence[Mapping[str, Any]]) -> Path | None:
+        """Write rows; missing fields are null.
+
+        Raises:
+            BatchError: A field that no row has.
+        """
+        if not rows:
+            return None
+        pa = _arrow()
+        unknown = sorted({key for row in rows for key in row} - set(FIELDS))
+        if unknown:
+            raise BatchError(
+                f"Rows have no fields {unknown}.", remedy=f"Fields: {', '.join(FIELDS)}."
+            )
+        table = pa.Table.from_pylist([dict(row) for row in rows], schema=_schema(pa))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        name = f"part-{time.time_ns()}-{uuid.uuid4().hex[:12]}.parquet"
+        hidden = self.folder / f".{name}"
+        pa.parquet.write_table(table, hidden)
+        os.replace(hidden, self.folder / name)
+        return self.folder / name
+
+    def table(self, columns: Sequence[str] = ()) -> Any:
+        """All rows as a `pyarrow.Table`, files in the order in which they were written.
+
+        Args:
+            columns: Only these.
+        """
+        pa = _arrow()
+        files = sorted(self.folder.glob("part-*.parquet"))
+        if not files:
+            return _schema(pa).empty_table().select(list(columns or FIELDS))
+        data = pa.dataset.dataset(files, schema=_schema(pa), format="parquet")
+        return data.to_table(columns=list(columns or FIELDS))
+
+    def latest(self) -> list[dict[str, Any]]:
+        """Rows as mappings; of work that was done twice only the last."""
+        last: dict[tuple[str, str], dict[str, Any]] = {}
+        jobs: dict[str, list[dict[str, Any]]] = {}
+        for row in self.table().to_pylist():
+            jobs.setdefault(row["job"], []).append(row)
+        for job, rows in jobs.items():
+            good = [row for row in rows if row["outcome"] not in AGAIN]
+            for row in good or rows:
+                last[(job, row["parameter"])] = row
+        return list(last.values())
+
+    def done(self) -> set[str]:
+        """Keys of the jobs that needn't be done again."""
+        table = self.table(["job", "outcome"])
+        pairs = zip(table["job"].to_pylist(), table["outcome"].to_pylist(), strict=True)
+        return {job for job, outcome in pairs if outcome not in AGAIN}
+
+
+class RowWriter:
+    """Collects rows and appends them every few seconds; what it has is written however it ends.
+
+    Args:
+        rows: Where they go.
+        seconds: Longest time that rows wait.
+        count: Most rows that wait.
+    """
+
+    def __init__(self, rows: Rows, *, seconds: float = 5.0, count: int = 5000) -> None:
+        self.rows, self.seconds, self.count = rows, seconds, count
+        self._waiting: list[Mapping[str, Any]] = []
+        self._since = time.monotonic()
+
+    def write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Take rows."""
+        if not self._waiting:
+            self._since = time.monotonic()
+        self._waiting += rows
+        if len(self._waiting) >= self.count or time.monotonic() - self._since >= self.seconds:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append what waits."""
+        waiting, self._waiting = self._waiting, []
+        self.rows.append(waiting)
+
+    def __enter__(self) -> RowWriter:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.flush()

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs whose results are rows: what is done is kept, what isn't can be gone on with."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic
+
+from sysid_core.batch.engine import Engine, Item, Outcome, remaining
+from sysid_core.batch.rows import Rows, RowWriter
+from sysid_core.errors import SysIdError
+
+
+@dataclass(frozen=True)
+class Job(Generic[Item]):
+    """One piece of work.
+
+    Attributes:
+        key: The same for the same work, whenever and wherever it is done.
+        item: What the function gets.
+        known: Fields that its rows have even where it fails: recording, robot, tool.
+    """
+
+    key: str
+    item: Item
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far jobs are.
+
+    Attributes:
+        done: Jobs with rows, those of an earlier run that weren't done again included.
+        skipped: The latter.
+        total: Jobs; 0 where nobody knows.
+        failed: Jobs that gave no numbers.
+        seconds: Time so far [s].
+        left: Expected time that is left [s]; NaN at first.
+        worst: The last reason why a job failed.
+    """
+
+    done: int
+    skipped: int
+    total: int
+    failed: int
+    seconds: float
+    left: float
+    worst: str = ""
+
+
+def run_jobs(
+    engine: Engine,
+    function: Callable[[Item], Sequence[Mapping[str, Any]]],
+    jobs: Iterable[Job[Item]],
+    rows: Rows,
+    *,
+    total: int = 0,
+    resume: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Do jobs, and append their rows as they come.
+
+    A job that fails has one row that says so, and the rest goes on. However this ends (Ctrl-C, an
+    error), what was done is in `rows`; `resume` leaves it out of the next run.
+
+    Args:
+        engine: Where the work is done.
+        function: From an item to its rows, without `job` and what the job's `known` says.
+        jobs: May be a generator: only a few are held at a time.
+        rows: Where results go.
+        total: Number of jobs, for the expected time.
+        resume: Whether jobs whose rows are there are left out.
+        progress: Called after every job.
+    """
+    before = rows.done() if resume else set()
+    begun = time.monotonic()
+    skipped = finished = failed = 0
+    worst = ""
+
+    def wanted() -> Iterator[Job[Item]]:
+        nonlocal skipped
+        for job in jobs:
+            if job.key in before:
+                skipped += 1
+            else:
+                yield job
+
+    def state() -> Progress:
+        left = remaining(finished, max(total - skipped, finished), begun)
+        spent = time.monotonic() - begun
+        return Progress(finished + skipped, skipped, total, failed, spent, left, worst)
+
+    with RowWriter(rows) as writer:
+        for outcome in engine.map(_Call(function), wanted()):
+            found, reason = _rows_of(outcome)
+            finished += 1
+            failed += bool(reason)
+            worst = reason or worst
+            writer.write(found)
+            if progress is not None:
+                progress(state())
+    return state()
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The function on a job's item; a class, so that it can be sent to other processes."""
+
+    function: Callable[[Any], Sequence[Mapping[str, Any]]]
+
+    def __call__(self, job: Job[Any]) -> tuple[Sequence[Mapping[str, Any]], float]:
+        begun = time.perf_counter()
+        return self.function(job.item), time.perf_counter() - begun
+
+
+def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str]:
+    """Rows of a job, and why it failed ("" where it didn't)."""
+    job = outcome.item
+    known = {"job": job.key, **job.known}
+    if outcome.error is None:
+        found, seconds = outcome.unwrap()
+        return [{**known, "seconds": seconds, **row} for row in found], ""
+    error = outcome.error
+    ours = isinstance(error, SysIdError)
+    reason = str(error) if ours else f"{type(error).__name__}: {error}"
+    what = "lost" if outcome.lost else ("refused" if ours else "error")
+    return [{**known, "parameter": "", "outcome": what, "reason": reason}], reason

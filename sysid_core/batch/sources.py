@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recordings in folders or in object storage: what there is, and a copy to read."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sysid_core.errors import BatchError
+
+SUFFIXES = (".mcap", ".db3", ".csv")
+_BLOCK = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class Source:
+    """A recording somewhere.
+
+    Attributes:
+        address: Path, or address such as `s3://bucket/night.mcap`.
+        stamp: Changes when the recording does: its size with its entity tag or time of change.
+    """
+
+    address: str
+    stamp: str
+
+    @property
+    def name(self) -> str:
+        """The address without folders."""
+        return self.address.rstrip("/").rpartition("/")[2]
+
+
+def find_sources(places: Sequence[str], suffixes: Sequence[str] = SUFFIXES) -> Iterator[Source]:
+    """Recordings at places, each once, in the order of their addresses.
+
+    Args:
+        places: Files, folders (searched through), patterns with `*`; local, or of any storage that
+            fsspec knows (`s3://`, `gs://`, `az://`, `sftp://`).
+        suffixes: What recordings end with in folders.
+
+    Raises:
+        BatchError: Nothing there, or a storage that isn't known.
+    """
+    seen: set[str] = set()
+    for place in places:
+        found = False
+        for path, info in _walk(place, suffixes):
+            found = True
+            if path not in seen:
+                seen.add(path)
+                yield Source(path, _stamp(info))
+        if not found:
+            raise BatchError(
+                f"There are no recordings at '{place}'.",
+                remedy=f"Give files, folders or patterns; recordings end with {', '.join(suffixes)}.",
+            )
+
+
+def _walk(place: str, suffixes: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    storage, path = _storage(place)
+    local = "://" not in place
+    try:
+        if any(mark in path for mark in "*?["):
+            found = storage.glob(path, detail=True)
+        elif storage.isdir(path):
+            found = storage.find(path, detail=True)
+            found = {p: i for p, i in found.items() if p.endswith(tuple(suffixes))}
+        else:
+            found = {path: storage.info(path)} if storage.exists(path) else {}
+    except (OSError, ImportError, ValueError) as err:
+        raise BatchError(
+            f"'{place}' can't be listed: {err}.", remedy="Check the address and your rights."
+        ) from err
+    for one in sorted(found):
+        yield (one if local else storage.unstrip_protocol(one)), found[one]
+
+
+def _stamp(info: dict[str, Any]) -> str:
+    tag = info.get("ETag") or info.get("etag") or info.get("mtime") or info.get("LastModified", "")
+    return f"{info.get('size', '')}/{tag}"
+
+
+def _storage(place: str) -> tuple[Any, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ModuleNotFoundError as err:
+        raise BatchError(
+            "Recordings are looked for with fsspec, which isn't installed.",
+            remedy='Install it: pip install "robot_sysid[cluster]".',
+        ) from err
+    try:
+        storage, path = url_to_fs(place)
+    except (ImportError, ValueError) as err:
+        raise BatchError(
+            f"'{place}' can't be reached: {err}.",
+            remedy="Check the address; storages such as s3:// need their fsspec package (s3fs).",
+        ) from err
+    return storage, path
+
+
+@contextmanager
+def local_copy(address: str) -> Iterator[Path]:
+    """A recording as a file or folder on this machine: itself, or a copy that is removed after use.
+
+    Raises:
+        BatchError: It can't be copied.
+    """
+    storage, path = _storage(address)
+    if storage.protocol in ("file", ("file", "local")):
+        yield Path(path)
+        return
+    with tempfile.TemporaryDirectory(prefix="sysid-") as folder:
+        here = Path(folder) / path.rstrip("/").rpartition("/")[2]
+        try:
+            storage.get(path, str(here), recursive=storage.isdir(path))
+        except OSError as err:
+            raise BatchError(
+                f"'{address}' can't be copied: {err}.", remedy="Check the address and your rights."
+            ) from err
+        yield here
+
+
+def hash_of(path: str | Path) -> str:
+    """sha256 of a file, or of a folder's files with their names.
+
+    Raises:
+        BatchError: It isn't there.
+    """
+    path, whole = Path(path), hashlib.sha256()
+    if not path.exists():
+        raise BatchError(f"There is no '{path}'.", remedy="Check the path.")
+    for file in sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]:
+        if path.is_dir():
+            whole.update(f"{file.relative_to(path).as_posix()}\0{file.stat().st_size}\0".encode())
+        with file.open("rb") as content:
+            while block := content.read(_BLOCK):
+                whole.update(block)
+    return whole.hexdigest()
