@@ -20,6 +20,7 @@ from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import Arm, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
+from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import LATCHED
 
 
@@ -58,15 +59,27 @@ class LiveClient:
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
     def wait_until_steady(self, topic: str, field: str, seconds: float, timeout_s: float) -> None:
-        """Wait until a field of a followed topic hasn't changed for some time."""
-        seen: tuple[Any, float] = (None, time.monotonic())
+        """Wait until a field stays the same in messages at least some time apart.
+
+        Silence is no answer: whoever is busy catching up says nothing either.
+
+        Args:
+            topic: A followed topic whose messages are repeated, with stamps of when they were made.
+            field: Of its messages.
+            seconds: Between the first message with a value and one that repeats it [s].
+            timeout_s: Longest time to wait [s].
+        """
+        first: Any = None
 
         def steady() -> bool:
-            nonlocal seen
-            value = getattr(self.latest.get(topic), field, None)
-            if value != seen[0]:
-                seen = (value, time.monotonic())
-            return seen[0] is not None and time.monotonic() - seen[1] > seconds
+            nonlocal first
+            latest = self.latest.get(topic)
+            if latest is None:
+                return False
+            if first is None or getattr(latest, field) != getattr(first, field):
+                first = latest
+            apart = ns_from_stamp(latest.header.stamp) - ns_from_stamp(first.header.stamp)
+            return apart >= seconds * 1e9
 
         self.wait_until(steady, timeout_s, f"{field} of {topic} to settle")
 

@@ -28,6 +28,7 @@ from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 if TYPE_CHECKING:
     from sysid_nodes.estimator import EstimatorConfig
 
+_HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
 
 
@@ -46,7 +47,7 @@ class PayloadComponent:
         self.config: EstimatorConfig = node.config
         self.session: PayloadSession | None = None
         self.latest: Estimate | None = None
-        self._published = 0
+        self._published, self._published_ns = 0, 0
         self._sensor = SensorComponent(node)
         c = self.config
         self.wanted = bool(c.sensor_frame)
@@ -118,9 +119,10 @@ class PayloadComponent:
             raise session.problem
         self._kept.keep(session.calibration)
         n = session.online.n_samples
-        if n < 3 or n == self._published:
+        now = self.node.now_ns()
+        if n < 3 or (n == self._published and now - self._published_ns < _HEARTBEAT_S * 1e9):
             return
-        self._published = n
+        self._published, self._published_ns = n, now
         estimate = session.online.estimate()
         if estimate.values[0] > 0:
             self.latest = estimate
