@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,8 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
         kind: EffortKind | None = columns.effort_kind if columns else None
         if effort_kind:
             kind = _kind(effort_kind)
-        return read_bag(path, effort_kind=kind)
+        run = read_bag(path, effort_kind=kind)
+        return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
     if columns is None:
         raise SignalError(
             f"'{path}' is a table: a column map has to say what is in it.",

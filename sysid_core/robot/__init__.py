@@ -42,6 +42,7 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
+from sysid_core.robot.springs import Spring, SpringLaw
 from sysid_core.robot.urdf import example_robots, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
@@ -59,6 +60,8 @@ __all__ = [
     "FrictionTerm",
     "RobotModel",
     "Rotor",
+    "Spring",
+    "SpringLaw",
     "consistency_margin",
     "example_robots",
     "frame_motion_sensitivity",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
+from sysid_core.robot.springs import Spring
 
 WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
@@ -29,12 +30,14 @@ class DriveTrain:
             in `WAVE_KINDS`: `{"ripple": {axis: [...]}}`. Gears run out of true once or twice per
             turn, shafts once per turn of the motor, strain wave gears twice; magnets cog at
             multiples of their pole pairs.
+        springs: Springs and counterbalances that act beside the drives.
     """
 
     joint_names: tuple[str, ...]
     gains: Array
     couplings: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     waves: Mapping[str, Mapping[str, Sequence[float]]] = field(default_factory=dict)
+    springs: tuple[Spring, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "joint_names", tuple(self.joint_names))
@@ -61,6 +64,22 @@ class DriveTrain:
                     remedy=f"Joints: {', '.join(self.joint_names)}.",
                 )
         object.__setattr__(self, "waves", self._checked_waves())
+        object.__setattr__(self, "springs", tuple(self.springs))
+        self._check_springs()
+
+    def _check_springs(self) -> None:
+        strangers = [s.axis for s in self.springs if s.axis not in self.axis_names]
+        if strangers:
+            raise ModelError(
+                f"Springs are given for unknown axes {strangers}.",
+                remedy=f"Axes: {', '.join(self.axis_names)}.",
+            )
+        found = [s.axis for s in self.springs if s.identified]
+        if len(set(found)) < len(found):
+            raise ModelError(
+                f"Several springs of one axis are to be identified: {found}.",
+                remedy="Give all but one of them, or join them into one.",
+            )
 
     def _checked_waves(self) -> dict[str, dict[str, tuple[float, ...]]]:
         unknown = [kind for kind in self.waves if kind not in WAVE_KINDS]
@@ -103,6 +122,29 @@ class DriveTrain:
             for joint, factor in factors.items():
                 row[self.joint_names.index(joint)] = factor
         return np.vstack([np.eye(len(self.joint_names)), extra])
+
+    def torques(self, efforts: ArrayLike, q: ArrayLike) -> Array:
+        """Torques that act on the joints: those of the drives and of known springs.
+
+        Args:
+            efforts: As recorded, shape (K, n).
+            q: Joint positions, shape (K, n) [rad or m].
+        """
+        return np.asarray(efforts, dtype=float) * self.gains + self._of_springs(q)
+
+    def efforts(self, torques: ArrayLike, q: ArrayLike) -> Array:
+        """Efforts of the drives that, with known springs, make these torques, shape (K, n)."""
+        return (np.asarray(torques, dtype=float) - self._of_springs(q)) / self.gains
+
+    def _of_springs(self, q: ArrayLike) -> Array | float:
+        if not self.springs:
+            return 0.0
+        positions = np.asarray(q, dtype=float)
+        out, S = np.zeros(positions.shape), self.axis_matrix
+        for spring in self.springs:
+            weights = S[self.axis_names.index(spring.axis)]
+            out += spring.torque(positions @ weights)[..., None] * weights
+        return out
 
     def waves_of(self, kind: str, axis: str) -> tuple[float, ...]:
         """Waves per turn of an axis, of one of the `WAVE_KINDS`."""

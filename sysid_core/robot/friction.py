@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain
 from sysid_core.robot.inertia import Array
+from sysid_core.robot.springs import Spring
 
 
 class FrictionTerm(str, Enum):
@@ -86,6 +87,14 @@ _UNITS = {
     FrictionTerm.THINNING: "N m (s/rad)^0.5",
     FrictionTerm.SPEED_RIPPLE: "N m s/rad",
     FrictionTerm.SPEED_RUNOUT: "N m s/rad",
+}
+_SLIDING = {  # of axes that turn to those of axes that slide
+    "N m": "N",
+    "N m s/rad": "N s/m",
+    "kg m^2": "kg",
+    "1/(N m)": "1/N",
+    "N m (s/rad)^0.5": "N (s/m)^0.5",
+    "N m/rad": "N/m",
 }
 _NON_NEGATIVE = ("F_c", "F_v", "I_a", "F_l", "F_p", "F_b")
 
@@ -203,7 +212,12 @@ class FrictionModel:
             for i, axis in enumerate(self.drives.axis_names)
             for term in self._terms_of(i)
             for name in self.parameters_of(axis, term)
-        )
+        ) + tuple(f"{s.axis}.{symbol}" for s in self._found_springs for symbol in s.symbols)
+
+    @property
+    def _found_springs(self) -> tuple[Spring, ...]:
+        """Springs that are identified: their columns follow those of friction."""
+        return tuple(spring for spring in self.drives.springs if spring.identified)
 
     def parameters_of(self, axis: str, term: FrictionTerm) -> tuple[str, ...]:
         """Names of an axis' parameters of one term; `elbow_joint.F_rc_202` where it has waves."""
@@ -215,13 +229,23 @@ class FrictionModel:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """Unit of each parameter."""
-        return tuple(
-            term.unit
+        """Unit of each parameter, of axes that turn."""
+        return self.units_of(())
+
+    def units_of(self, sliding: Sequence[str]) -> tuple[str, ...]:
+        """Unit of each parameter.
+
+        Args:
+            sliding: Joints that slide: their efforts are forces, their positions metres.
+        """
+        units = [
+            (axis, term.unit)
             for i, axis in enumerate(self.drives.axis_names)
             for term in self._terms_of(i)
             for _ in self.parameters_of(axis, term)
-        )
+        ]
+        units += [(s.axis, unit) for s in self._found_springs for unit in s.units]
+        return tuple(_SLIDING.get(u, u) if axis in sliding else u for axis, u in units)
 
     @property
     def non_negative(self) -> tuple[bool, ...]:
@@ -266,6 +290,11 @@ class FrictionModel:
                 for values in self._values(term, i, q_i, v_i, a_i, load):
                     Phi[:, :, column] = values[:, None] * weights
                     column += 1
+        for spring in self._found_springs:
+            weights = S[self.drives.axis_names.index(spring.axis)]
+            for values in spring.functions(q @ weights):
+                Phi[:, :, column] = -values[:, None] * weights  # the drives needn't give it
+                column += 1
         return Phi
 
     def _values(

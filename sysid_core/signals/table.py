@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
 from sysid_core.robot import Array
-from sysid_core.signals.column_map import Column, ColumnMap
+from sysid_core.signals.column_file import Column
+from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
 _LEAST_STEP, _LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
@@ -55,7 +56,9 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
     prefix = [f"{p.stem}:" if columns.files else "" for p in paths]
     names = [pre + name for pre, head in zip(prefix, heads, strict=True) for name in head]
     used = [columns.time] if columns.time is not None else []
-    used += [*columns.position, *columns.velocity, *columns.acceleration, *columns.effort]
+    used += [*columns.position, *columns.velocity, *columns.acceleration]
+    used += [column for column in columns.effort if column is not None]
+    used += columns.known_torques.values()
     index = {column: _column_index(column, names, path) for column in used}
     values = {
         start + k: one
@@ -80,8 +83,10 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
                 rows=bad,
             )
 
-    def pick(which: Sequence[Column], scale: float | Array) -> NDArray[Any] | None:
-        return np.column_stack([values[index[c]] for c in which]) * scale if which else None
+    def pick(which: Sequence[Column | None], scale: float | Array) -> NDArray[Any] | None:
+        none = np.zeros(lengths[0])
+        arrays = [none if c is None else values[index[c]] for c in which]
+        return np.column_stack(arrays) * scale if which else None
 
     if columns.time is None:
         time = np.arange(lengths[0]) / columns.rate_hz
@@ -97,6 +102,11 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         v, a = (None if x is None else x @ to_joint for x in (v, a))
         if effort is not None:
             effort = (effort * columns.drives.gains) @ columns.reduction
+    for joint, column in columns.known_torques.items():
+        if effort is not None:  # what acts beside the drive, as if the drive gave it
+            j = columns.joints.index(joint)
+            gain = columns.drives.gains[j] if columns.reduction is None else 1.0
+            effort[:, j] += values[index[column]] / gain
     step = np.diff(time)
     if np.any(step < 0):
         row = int(np.argmax(step < 0)) + 1
@@ -126,7 +136,8 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         effort=effort,
         effort_kind=columns.effort_kind,
     )
-    return Recording(joints=stream.select(keep), source=str(path), notes=notes)
+    stream = columns.without_unused(stream.select(keep))
+    return Recording(joints=stream, source=str(path), notes=notes)
 
 
 def _head(path: Path, columns: ColumnMap) -> list[str]:

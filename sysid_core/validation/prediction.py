@@ -45,12 +45,14 @@ class Prediction:
     band_hz: float = float("inf")
 
     def relative_error(self, *, whole: bool = False) -> float:
-        r"""`||measured - predicted|| / ||measured||` over all joints, in motion or over all."""
+        r"""`||measured - predicted|| / ||measured||`, in motion or over all.
+
+        Over the joints that have efforts: zero throughout is no measurement.
+        """
         rows = self._rows(whole)
-        return float(
-            np.linalg.norm(self.measured[rows] - self.predicted[rows])
-            / np.linalg.norm(self.measured[rows])
-        )
+        joints = np.flatnonzero(np.any(self.measured != 0.0, axis=0))
+        measured, predicted = (x[rows][:, joints] for x in (self.measured, self.predicted))
+        return float(np.linalg.norm(measured - predicted) / np.linalg.norm(measured))
 
     def joints(self, *, whole: bool = False) -> dict[str, dict[str, float]]:
         """RMS and R^2 of every joint."""

@@ -187,7 +187,7 @@ def test_a_wrong_map_is_refused(change, message):
         ColumnMap.from_dict({**MAP, **change})
 
 
-@pytest.mark.parametrize("name", ["ur10e_csv.yaml", "tx40_csv.yaml"])
+@pytest.mark.parametrize("name", ["kr300_csv.yaml", "ur10e_csv.yaml", "tx40_csv.yaml"])
 def test_shipped_maps_are_valid(name):
     columns = ColumnMap.load(CONFIG / name)
     assert len(columns.joints) == len(columns.effort) == 6
@@ -218,3 +218,34 @@ def test_a_line_without_end_is_refused_before_it_is_split(tmp_path):
     with pytest.raises(SignalError, match="more than 1000000 characters") as err:
         read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
     assert err.value.remedy
+
+
+def test_unused_and_missing_efforts_read_as_none_measured(tmp_path):
+    for effort in ({"columns": [6, 5]}, {"columns": [6, None]}):
+        columns = ColumnMap.from_dict(
+            {**MAP, "effort": {**effort, "kind": "motor_current", "unused": ["b"]}}
+        )
+        run = read_table(write(tmp_path / "r.csv", ROWS), columns)
+        assert run.joints.effort[0].tolist() == [4.0, 0.0]
+    with pytest.raises(SignalError, match=r"has none for \['b'\]"):
+        ColumnMap.from_dict({**MAP, "effort": {"columns": [6, None], "kind": "motor_current"}})
+    with pytest.raises(SignalError, match="no joints"):
+        ColumnMap.from_dict({**MAP, "effort": {**MAP["effort"], "unused": ["c"]}})
+
+
+def test_known_torques_act_as_if_the_drive_gave_them(tmp_path):
+    columns = ColumnMap.from_dict({**MAP, "effort": {**MAP["effort"], "known_torques": {"b": 4}}})
+    run = read_table(write(tmp_path / "r.csv", ROWS), columns)
+    assert run.joints.effort[0].tolist() == [4.0, 3.0 + 2.0 / 5.0]
+
+
+def test_springs_of_a_map_are_read_and_checked():
+    def with_springs(*springs):
+        return ColumnMap.from_dict({**MAP, "drives": {**MAP["drives"], "springs": list(springs)}})
+
+    springs = with_springs({"joint": "b", "stiffness": 40.0, "zero": 0.2}).drives.springs
+    assert (springs[0].axis, springs[0].stiffness, springs[0].zero) == ("b", 40.0, 0.2)
+    with pytest.raises(SignalError, match="write `stiffness`"):
+        with_springs({"joint": "b", "stifness": 40.0})
+    with pytest.raises(SignalError, match="unknown axes"):
+        with_springs({"joint": "c", "stiffness": 40.0})

@@ -37,15 +37,16 @@ def estimator_from(
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
-    """Friction terms from 'usual', 'geared' or a list with commas."""
+    """Friction terms from a list with commas, in which 'usual' and 'geared' stand for several."""
     from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
 
-    if text in ("usual", "geared"):
-        return USUAL_TERMS if text == "usual" else GEARED_ARM_TERMS
+    groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
     try:
-        return tuple(FrictionTerm(part.strip()) for part in text.split(",") if part.strip())
+        named = [groups[part] if part in groups else (FrictionTerm(part),) for part in parts]
+        return tuple(dict.fromkeys(term for terms in named for term in terms))
     except ValueError as err:
         raise EstimationError(
             f"Friction '{text}' is unknown: {err}.",
-            remedy=f"'usual', 'geared', or of {', '.join(t.value for t in FrictionTerm)}.",
+            remedy=f"'auto', or with commas of usual, geared, {', '.join(FrictionTerm)}.",
         ) from err

@@ -67,8 +67,8 @@ def identify(
     friction: Annotated[
         str,
         typer.Option(
-            help="'usual', 'geared', 'auto' (chosen on held-out parts of RECORDING), or terms with"
-            " commas: coulomb, viscous, inertia, offset,"
+            help="'auto' (chosen on held-out parts of RECORDING), or terms with commas: usual,"
+            " geared (both stand for several), coulomb, viscous, inertia, offset,"
             " asymmetry, stribeck, play, load, saturation, thinning, breakaway, ripple, runout,"
             " speed_ripple, speed_runout."
         ),

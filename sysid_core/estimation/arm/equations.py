@@ -185,7 +185,8 @@ class ArmEquations:
             Y=Y,
             tau=tau,
             names=inertial_parameter_names(self.model) + self.friction.names,
-            units=INERTIAL_UNITS * self.model.n_bodies + self.friction.units,
+            units=INERTIAL_UNITS * self.model.n_bodies
+            + self.friction.units_of(self.model.prismatic_joints),
             joints=self.model.joint_names,
             bodies=self.model.body_names,
             prior=np.concatenate([self.prior, np.zeros(len(self.friction.names))]),

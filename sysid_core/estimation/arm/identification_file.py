@@ -29,6 +29,8 @@ from sysid_core.robot import (
     FrictionModel,
     FrictionTerm,
     RobotModel,
+    Spring,
+    SpringLaw,
     inertial_parameter_names,
     with_gravity,
 )
@@ -66,6 +68,9 @@ def save_identification(identification: Identification, path: str | Path) -> Non
         "drives": {
             "joints": list(drives.joint_names),
             "gain": drives.gains.tolist(),
+            "springs": [
+                {**dataclasses.asdict(spring), "law": spring.law.value} for spring in drives.springs
+            ],
             "couplings": {axis: dict(f) for axis, f in drives.couplings.items()},
             "waves": {
                 kind: {axis: list(waves) for axis, waves in axes.items()}
@@ -105,6 +110,7 @@ def load_identification(path: str | Path, model: RobotModel, estimate: Estimate)
             np.array(file.drives.gain),
             file.drives.couplings,
             file.drives.waves,
+            tuple(Spring(**dict(spring)) for spring in file.drives.springs),
         )
         friction = FrictionModel(drives, **dict(file.friction))
     except SysIdError as err:
@@ -132,11 +138,24 @@ class _Friction(FileSchema):
     breakaway_width: Positive
 
 
+class _Spring(FileSchema):
+    axis: Name
+    law: SpringLaw
+    preload: Number
+    stiffness: Number
+    stroke: Number
+    exponent: Number
+    anchors: tuple[Positive, Positive] | None
+    zero: Number
+    identified: bool
+
+
 class _Drives(FileSchema):
     joints: tuple[Name, ...]
     gain: list[Number]
     couplings: dict[str, dict[str, Number]]
     waves: dict[str, dict[str, list[Number]]]
+    springs: tuple[_Spring, ...] = ()
 
 
 class _File(FileSchema):

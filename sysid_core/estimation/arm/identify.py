@@ -80,7 +80,10 @@ class Identification:
         return bool(np.all(is_physically_consistent(self.pi)) and np.all(signs >= 0.0))
 
     def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m]."""
+        """Joint torques along one gapless motion, shapes (K, n) to (K, n) [N m].
+
+        Known springs give part of them, the drives the rest.
+        """
         split = 10 * self.model.n_bodies
         rigid = joint_torque_regressor(self.model, q, v, a) @ self.parameters[:split]
         Phi = self.friction.regressor(q, v, a, rigid)
@@ -105,7 +108,8 @@ class Identification:
                     "The motion has no velocities.",
                     remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
                 )
-            effort = self.torques(motion.q, motion.v, motion.a) / self.friction.drives.gains
+            torques = self.torques(motion.q, motion.v, motion.a)
+            effort = self.friction.drives.efforts(torques, motion.q)
             inside = (stamps >= motion.stamps_ns[0]) & (
                 stamps <= motion.stamps_ns[-1] + int(1.5e9 / rate)
             )

@@ -282,6 +282,7 @@ def _columns(
     used = {
         name for axis, ts in terms.items() for t in ts for name in friction.parameters_of(axis, t)
     }
+    used |= {name for name in friction.names if name.rsplit(".", 1)[1].startswith("S_")}  # springs
     n = regression.n_inertial
     return [i < n or name in used for i, name in enumerate(regression.names)]
 

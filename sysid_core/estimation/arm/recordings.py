@@ -74,7 +74,7 @@ class Span:
 
     Attributes:
         motion: q, v, a, filtered, as they were `Processing.delay` before; effort as recorded.
-        tau: Joint torques (effort times gain), unfiltered, shape (K, n) [N m].
+        tau: Joint torques (effort times gain, and known springs), unfiltered, shape (K, n) [N m].
         rate_hz: Samples per second.
         source: Which recording it comes from.
     """
@@ -141,7 +141,7 @@ def prepare(
     out = []
     for motion, rate in prepare_motion(model, recording, processing):
         assert motion.effort is not None  # `require_torques` has seen to it
-        tau = motion.effort * friction.drives.gains
+        tau = friction.drives.torques(motion.effort, motion.q)
         out.append(Span(motion, tau, rate, recording.source))
     return tuple(out)
 

@@ -193,11 +193,14 @@ def identify_with_load(
 def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
     """The same data with other gains of the drives, shape (n,)."""
     drives = equations.friction.drives
-    ratio = np.asarray(gains, dtype=float) / drives.gains
+    found = drives.with_gains(gains)
     return replace(
         equations,
-        friction=replace(equations.friction, drives=drives.with_gains(gains)),
-        spans=tuple(replace(s, tau=s.tau * ratio) for s in equations.spans),
+        friction=replace(equations.friction, drives=found),
+        spans=tuple(
+            replace(s, tau=found.torques(drives.efforts(s.tau, s.motion.q), s.motion.q))
+            for s in equations.spans
+        ),
     )
 
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
+
+from sysid_core.estimation.arm import (
+    Processing,
+    identify,
+    load_identification,
+    save_identification,
+)
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.robot import Spring
+from sysid_core.validation import predict_recording
+
+COUNTERBALANCE = Spring("joint2", preload=150.0, stiffness=2500.0, anchors=(0.4, 0.12), zero=-0.4)
+
+
+def test_a_spring_is_found_and_a_known_one_leaves_nothing_behind(tmp_path):
+    rng, model, usual = np.random.default_rng(3), arm(), friction_model()
+    known = replace(usual, drives=replace(usual.drives, springs=(COUNTERBALANCE,)))
+    found = replace(
+        usual, drives=replace(usual.drives, springs=(replace(COUNTERBALANCE, identified=True),))
+    )
+    values = np.append(USUAL_VALUES, [COUNTERBALANCE.preload, COUNTERBALANCE.stiffness])
+    runs = [recording(model, found, values, rng, noise=0.02) for _ in range(2)]
+    for friction in (known, found):
+        result = identify(model, runs[:1], friction, LeastSquares(), Processing())
+        assert predict_recording(result, runs[1]).relative_error() < 0.02
+        save_identification(result, tmp_path / "parameters.yaml")
+        again = load_identification(tmp_path / "parameters.yaml", model, result.estimate)
+        assert again.predict(runs[1]) == pytest.approx(result.predict(runs[1]), nan_ok=True)
+    # k d1 d2 sin(q - zero) is a weight's torque: what shows of the spring alone is what is left.
+    estimate, true = result.estimate, COUNTERBALANCE.preload - 2500.0 * (0.4 - 0.12)
+    i = estimate.names.index("joint2.S_p")
+    assert "joint2.S_k" not in estimate.names
+    assert abs(estimate.values[i] - true) < 3.0 * estimate.standard_deviations[i]
+    assert estimate.standard_deviations[i] < 0.02 * abs(true)
+    without = identify(model, runs[:1], usual, LeastSquares(), Processing())
+    assert predict_recording(without, runs[1]).relative_error() > 0.05
