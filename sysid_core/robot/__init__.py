@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Robots: URDFs, rigid-body parameters, regressors."""
 
-from sysid_core.robot.drives import WAVE_KINDS, DriveTrain
+from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring, SpringLaw
 from sysid_core.robot.frame_sensitivity import frame_motion_sensitivity
 from sysid_core.robot.friction import (
     GEARED_ARM_TERMS,
@@ -42,7 +42,6 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
-from sysid_core.robot.springs import Spring, SpringLaw
 from sysid_core.robot.urdf import example_robots, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.drives import WAVE_KINDS, DriveTrain
+from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.springs import Spring
 
 
 class FrictionTerm(str, Enum):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.robot.drives.springs import Spring
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.springs import Spring
 
 WAVE_KINDS = ("ripple", "runout", "speed_ripple", "speed_runout")
 
