@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "report": (),
     "pipeline": (),
     "studies": ("constrained", "payload"),
-    "cli": ("identify", "live", "plan", "reproduce", "validate"),
+    "cli": ("bag", "identify", "live", "plan", "reproduce", "validate"),
 }  # fmt: skip
 DOORS = [(room,) for room in ROOMS] + [(r, sub) for r, subs in ROOMS.items() for sub in subs]
 ORDER = [door for room, subs in ROOMS.items() for door in [(room,), *((room, s) for s in subs)]]

@@ -5,15 +5,21 @@ from sysid_core.plausibility.examine import Examination, Finding, examine, exami
 from sysid_core.plausibility.fitness import require_fit, require_joints, stream_faults
 from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity
 from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
+from sysid_core.plausibility.recorded_motion import PayloadShown, RecordedMotion
 from sysid_core.plausibility.samples import Samples, collect_samples
 from sysid_core.plausibility.stream_checks import effort_faults
+from sysid_core.plausibility.uses import Use, UseJudge
 
 __all__ = [
     "Examination",
     "Finding",
     "GravityEstimate",
     "Hypothesis",
+    "PayloadShown",
+    "RecordedMotion",
     "Samples",
+    "Use",
+    "UseJudge",
     "collect_samples",
     "effort_faults",
     "estimate_gravity",

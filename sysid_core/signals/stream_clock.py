@@ -9,8 +9,6 @@ from enum import Enum
 
 from sysid_core.errors import SignalError
 
-_OUTLIERS_IN_A_ROW = 3  # more are a new position
-
 
 class SampleOutcome(str, Enum):
     """What a filter did with a sample."""
@@ -39,8 +37,8 @@ class FilterCounts:
         invalid: Refused, NaN or infinite.
         gaps: Starts after a gap longer than the limit.
         resets: Starts after the clock went back by more than the limit.
-        outliers: Refused, too far from what was expected.
-        jumps: Starts after outliers in a row that agree.
+        outliers: With a position too far from what was expected; it was left out.
+        jumps: Starts (of one joint or all) after three outliers in a row.
     """
 
     accepted: int = 0
@@ -70,7 +68,6 @@ class StreamClock:
         self.max_gap_s = max_gap_s
         self.stamp_ns: int | None = None
         self._before: int | None = None
-        self._in_a_row = 0
         self._counts = dict.fromkeys(FilterCounts.__dataclass_fields__, 0)
 
     @property
@@ -105,25 +102,15 @@ class StreamClock:
             outcome = SampleOutcome.ACCEPTED
         self._counts["accepted"] += 1
         self._before, self.stamp_ns = self.stamp_ns, stamp_ns
-        self._in_a_row = 0 if outcome is SampleOutcome.STARTED else self._in_a_row
         return outcome, dt
 
     def take_back(self) -> SampleOutcome:
-        """The sample just accepted is far from what was expected.
-
-        Returns:
-            `OUTLIER`, and it counts as refused; or `STARTED` where the three before were too.
-        """
-        if self._in_a_row == _OUTLIERS_IN_A_ROW:
-            self._in_a_row = 0
-            self._counts["jumps"] += 1
-            return SampleOutcome.STARTED
-        self._in_a_row += 1
+        """The sample just accepted is refused: all of it is far from what was expected."""
         self._counts["accepted"] -= 1
         self._counts["outliers"] += 1
         self.stamp_ns = self._before
         return SampleOutcome.OUTLIER
 
-    def confirm(self) -> None:
-        """The sample just accepted is where it was expected."""
-        self._in_a_row = 0
+    def count(self, what: str) -> None:
+        """Count `outliers` or `jumps` within a sample that is used."""
+        self._counts[what] += 1

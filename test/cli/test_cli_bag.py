@@ -95,7 +95,7 @@ def test_recover_makes_a_whole_bag_and_says_what_was_wrong(damaged: Path, tmp_pa
 
 def test_check_tells_rate_gaps_and_noise(bag: Path, tmp_path: Path) -> None:
     status, text = sysid("check", bag)
-    assert status == 0 and "Fit for identification" in text and "link_torque" in text
+    assert status == 0 and "Fit for: arm" in text and "link_torque" in text
     sysid("check", bag, "--json", tmp_path / "facts.json")
     facts = json.loads((tmp_path / "facts.json").read_text())
     joints = facts["streams"]["joint states"]
@@ -117,3 +117,44 @@ def test_check_refuses_efforts_that_nobody_explains(
 def test_a_missing_bag_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="no bag"):
         sysid("info", tmp_path / "nowhere")
+
+
+def test_check_says_what_it_will_do_for_and_what_to_do_else(bag: Path) -> None:
+    status, text = sysid("check", bag, "--for", "payload")
+    words = " ".join(text.split())
+    assert status == 1 and "No wrench" in words and "give --robot" in words
+    facts = json.loads(sysid("check", bag, "--json", "-")[1])
+    outcomes = {use["use"]: use["outcome"] for use in facts["uses"]}
+    assert outcomes == {
+        "arm": "warn",
+        "payload": "fail",
+        "sequential": "fail",
+        "closed-chain": "warn",
+    }
+    with pytest.raises(SignalError, match="No use"):
+        sysid("check", bag, "--for", "fun")
+
+
+@pytest.mark.parametrize("ending", ["npz", "csv", "parquet"])
+def test_exported_tables_are_what_the_bag_holds(bag: Path, tmp_path: Path, ending: str) -> None:
+    joints, file = read_bag(bag).joints, tmp_path / f"run.{ending}"
+    if ending == "parquet":
+        pytest.importorskip("pyarrow", reason="export to Parquet is optional")
+    assert sysid("export", bag, file)[0] == 0
+    if ending == "npz":
+        with np.load(file) as content:
+            columns = {name.removeprefix("joints."): content[name] for name in content}
+    elif ending == "csv":
+        rows = np.genfromtxt(file, delimiter=",", names=True, deletechars="")
+        columns = {name: rows[name] for name in rows.dtype.names}
+    else:
+        from pyarrow.parquet import read_table
+
+        columns = {k: np.array(v) for k, v in read_table(file).to_pydict().items()}
+    for j, name in enumerate(joints.names):
+        np.testing.assert_array_equal(columns[f"q.{name}"], joints.q[:, j])
+        np.testing.assert_array_equal(columns[f"effort.{name}"], joints.effort[:, j])
+    if ending != "csv":  # genfromtxt reads floats
+        np.testing.assert_array_equal(columns["stamp_ns"], joints.stamps_ns)
+    with pytest.raises(SignalError, match="exists already"):
+        sysid("export", bag, file)

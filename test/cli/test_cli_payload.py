@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -127,3 +129,21 @@ def test_repeated_weighings_are_a_table_with_their_scatter(run):
     assert isinstance(
         CliRunner().invoke(app, ["payload", "bag", *command[1:]]).exception, SignalError
     )
+
+
+def test_a_wrench_with_a_clock_of_its_own_is_put_on_the_joints_clock_in_the_open(run, monkeypatch):
+    folder, pi = run
+    whole = sysid_core.signals.bags.read_bag("bag")
+    wrench = whole.wrench
+    late = wrench.stamps_ns + 60_000_000 + np.round(1e-4 * wrench.stamps_ns).astype(np.int64)
+    other = replace(whole, wrench=replace(wrench, stamps_ns=late))
+    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda path: other)
+    result = payload(folder, "--json", "-")
+    text = " ".join(result.output.split())
+    found = re.search(r"put on the joints' clock: they are ([\d.]+) ± ([\d.]+) ms late", text)
+    assert found and abs(float(found[1]) - 60.2) < 4.0 * float(found[2]) + 0.1
+    mended = json.loads(result.stdout)["methods"]["map"]
+    assert mended[0] == pytest.approx(pi[0], rel=0.02)
+    stamped = json.loads(payload(folder, "--json", "-", "--clock", "as-stamped").stdout)
+    there = np.abs(np.array(stamped["methods"]["map"]) - pi)[1:4]
+    assert np.all(np.abs(np.array(mended) - pi)[1:4].max() < there.max())

@@ -17,6 +17,7 @@ from sysid_core.errors import SignalError
 from sysid_core.signals.bags import open_bag, read_bag
 
 MAGIC = b"\x89MCAP0\r\n"
+T0 = 1_700_000_000_000_000_000
 HEADER = struct.pack("<BQ", 1, 8) + struct.pack("<II", 0, 0)
 
 
@@ -149,3 +150,34 @@ def test_a_damaged_database_is_a_sentence(tmp_path: Path, content: bytes) -> Non
     with pytest.raises(SignalError) as err:
         read_bag(tmp_path / "bag.db3")
     assert err.value.remedy
+
+
+@pytest.mark.parametrize("compression", [CompressionType.NONE, CompressionType.ZSTD])
+def test_big_chunks_lose_at_most_the_last_one_and_the_seconds_are_said(
+    tmp_path: Path, rng: np.random.Generator, compression: CompressionType
+) -> None:
+    """Chunks of 1 MiB as `ros2 bag record` writes them, cut at random places."""
+    whole, step = tmp_path / "whole.mcap", 10_000_000
+    with whole.open("wb") as stream:
+        writer = Writer(stream, compression=compression, chunk_size=1 << 20)
+        writer.start(profile="ros2", library="test")
+        schema = writer.register_schema("std_msgs/msg/String", "ros2msg", b"string data")
+        channel = writer.register_channel("/a", "cdr", schema)
+        for k in range(2000):
+            writer.add_message(channel, T0 + k * step, rng.bytes(2000), T0 + k * step, k)
+        writer.finish()
+    data = whole.read_bytes()
+    per_chunk = (1 << 20) / 2031 * step * 1e-9  # [s]
+    lost = []
+    for cut in rng.integers(len(data) // 10, int(0.95 * len(data)), 10).tolist():
+        file = tmp_path / "cut.mcap"
+        file.write_bytes(data[:cut])
+        found = open_bag(file)
+        last = T0 + (found.count - 1) * step
+        assert found.topics[0].last_ns == last
+        assert found.lost_s <= per_chunk + 0.02
+        in_file = cut / len(data) * 2000 * step * 1e-9
+        assert found.seconds + found.lost_s > in_file - 0.1
+        assert any(f"{found.lost_s:.2f} s of its last chunk" in text for text in found.damage)
+        lost.append(found.lost_s)
+    assert max(lost) > 0.1

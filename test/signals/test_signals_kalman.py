@@ -185,6 +185,36 @@ def test_a_joint_that_is_somewhere_else_for_good_starts_again() -> None:
     assert joint_filter.counts.jumps == 1
 
 
+def test_a_spike_of_one_joint_costs_the_others_nothing(rng: np.random.Generator) -> None:
+    t = np.arange(0.0, 4.0, 0.002)
+    q = np.sin(np.outer(t, [1.0, 2.0, 3.0])) + 1e-5 * rng.normal(size=(len(t), 3))
+    v = np.cos(np.outer(t, [1.0, 2.0, 3.0])) * [1.0, 2.0, 3.0]
+    stamps, spiky = (t * 1e9).astype(np.int64), q.copy()
+    spiky[[700, 701, 1500], 1] += 0.2
+    for rates in (None, v):
+        whole, _ = filter_joints(JointStream(("a", "b", "c"), stamps, q, rates))
+        gated, counts = filter_joints(JointStream(("a", "b", "c"), stamps, spiky, rates))
+        assert counts.outliers == 3 and counts.jumps == 0 and len(gated) == len(t)
+        assert_allclose(gated.a[:, [0, 2]], whole.a[:, [0, 2]], atol=1e-9)
+        assert np.abs(gated.a[600:, 1] - whole.a[600:, 1]).max() < 1.0
+        assert gated.q_sd[701, 1] > gated.q_sd[699, 1]
+
+
+def test_one_joint_that_is_somewhere_else_for_good_starts_again_alone(
+    rng: np.random.Generator,
+) -> None:
+    t = np.arange(0.0, 4.0, 0.002)
+    q = 1e-5 * rng.normal(size=(len(t), 2)) + np.sin(t)[:, None]
+    moved = q.copy()
+    moved[1000:, 1] += 1.0
+    stamps = (t * 1e9).astype(np.int64)
+    whole, _ = filter_joints(JointStream(("a", "b"), stamps, q))
+    jumped, counts = filter_joints(JointStream(("a", "b"), stamps, moved))
+    assert counts.outliers == 3 and counts.jumps == 1 and len(jumped) == len(t)
+    assert_allclose(jumped.a[:, 0], whole.a[:, 0], atol=1e-9)
+    assert_allclose(jumped.q[1003:, 1], moved[1003:, 1], atol=1e-3)
+
+
 def test_a_wrapping_joint_turns_on(rng: np.random.Generator) -> None:
     t = np.arange(0.0, 10.0, 0.002)
     q = (2.0 * t + np.pi) % (2.0 * np.pi) - np.pi + 1e-5 * rng.normal(size=len(t))

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
     from sysid_core.robot.shapes import Shape
     from sysid_core.signals import Recording
+    from sysid_core.signals.wrench import SensorCalibration
 
+CLOCKS = ("estimate", "as-stamped")
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
 
@@ -71,6 +73,13 @@ def payload(
     calibration: Annotated[
         Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
     ] = None,
+    clock: Annotated[
+        str,
+        typer.Option(
+            help="Stamps of the wrench: estimate (offset and drift against the joints' clock,"
+            " corrected where they are more than 5 ms) or as-stamped."
+        ),
+    ] = "estimate",
     flange_frame: Annotated[
         str, typer.Option(help="Frame in which the controller wants it; default: the sensor's.")
     ] = "",
@@ -89,6 +98,7 @@ def payload(
     from sysid_core.cli.payload.result import Answer, read_truth, show, write
     from sysid_core.estimation.payload_map import SensorModel
     from sysid_core.robot.shapes import load_shape
+    from sysid_core.signals.wrench import SensorCalibration
 
     if (recording is None) == (repeat is None):
         raise SignalError(
@@ -99,6 +109,8 @@ def payload(
         raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
     if method not in METHODS:
         raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
+    if clock not in CLOCKS:
+        raise SignalError(f"No clock '{clock}'.", remedy=f"Choose one of: {', '.join(CLOCKS)}.")
     require_folder(out)
     body = load_shape(shape) if shape else None
     quality = SensorModel.named(sensor)
@@ -108,7 +120,10 @@ def payload(
         run, model = _opened(
             bag, robot, sensor_frame, lock, wrench_frame, sensor_parent, sensor_pose
         )
-        return _weighed(run, model, sensor_frame, body, quality, calibration), run, model
+        known = SensorCalibration.load(calibration) if calibration else None
+        if clock == "estimate":
+            run = _on_one_clock(run, model, sensor_frame, known)
+        return _weighed(run, model, sensor_frame, body, quality, known), run, model
 
     if repeat is not None:
         weigh_again(repeat, lambda bag: weigh(bag)[0].estimate, out, json_out)
@@ -154,22 +169,33 @@ def _opened(
     )
 
 
+def _on_one_clock(
+    run: Recording, model: RobotModel, frame: str, calibration: SensorCalibration | None
+) -> Recording:
+    """The wrench on the joints' clock; what was done is said."""
+    from sysid_core.estimation.payload_live import on_one_clock
+
+    out, _ = on_one_clock(run, model, frame, calibration)
+    for note in out.notes[len(run.notes) :]:
+        remark("warning:", note, to=errors)
+    return out
+
+
 def _weighed(
     run: Recording,
     model: RobotModel,
     sensor_frame: str,
     shape: Shape | None,
     quality: SensorModel,
-    calibration: Path | None,
+    calibration: SensorCalibration | None,
 ) -> Weighing:
     from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, weigh_recording
-    from sysid_core.signals.wrench import SensorCalibration
 
     session = PayloadSession(
         model,
         sensor_frame,
         OnlinePayload(shape, sensor=quality),
-        calibration=SensorCalibration.load(calibration) if calibration else None,
+        calibration=calibration,
     )
     return weigh_recording(run, session, shape, sensor=quality)
 

@@ -12,8 +12,7 @@ from sysid_core.pipeline import load_recording
 if TYPE_CHECKING:
     from sysid_core.excitation import Unknowns
 
-RATE_HZ = 50.0  # of the samples whose information is counted
-MAX_GAP = 0.2  # [s] between samples of a recording
+RATE_HZ = 50.0  # of a trajectory's samples whose information is counted
 MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
@@ -33,8 +32,8 @@ def known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) ->
 
     from sysid_core.estimation import Estimate
     from sysid_core.excitation import Trajectory
-    from sysid_core.signals import ColumnMap, in_order
-    from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+    from sysid_core.plausibility import RecordedMotion
+    from sysid_core.signals import ColumnMap
 
     model = unknowns.model
     if path.suffix in (".yaml", ".yml") and not path.is_dir():
@@ -44,29 +43,14 @@ def known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) ->
         played = Trajectory.load(path)
         played.belongs_to(model)
         time = np.arange(played.time[0], played.time[-1], 1.0 / RATE_HZ)
-        motion = np.array([played.at(t) for t in time])[
-            :, :, model.columns_from(played.joint_names)
-        ]
-        q, v, a = motion[:, 0], motion[:, 1], motion[:, 2]
+        states = np.array([played.at(t) for t in time])
+        states = states[:, :, model.columns_from(played.joint_names)]
+        states = states[np.any(np.abs(states[:, 1]) > MOVING, axis=1)]
+        q, v, a, duration = *np.moveaxis(states, 1, 0), len(states) / RATE_HZ
     else:
         run = load_recording(path, ColumnMap.load(columns) if columns else None)
-        model.columns_from(run.joints.names)  # refuses another robot's recording
-        spans = split_at_gaps(in_order(run.joints)[0], MAX_GAP)
-        parts = [
-            smooth_motion(span, RATE_HZ, ZeroPhaseFilter(8.0)).ordered(model.joint_names)
-            for span in spans
-            if len(span) > RATE_HZ
-        ]
-        q, v, a = (
-            np.concatenate(
-                [np.asarray(getattr(p, key)) for p in parts] or [np.empty((0, model.nv))]
-            )
-            for key in ("q", "v", "a")
-        )
-    moving = np.any(np.abs(v) > MOVING, axis=1)
-    if not moving.any():
+        motion = RecordedMotion.of(model, run.joints)
+        q, v, a, duration = motion.q, motion.v, motion.a, motion.duration
+    if not len(q):
         raise ExcitationError(f"Nothing moves in '{path}'.", remedy="Leave it out of --after.")
-    duration = float(np.count_nonzero(moving)) / RATE_HZ
-    return unknowns.after_information(
-        unknowns.information(q[moving], v[moving], a[moving], duration)
-    )
+    return unknowns.after_information(unknowns.information(q, v, a, duration))

@@ -2,9 +2,15 @@
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.change import ChangeDetector, ChangeKind, PayloadChange
+from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
 from sysid_core.estimation.payload_live.replay import replay_payload
-from sysid_core.estimation.payload_live.session import TARE_PREFIX, PayloadMoment, PayloadSession
+from sysid_core.estimation.payload_live.session import (
+    MOTION_SEGMENTS,
+    TARE_PREFIX,
+    PayloadMoment,
+    PayloadSession,
+)
 from sysid_core.estimation.payload_live.streams import PayloadStreams
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
@@ -14,6 +20,7 @@ from sysid_core.estimation.payload_live.weighing import (
 )
 
 __all__ = [
+    "MOTION_SEGMENTS",
     "TARE_PREFIX",
     "ChangeDetector",
     "ChangeKind",
@@ -25,7 +32,9 @@ __all__ = [
     "PayloadStreams",
     "Weighing",
     "judge_weighing",
+    "motion_window",
     "object_size",
+    "on_one_clock",
     "repeatability",
     "replay_payload",
     "weigh_recording",

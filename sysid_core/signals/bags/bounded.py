@@ -118,6 +118,17 @@ def partial_chunk_content(tail: bytes) -> bytes:
     return data[:size]
 
 
+def partial_chunk_end(tail: bytes) -> int:
+    """Log time of the last message that a cut-off chunk was to hold [ns]; 0 where it isn't known.
+
+    Args:
+        tail: As in `partial_chunk_content`.
+    """
+    if len(tail) < _CHUNK_HEAD or tail[0] != _CHUNK:
+        return 0
+    return int(struct.unpack_from("<Q", tail, 9 + 8)[0])
+
+
 def _unfold_in_pieces(data: bytes, size: int) -> bytes:
     """Whole blocks of a zstd frame that is cut off."""
     out = bytearray()

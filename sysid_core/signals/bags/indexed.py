@@ -17,10 +17,10 @@ from sysid_core.errors import SignalError
 from sysid_core.files import open_regular
 from sysid_core.signals.bags.bounded import require_plausible_size
 from sysid_core.signals.bags.metadata import BAG
-from sysid_core.signals.bags.records import StoredMessage, StoredTopic
+from sysid_core.signals.bags.records import Damage, StoredMessage, StoredTopic
 
 
-def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | str]:
+def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | Damage]:
     """Topics and messages of a ROS 1 bag, as ROS 2 would have stored them; other types are named.
 
     Raises:
@@ -28,7 +28,7 @@ def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | str]:
     """
     store = get_typestore(Stores.LATEST)
     unknown: set[str] = set()
-    yield f"'{file.name}' is a ROS 1 bag: its messages are converted."
+    yield Damage(f"'{file.name}' is a ROS 1 bag: its messages are converted.")
     try:
         with Ros1Reader(file) as reader:
             for connection in reader.connections:
@@ -46,7 +46,8 @@ def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | str]:
             f"'{file}' can't be read: {err}", remedy="Repair it with `rosbag reindex`."
         ) from err
     if unknown:
-        yield f"Messages of types that ROS 2 doesn't have were left out: {sorted(unknown)}."
+        text = f"Messages of types that ROS 2 doesn't have were left out: {sorted(unknown)}."
+        yield Damage(text)
 
 
 def read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic]:

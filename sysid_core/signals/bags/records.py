@@ -44,3 +44,16 @@ class StoredTopic:
         """Mean rate by log times."""
         span = (self.last_ns - self.first_ns) * 1e-9
         return (self.count - 1) / span if span > 0.0 else 0.0
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something broken in a storage file.
+
+    Attributes:
+        text: What it is, a sentence.
+        lost_s: Time whose messages are lost with it, as far as the file says [s].
+    """
+
+    text: str
+    lost_s: float = 0.0

@@ -27,11 +27,12 @@ from sysid_core.signals.bags.bounded import (
     chunk_messages,
     message_content,
     partial_chunk_content,
+    partial_chunk_end,
     require_plausible_size,
 )
 from sysid_core.signals.bags.indexed import read_indexed, read_ros1
 from sysid_core.signals.bags.metadata import BAG, read_metadata
-from sysid_core.signals.bags.records import StoredMessage, StoredTopic
+from sysid_core.signals.bags.records import Damage, StoredMessage, StoredTopic
 
 CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
 
@@ -46,6 +47,7 @@ class StoredBag:
         topics: In order of appearance.
         custom_data: Key-value pairs of the bag.
         damage: What is broken, one sentence each; empty for a whole bag.
+        lost_s: Time whose messages are lost in damaged chunks, as far as these say [s].
     """
 
     path: Path
@@ -53,6 +55,7 @@ class StoredBag:
     topics: tuple[StoredTopic, ...]
     custom_data: dict[str, str]
     damage: tuple[str, ...]
+    lost_s: float = 0.0
 
     @property
     def count(self) -> int:
@@ -101,6 +104,7 @@ def open_bag(path: str | Path) -> StoredBag:
     ]
     topics: dict[str, dict[str, Any]] = {}
     custom_data: dict[str, str] = {}
+    lost_s = 0.0
     for item in stored_items(path, files, whole=metadata is not None):
         if isinstance(item, StoredMessage):
             entry = topics[item.topic]
@@ -121,7 +125,8 @@ def open_bag(path: str | Path) -> StoredBag:
         elif isinstance(item, dict):
             custom_data.update(item)
         else:
-            damage.append(item)
+            damage.append(item.text)
+            lost_s += item.lost_s
     custom_data.update(metadata.custom_data if metadata else {})
     if not topics:
         raise SignalError(
@@ -134,6 +139,7 @@ def open_bag(path: str | Path) -> StoredBag:
         tuple(StoredTopic(name, **entry) for name, entry in topics.items()),
         {str(key): str(value) for key, value in custom_data.items()},
         tuple(damage),
+        lost_s,
     )
 
 
@@ -167,11 +173,11 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-_Item = StoredMessage | StoredTopic | dict[str, str] | str
+_Item = StoredMessage | StoredTopic | dict[str, str] | Damage
 
 
 def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
-    """Messages, topics, custom data and damage (as text) of a bag, in order.
+    """Messages, topics, custom data and damage of a bag, in order.
 
     Args:
         path: As given by the user.
@@ -189,9 +195,9 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
         yield from read_indexed(path)
 
 
-def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, str] | str]:
+def _scan_file(file: Path) -> Iterator[_Item]:
     topics = _Topics()
-    bad_chunks, unfolded, stated = 0, 0, None
+    bad_chunks, bad_ns, unfolded, stated = 0, 0, 0, None
     closed = False
     size = file.stat().st_size
     with open_regular(file, BAG) as stream:
@@ -208,6 +214,7 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
                         items = list(chunk_messages(content))
                     except McapError:
                         bad_chunks += 1
+                        bad_ns += max(0, record.message_end_time - record.message_start_time)
                         continue
                     unfolded += len(content)
                     yield from topics.take(items)
@@ -222,23 +229,28 @@ def _scan_file(file: Path) -> Iterator[StoredMessage | StoredTopic | dict[str, s
         except (McapError, struct.error, ValueError, OverflowError, MemoryError) as err:
             if not closed:
                 stream.seek(whole)
-                tail = partial_chunk_content(stream.read(MOST_CHUNK_BYTES))
-                yield from topics.take(_until_damaged(tail))
+                tail = stream.read(MOST_CHUNK_BYTES)
+                yield from topics.take(_until_damaged(partial_chunk_content(tail)))
+                lost_s = max(0, partial_chunk_end(tail) - topics.last_ns) * 1e-9
                 yield (
-                    f"'{file.name}' is cut off or damaged ({err or type(err).__name__}): read to"
-                    " its last whole message."
+                    Damage(
+                        f"'{file.name}' is cut off or damaged ({err or type(err).__name__}): read to"
+                        f" its last whole message; {lost_s:.2f} s of its last chunk are lost.",
+                        lost_s,
+                    )
                     if _is_mcap(file)
-                    else f"'{file.name}' doesn't begin as an MCAP file does."
+                    else Damage(f"'{file.name}' doesn't begin as an MCAP file does.")
                 )
                 closed = True
     if not closed:
-        yield f"'{file.name}' is cut off: read to its last whole chunk."
+        yield Damage(f"'{file.name}' is cut off: read to its last whole chunk.")
     if bad_chunks:
-        yield f"{bad_chunks} damaged chunks of '{file.name}' were left out."
+        text = f"{bad_chunks} damaged chunks of '{file.name}' were left out: {bad_ns * 1e-9:.2f} s."
+        yield Damage(text, bad_ns * 1e-9)
     if stated not in (None, topics.found) and not bad_chunks:
-        yield f"'{file.name}' should hold {stated} messages; {topics.found} were found."
+        yield Damage(f"'{file.name}' should hold {stated} messages; {topics.found} were found.")
     if topics.lost:
-        yield f"{topics.lost} messages of '{file.name}' belong to topics that were lost."
+        yield Damage(f"{topics.lost} messages of '{file.name}' belong to topics that were lost.")
 
 
 class _Topics:
@@ -248,6 +260,7 @@ class _Topics:
         self._schemas: dict[int, Schema] = {}
         self._names: dict[int, str] = {}
         self.found = self.lost = 0
+        self.last_ns = 0  # log time of the newest message
 
     def take(
         self, items: Iterable[Schema | Channel | tuple[int, int, bytes]]
@@ -255,6 +268,7 @@ class _Topics:
         for item in items:
             if isinstance(item, tuple):
                 self.found += 1
+                self.last_ns = max(self.last_ns, item[1])
                 topic = self._names.get(item[0])
                 if topic is None:
                     self.lost += 1

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
@@ -19,15 +19,16 @@ _INITIAL_NOISE = NoiseLevels(np.array(1e-4), np.array(1e2), np.array(1e-2))  # [
 _INITIAL_EFFORT_NOISE = NoiseLevels(np.array(0.1), np.array(1e5))  # [N m], [(N m)²/s⁵]
 _START_RATES = (1.0, 10.0)  # [rad/s], [rad/s²] sd of the unknown rates at a start
 _START_EFFORT_RATES = (1e2, 1e3)  # [N m/s], [N m/s²]
+_OUTLIERS_IN_A_ROW = 3  # more are a new position
 
 
 class JointFilter:
     """Constant-acceleration Kalman filter of every joint, driven by white jerk.
 
     Steps are as long as the stamps say. Efforts go through a filter of the same kind. Turns of
-    joints without end stops are unwrapped; a sample further from what is expected than any robot
-    moves is refused (three in a row at most: then the joint is there). Run over a recording it
-    gives exactly what it gave live.
+    joints without end stops are unwrapped; a position further from what is expected than any robot
+    moves is left out (three in a row at most: then the joint is there), the other joints' are used.
+    Run over a recording it gives exactly what it gave live.
 
     Args:
         n_joints: Joints.
@@ -50,6 +51,8 @@ class JointFilter:
         self._measured = (False, False)  # velocity, effort
         self._period = 0.0  # last accepted step [s]
         self._last = np.zeros(n_joints)  # accepted positions, unwrapped
+        self._in_a_row = np.zeros(n_joints, dtype=np.intp)  # outliers of each joint
+        self._expected, self._far = np.zeros(n_joints), np.zeros(n_joints, dtype=np.bool_)
         self._filters = self._build(*self._measured)
 
     @property
@@ -100,16 +103,15 @@ class JointFilter:
             self._filters, self._measured = self._build(*measured), measured
             outcome = SampleOutcome.STARTED
         z[: self.n_joints] = self._unwrapped(z[: self.n_joints], outcome)
+        left_out: NDArray[np.bool_] | None = None
         if outcome is SampleOutcome.ACCEPTED:
-            if self._filters.settled and self._is_outlier(dt, z[: self.n_joints]):
-                outcome = self._clock.take_back()
-            else:
-                self._clock.confirm()
-                self._period = dt
+            outcome, left_out = self._gated(z[: self.n_joints], z_v, dt)
         if outcome is SampleOutcome.STARTED:
+            self._in_a_row[:] = 0
             self._filters.start(z, z_v, self._start_sd())
         elif outcome is SampleOutcome.ACCEPTED:
-            self._filters.update(dt, z, z_v)
+            self._period = dt
+            self._filters.update(dt, z, z_v, left_out)
         if not outcome.refused:
             self._last = z[: self.n_joints].copy()
         return self._sample(outcome)
@@ -123,11 +125,41 @@ class JointFilter:
             return q
         return q - 2.0 * np.pi * np.round(step / (2.0 * np.pi))
 
-    def _is_outlier(self, dt: float, q: Array) -> bool:
-        """Whether a position is further from the expected one than noise and motion explain."""
-        bank = self._filters.bank
-        noise_sd = self._filters.noise.measurement_sd
-        return bool(kernels().is_outlier(bank.x, bank.P, noise_sd, q, dt, self._period or dt))
+    def _gated(
+        self, q: Array, v: Array | None, dt: float
+    ) -> tuple[SampleOutcome, NDArray[np.bool_] | None]:
+        """Positions further from the expected ones than noise and motion explain are left out.
+
+        They are replaced by the expected ones in `q`. After three in a row the joint is there. A
+        sample without any other position is refused.
+
+        Returns:
+            What becomes of the sample, and the joints that are left out of it, shape (n,).
+        """
+        bank, n = self._filters.bank, self.n_joints
+        if not self._filters.settled:
+            return SampleOutcome.ACCEPTED, None
+        expected, far = self._expected, self._far
+        noise_sd, period = self._filters.noise.measurement_sd, self._period or dt
+        count = kernels().find_outliers(bank.x, bank.P, noise_sd, q, dt, period, expected, far)
+        if not count:
+            self._in_a_row[:] = 0
+            return SampleOutcome.ACCEPTED, None
+        there = far & (self._in_a_row >= _OUTLIERS_IN_A_ROW)
+        self._in_a_row = np.where(far & ~there, self._in_a_row + 1, 0)
+        if there.any():
+            self._clock.count("jumps")
+        if there.all():
+            return SampleOutcome.STARTED, None
+        if count == n and not there.any():
+            return self._clock.take_back(), None
+        for j in np.flatnonzero(there).tolist():
+            self._filters.restart(j, q[j], None if v is None else v[j], self._start_sd()[j])
+        left_out = far & ~there
+        if left_out.any():
+            self._clock.count("outliers")
+        q[left_out] = expected[left_out]
+        return SampleOutcome.ACCEPTED, far.copy()
 
     def _checked(self, what: str, values: ArrayLike) -> Array:
         array = np.asarray(values, dtype=float)

@@ -188,10 +188,17 @@ def largest_excess(
 
 
 @njit(cache=True)
-def is_outlier(
-    x: Array, P: Array, noise_sd: Array, q: Array, dt: float, period: float
-) -> bool:  # pragma: no cover - compiled
-    """Whether a position is further from the expected one than noise and motion explain.
+def find_outliers(
+    x: Array,
+    P: Array,
+    noise_sd: Array,
+    q: Array,
+    dt: float,
+    period: float,
+    expected: Array,
+    far: Array,
+) -> int:  # pragma: no cover - compiled
+    """How many positions are further from the expected ones than noise and motion explain.
 
     Args:
         x: States of order 2, shape (n or more, 3).
@@ -200,14 +207,16 @@ def is_outlier(
         q: Measured positions, shape (n,).
         dt: Since the states [s].
         period: Step before that [s].
+        expected: Filled with the expected positions, shape (n,).
+        far: Filled with which are too far from them, shape (n,).
     """
     turned = 0.5 * _TURNING * (dt + _LATE * period) ** 2
+    count = 0
     for i in range(len(q)):
-        expected = x[i, 0] + dt * (x[i, 1] + 0.5 * dt * x[i, 2])
+        expected[i] = x[i, 0] + dt * (x[i, 1] + 0.5 * dt * x[i, 2])
         spread = math.sqrt(max(P[i, 0, 0], 0.0)) + dt * (
             math.sqrt(max(P[i, 1, 1], 0.0)) + 0.5 * dt * math.sqrt(max(P[i, 2, 2], 0.0))
         )
-        limit = _GATE * (spread + noise_sd[i]) + turned
-        if abs(q[i] - expected) > limit:
-            return True
-    return False
+        far[i] = abs(q[i] - expected[i]) > _GATE * (spread + noise_sd[i]) + turned
+        count += far[i]
+    return count

@@ -116,6 +116,12 @@ class NoiseEstimator:
         self._recent[:] = 0.0
         self._since_start = 0
 
+    def restart(self, signal: int, z: float) -> None:
+        """Begin one signal again at the value `z`; the levels so far stay."""
+        self._states[:, signal] = 0.0
+        self._states[:, signal, 0] = z
+        self._recent[:, signal] = 0.0
+
     def update(self, dt: float, z: Array) -> None:
         """Take in the values `z`, shape (n,), `dt` seconds after the last."""
         if self._since_start == 0:

@@ -18,6 +18,7 @@ _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more 
 _SURPRISE = 5.0  # standard deviations
 _SURPRISE_SAMPLES = 5.0  # in which it has come about
 _SETTLED_SAMPLES = 100  # before samples are judged by the levels
+_SAYS_NOTHING = 1e12  # variance of what is left out
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
 
 
@@ -94,17 +95,52 @@ class TunedBank:
         if self._estimator is not None:
             self._estimator.start(z if rate is None else np.concatenate([z, rate]))
 
-    def update(self, dt: float, z: Array, rate: Array | None = None) -> None:
+    def restart(self, signal: int, z: float, rate: float | None, start_sd: Array) -> None:
+        """Begin one signal again, at the value `z`.
+
+        Args:
+            signal: Index of the signal.
+            z: Its value.
+            rate: Its measured first derivative; None if there is none.
+            start_sd: Standard deviations of unknown derivatives, shape (order,).
+        """
+        sd = np.array([self.noise.measurement_sd[signal], *start_sd])
+        x = np.zeros(len(sd))
+        x[0] = z
+        if rate is not None:
+            x[1], sd[1] = rate, self.rate_sd[signal]
+        self.bank.x[signal], self.bank.P[signal] = x, np.diag(np.square(sd))
+        self._sudden.pop(signal, None)
+        if self._estimator is not None:
+            self._estimator.restart(signal, z)
+
+    def update(
+        self,
+        dt: float,
+        z: Array,
+        rate: Array | None = None,
+        left_out: NDArray[np.bool_] | None = None,
+    ) -> None:
         """Take in values, `dt` seconds after the last.
 
         Args:
             dt: Step [s].
             z: Values, shape (n,).
             rate: Measured first derivatives, shape (rates,); None if there are none.
+            left_out: Signals whose values say nothing, and whose rates neither, shape (m,) of the
+                first m; expected values stand for them in `z`. None: all count.
         """
         bank = self.bank
         bank.predict(dt)
-        bank.observe(0, z, self._variance)
+        variance, rate_variance = self._variance, self._rate_variance
+        if left_out is not None:
+            m = len(left_out)
+            variance = variance.copy()
+            variance[:m][left_out] = _SAYS_NOTHING
+            if rate is not None:
+                rate = np.where(left_out[: self._rates], bank.x[: self._rates, 1], rate)
+                rate_variance = np.where(left_out[: self._rates], _SAYS_NOTHING, rate_variance)
+        bank.observe(0, z, variance)
         if rate is not None:
             squares = np.square(rate - bank.x[: self._rates, 1])
             if self._tunes_rates:
@@ -113,7 +149,7 @@ class TunedBank:
             self._disagreement_weight = keep * self._disagreement_weight + 1.0
             excess = squares - bank.P[: self._rates, 1, 1]
             self._disagreement = keep * self._disagreement + excess
-            bank.observe(1, rate, self._rate_variance)
+            bank.observe(1, rate, rate_variance)
         if self._estimator is not None:
             self._estimator.update(dt, z if rate is None else np.concatenate([z, rate]))
             self._samples += 1

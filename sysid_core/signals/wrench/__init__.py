@@ -9,6 +9,7 @@ from sysid_core.signals.wrench.checks import (
     slow_part,
     wrench_faults,
 )
+from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, estimate_clock
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame
@@ -23,6 +24,7 @@ from sysid_core.signals.wrench.tare import static_postures, tare_single, tare_st
 
 __all__ = [
     "WRENCH_AXES",
+    "ClockOffset",
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
@@ -30,8 +32,10 @@ __all__ = [
     "calibrate_static",
     "check_mounting",
     "check_wrench_frame",
+    "clock_of_recording",
     "compensate",
     "delay_of_recording",
+    "estimate_clock",
     "estimate_delay",
     "filter_wrench",
     "require_sensor_frame",

@@ -20,7 +20,7 @@ from sysid_core.errors import SignalError
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import FrameMotion, RobotModel, wrench_regressor
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
-from sysid_core.signals.recording import Array, Recording
+from sysid_core.signals.recording import Array, JointStream, Recording
 
 if TYPE_CHECKING:
     import scipy.optimize as optimize
@@ -54,6 +54,47 @@ class DelayEstimate:
     def is_known(self) -> bool:
         """Whether the motion showed the delay to better than 20 ms."""
         return bool(self.sd < 0.02)
+
+
+class MotionFit:
+    """Wrenches explained by any load and bias on a motion that is shifted in time.
+
+    Args:
+        time: Stamps of the wrench, shape (N,) [s].
+        wrench: Readings, shape (N, 6).
+        time_motion: Stamps of the motion, increasing, shape (K,) [s].
+        motion: Motion of the sensor frame, K samples.
+    """
+
+    def __init__(self, time: Array, wrench: Array, time_motion: Array, motion: FrameMotion) -> None:
+        self.time, self.wrench = time, wrench
+        columns = np.hstack([motion.a, motion.omega, motion.alpha])
+        self._spline = interpolate.CubicSpline(time_motion, columns)
+
+    def residual(self, delay: float | Array, weights: Array) -> Array:
+        """What the best load and bias leave, weighted by axis, shape (N, 6).
+
+        Args:
+            delay: Of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
+            weights: Of the axes, shape (6,).
+        """
+        t, w = self.time, self.wrench
+        x = self._spline(t - delay)
+        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
+        Y = np.concatenate([A, np.broadcast_to(np.eye(6), (len(t), 6, 6))], axis=2)
+        Y = (Y * weights[None, :, None]).reshape(-1, 16)
+        b = (w * weights).reshape(-1)
+        Y = Y / np.maximum(np.sqrt(np.sum(Y**2, axis=0)), 1e-12)
+        # 16 unknowns: the normal equations of scaled columns are small and good enough here.
+        values, vectors = np.linalg.eigh(Y.T @ Y)
+        keep = values > 1e-12 * values[-1]
+        solution = vectors[:, keep] @ ((vectors[:, keep].T @ (Y.T @ b)) / values[keep])
+        return np.asarray((b - Y @ solution).reshape(-1, 6))
+
+    def axis_weights(self, delay: float | Array) -> Array:
+        """Inverse spread of each axis' residual at a delay, shape (6,)."""
+        spread = np.sqrt(np.mean(self.residual(delay, np.ones(6)) ** 2, axis=0))
+        return np.asarray(1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12)))
 
 
 def estimate_delay(
@@ -97,29 +138,17 @@ def estimate_delay(
             " delay.",
             remedy="Record a longer motion, or give a smaller `max_delay`.",
         )
-    spline = interpolate.CubicSpline(time_motion, np.hstack([motion.a, motion.omega, motion.alpha]))
+    fit = MotionFit(t, w, time_motion, motion)
 
     def residual(delay: float, weights: Array) -> Array:
-        x = spline(t - delay)
-        A = wrench_regressor(x[:, :3], x[:, 3:6], x[:, 6:])
-        Y = np.concatenate([A, np.broadcast_to(np.eye(6), (len(t), 6, 6))], axis=2)
-        Y = (Y * weights[None, :, None]).reshape(-1, 16)
-        b = (w * weights).reshape(-1)
-        Y = Y / np.maximum(np.sqrt(np.sum(Y**2, axis=0)), 1e-12)
-        # 16 unknowns: the normal equations of scaled columns are small and good enough here.
-        values, vectors = np.linalg.eigh(Y.T @ Y)
-        keep = values > 1e-12 * values[-1]
-        solution = vectors[:, keep] @ ((vectors[:, keep].T @ (Y.T @ b)) / values[keep])
-        return (b - Y @ solution).reshape(-1, 6)
+        return fit.residual(delay, weights)
 
     def cost(delay: float, weights: Array) -> float:
         return float(np.sum(residual(delay, weights) ** 2))
 
     delay = 0.0
     for half_width in (max_delay, 0.1 * max_delay):  # everywhere, then close by
-        # Axis weights from the residual at the best delay so far.
-        spread = np.sqrt(np.mean(residual(delay, np.ones(6)) ** 2, axis=0))
-        weights = 1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12))
+        weights = fit.axis_weights(delay)
         delay = _minimise(partial(cost, weights=weights), delay, half_width)
     best = residual(delay, weights)
     variance = float(np.sum(best**2)) / (6 * len(t) - 17)
@@ -174,13 +203,27 @@ def delay_of_recording(
         raise SignalError(
             f"'{recording.source}' has no wrench.", remedy="Record the force-torque sensor."
         )
-    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
-    longest = max(parts, key=len)
-    rate_hz = (len(longest) - 1) / float(longest.time[-1])
-    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(cutoff_hz))
-    v, a = np.asarray(smooth.v), np.asarray(smooth.a)
-    motion = model.frame_motion(frame, smooth.q, v, a)
+    smooth, motion = sensor_motion(recording, model, frame, cutoff_hz=cutoff_hz)
     wrench = recording.wrench
     order = np.argsort(wrench.stamps_ns, kind="stable")
     time = (wrench.stamps_ns[order] - smooth.stamps_ns[0]) * 1e-9
     return estimate_delay(time, wrench.wrench[order], smooth.time, motion)
+
+
+def sensor_motion(
+    recording: Recording, model: RobotModel, frame: str, *, cutoff_hz: float = 10.0
+) -> tuple[JointStream, FrameMotion]:
+    """Joints filtered without delay over the longest span without gaps, and the frame's motion.
+
+    Args:
+        recording: Joint states.
+        model: The robot.
+        frame: A frame of it.
+        cutoff_hz: Cut-off of the zero-phase filter.
+    """
+    parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
+    longest = max(parts, key=len)
+    rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * cutoff_hz)
+    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(cutoff_hz))
+    v, a = np.asarray(smooth.v), np.asarray(smooth.a)
+    return smooth, model.frame_motion(frame, smooth.q, v, a)

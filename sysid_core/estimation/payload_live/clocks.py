@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A payload recording whose devices have clocks of their own, put on one clock."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sysid_core.errors import SignalError
+from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS
+from sysid_core.robot import RobotModel
+from sysid_core.signals import Recording
+from sysid_core.signals.wrench import ClockOffset, SensorCalibration, clock_of_recording
+
+TOLERATED = 5e-3  # [s], which the sensor model's own delay takes in
+
+
+def on_one_clock(
+    recording: Recording,
+    model: RobotModel,
+    frame: str,
+    calibration: SensorCalibration | None = None,
+) -> tuple[Recording, ClockOffset | None]:
+    """The recording with its wrench on the joints' clock, where that differs by more than 5 ms.
+
+    Smaller offsets are left: the estimator takes them in, and so live and recorded runs agree.
+
+    Args:
+        recording: Joint states, wrench and marks.
+        model: The robot.
+        frame: The sensor's frame.
+        calibration: Calibration of the sensor; the delay that it knows is not corrected twice.
+
+    Returns:
+        The recording, with a note if its stamps were moved, and what was found; None where the
+        motion shows nothing.
+    """
+    try:
+        clock = clock_of_recording(recording, model, frame, window_ns=motion_window(recording))
+    except SignalError as err:
+        if "beyond_s" not in err.data:
+            return recording, None
+        return replace(recording, notes=(*recording.notes, str(err))), None
+    if not clock.is_known:
+        return recording, None
+    known = calibration.delay[0] if calibration is not None else 0.0
+    left = replace(clock, offset_s=clock.offset_s - max(0.0, known))
+    return (left.apply(recording) if left.largest_s > TOLERATED else recording), left
+
+
+def motion_window(recording: Recording) -> tuple[int, int] | None:
+    """First start and last end of the marked motion segments [ns]; None without such marks."""
+    edges = {"start": [0], "end": [0]}
+    for mark in recording.marks:
+        label, _, edge = mark.label.rpartition(":")
+        if label in MOTION_SEGMENTS and edge in edges:
+            edges[edge].append(mark.stamp_ns)
+    if len(edges["start"]) < 2 or len(edges["end"]) < 2:
+        return None
+    window = (min(edges["start"][1:]), max(edges["end"][1:]))
+    return window if window[0] < window[1] else None

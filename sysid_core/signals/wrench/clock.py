@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Offset and drift of the wrench's clock against the joints' clock.
+
+Two devices without a common clock: what the sensor stamps \(t\) happened at
+\(t - d_0 - d_1 (t - t_m)\) on the robot's clock. For every trial of \((d_0, d_1)\) load and bias
+follow by least squares (variable projection, Golub and Pereyra 1973); Gauss-Newton finds the
+minimum between samples. What the model lacks hangs together in time: the covariance is the
+sandwich \(H^{-1} \sum_b g_b g_b^T H^{-1}\) over blocks of time (White 1980).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import FrameMotion, RobotModel
+from sysid_core.signals.recording import Array, Recording, Stamps
+from sysid_core.signals.wrench.delay import MotionFit, sensor_motion
+
+_STEP = 1e-4  # [s] of derivatives
+_GRID = 0.02  # [s] between trial offsets: a quarter of the period of motion at 12 Hz
+_FEW, _ENOUGH = 2_000, 20_000  # samples for the grid, for the estimate
+_BLOCK = 0.5  # [s] over which residuals hang together
+_FEWEST_BLOCKS = 6
+_ROUNDS = 15
+_KNOWN = 0.02  # [s] of standard deviation
+_SIGNIFICANT = 3.0  # standard deviations
+
+
+@dataclass(frozen=True)
+class ClockOffset:
+    """How the clock that stamps the wrench stands to the one that stamps the joints.
+
+    Attributes:
+        offset_s: By how much the wrench's stamps are ahead (its delay included) at `at_ns` [s].
+        offset_sd: Its standard deviation [s].
+        drift: Growth of the offset per time; 1e-6 is a microsecond each second.
+        drift_sd: Its standard deviation.
+        at_ns: Middle of the motion, on the wrench's clock.
+        span_s: Length of the motion [s].
+    """
+
+    offset_s: float
+    offset_sd: float
+    drift: float
+    drift_sd: float
+    at_ns: int
+    span_s: float
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the motion showed the offset to better than 20 ms."""
+        return bool(self.offset_sd < _KNOWN)
+
+    @property
+    def drifts(self) -> bool:
+        """Whether the drift is more than chance."""
+        return abs(self.drift) > _SIGNIFICANT * self.drift_sd
+
+    @property
+    def largest_s(self) -> float:
+        """The largest significant error of a stamp during the motion [s]."""
+        offset = abs(self.offset_s) if abs(self.offset_s) > _SIGNIFICANT * self.offset_sd else 0.0
+        return offset + (0.5 * self.span_s * abs(self.drift) if self.drifts else 0.0)
+
+    def corrected(self, stamps_ns: Stamps) -> Stamps:
+        """The wrench's stamps on the joints' clock; a drift within its deviation is left out."""
+        stamps: Stamps = np.asarray(stamps_ns, dtype=np.int64)
+        shift = np.full(len(stamps), self.offset_s)
+        if self.drifts:
+            shift += self.drift * ((stamps - self.at_ns) * 1e-9)
+        out: Stamps = stamps - np.round(shift * 1e9).astype(np.int64)
+        return out
+
+    def apply(self, recording: Recording) -> Recording:
+        """The recording with the wrench on the joints' clock, and a note that says so."""
+        if recording.wrench is None:
+            return recording
+        wrench = replace(recording.wrench, stamps_ns=self.corrected(recording.wrench.stamps_ns))
+        note = f"The wrench's stamps were put on the joints' clock: {self}."
+        return replace(recording, wrench=wrench, notes=(*recording.notes, note))
+
+    def __str__(self) -> str:
+        text = f"they are {1e3 * self.offset_s:.2f} ± {1e3 * self.offset_sd:.2f} ms late"
+        drift = f"{1e6 * self.drift:.0f} ± {1e6 * self.drift_sd:.0f} ppm"
+        return f"{text}, drift {drift}" + ("" if self.drifts else " (not corrected: chance)")
+
+
+def clock_of_recording(
+    recording: Recording,
+    model: RobotModel,
+    frame: str,
+    *,
+    window_ns: tuple[int, int] | None = None,
+    max_offset_s: float = 0.5,
+) -> ClockOffset:
+    """Offset and drift of a recording's wrench against its joints, by motion with a fixed load.
+
+    Args:
+        recording: Joint states and wrench.
+        model: The robot.
+        frame: The sensor's frame.
+        window_ns: Only joint states between these stamps; None: all.
+        max_offset_s: Largest offset looked for, either way [s].
+
+    Raises:
+        SignalError: No wrench, too short a motion, or an offset at the end of the search.
+    """
+    if window_ns is not None:
+        rows = slice(*np.searchsorted(recording.joints.stamps_ns, window_ns).tolist())
+        recording = replace(recording, joints=recording.joints.select(rows))
+    if recording.wrench is None or len(recording.joints) < 20:
+        raise SignalError(
+            f"'{recording.source}' has no wrench, or no motion beside it.",
+            remedy="Record the force-torque sensor and the joint states of a motion.",
+        )
+    smooth, motion = sensor_motion(recording, model, frame)
+    origin = int(smooth.stamps_ns[0])
+    order = np.argsort(recording.wrench.stamps_ns, kind="stable")
+    time = (recording.wrench.stamps_ns[order] - origin) * 1e-9
+    return estimate_clock(
+        time, recording.wrench.wrench[order], smooth.time, motion, origin, max_offset_s=max_offset_s
+    )
+
+
+def estimate_clock(
+    time_wrench: Array,
+    wrench: Array,
+    time_motion: Array,
+    motion: FrameMotion,
+    origin_ns: int = 0,
+    *,
+    max_offset_s: float = 0.5,
+) -> ClockOffset:
+    """Offset and drift of one stream's stamps against the other's.
+
+    Args:
+        time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
+        wrench: Readings, shape (N, 6).
+        time_motion: Stamps of the motion, increasing, shape (K,) [s].
+        motion: Motion of the sensor frame, K samples.
+        origin_ns: Stamp at which both times are zero.
+        max_offset_s: Largest offset looked for, either way [s].
+
+    Raises:
+        SignalError: The streams overlap too little, or the offset lies at the end of the search.
+    """
+
+    def fit_of(most: int, reach: float, at: float = 0.0) -> MotionFit:
+        low, high = time_motion[0] + reach + at, time_motion[-1] - reach + at
+        rows = np.flatnonzero((time_wrench >= low) & (time_wrench <= high))
+        if len(rows) < 20:
+            raise SignalError(
+                f"Only {len(rows)} wrench samples lie {reach:.2f} s inside the motion: too few to"
+                " compare clocks.",
+                remedy="Record a longer motion, or look for a smaller offset.",
+            )
+        rows = rows[:: max(1, -(-len(rows) // most))]
+        return MotionFit(time_wrench[rows], wrench[rows], time_motion, motion)
+
+    reach = min(max_offset_s, 0.25 * float(time_motion[-1] - time_motion[0]))
+    coarse = fit_of(_FEW, reach)
+    grid = np.linspace(-reach, reach, 2 * max(1, int(np.ceil(reach / _GRID))) + 1)
+    weights = coarse.axis_weights(0.0)
+    for _ in range(2):
+        costs = [float(np.sum(coarse.residual(float(d), weights) ** 2)) for d in grid]
+        best = int(np.argmin(costs))
+        weights = coarse.axis_weights(float(grid[best]))
+    spread = max(costs) - min(costs)
+    if best in (0, len(grid) - 1) and spread > 0.01 * min(costs):
+        raise SignalError(
+            f"The clocks of wrench and joints are {reach:.2f} s apart or more.",
+            remedy="Give both devices one clock (PTP or NTP), or record a longer motion.",
+            beyond_s=reach,
+        )
+    fit = fit_of(_ENOUGH, 2.0 * _GRID, float(grid[best]))
+    return _refined(fit, float(grid[best]), weights, origin_ns)
+
+
+def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> ClockOffset:
+    """Gauss-Newton on offset and drift from the grid's best offset."""
+    t = fit.time
+    middle, half = float(0.5 * (t[0] + t[-1])), float(max(0.5 * (t[-1] - t[0]), 1e-3))
+    shape = np.column_stack([np.ones(len(t)), (t - middle) / half])  # [s] of shift per unknown
+    x = np.array([offset, 0.0])
+
+    def residual(x: Array) -> Array:
+        return fit.residual(shape @ x, weights)
+
+    for _ in range(_ROUNDS):
+        weights = fit.axis_weights(shape @ x)
+        r = residual(x)
+        J = np.array(
+            [(residual(x + _STEP * e) - residual(x - _STEP * e)) / (2 * _STEP) for e in np.eye(2)]
+        )
+        H = np.einsum("iku,jku->ij", J, J)
+        step = np.linalg.lstsq(H, np.einsum("iku,ku->i", J, r), rcond=1e-10)[0]
+        step = np.clip(step, -_GRID, _GRID)
+        if np.sum(residual(x - step) ** 2) > np.sum(r**2):
+            break
+        x = x - step
+        if np.abs(step).max() < 1e-7:
+            break
+    covariance = _covariance(t, residual(x), J, H)
+    sd = np.sqrt(np.diag(covariance))
+    return ClockOffset(
+        offset_s=float(x[0]),
+        offset_sd=float(sd[0]),
+        drift=float(x[1] / half),
+        drift_sd=float(sd[1] / half),
+        at_ns=origin_ns + round(middle * 1e9),
+        span_s=2.0 * half,
+    )
+
+
+def _covariance(t: Array, r: Array, J: Array, H: Array) -> Array:
+    """By blocks of time, and never less than white residuals would give."""
+    if not np.all(np.linalg.eigvalsh(H) > 1e-12):
+        return np.diag(np.full(2, np.inf))
+    inverse = np.linalg.inv(H)
+    white = inverse * float(np.sum(r**2) / max(r.size - 18, 1))
+    block = ((t - t[0]) / _BLOCK).astype(np.intp)
+    count = len(np.unique(block))
+    if count < _FEWEST_BLOCKS:
+        return white * (_BLOCK * len(t) / max(t[-1] - t[0], _BLOCK))
+    g = np.zeros((block.max() + 1, 2))
+    np.add.at(g, block, np.einsum("iku,ku->ki", J, r))
+    robust = inverse @ (g.T @ g) @ inverse * count / (count - 2)
+    return np.where(np.eye(2, dtype=bool), np.maximum(white, robust), robust)
