@@ -91,13 +91,12 @@ def payload_torques(
     """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
     import numpy as np
 
-    from sysid_core.cli.identify.choices import friction_terms
     from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.arm import Processing
     from sysid_core.estimation.loaded_arm import PayloadFromTorques, torque_streams, with_load
     from sysid_core.estimation.payload import DensityPrior
-    from sysid_core.pipeline import drives_of, load_recording
+    from sysid_core.pipeline import drives_of, friction_terms, load_recording
     from sysid_core.plausibility import examine, require_fit
     from sysid_core.report import loaded_arm_report
     from sysid_core.robot import FrictionModel, RobotModel

@@ -5,6 +5,23 @@ Heavy rooms are imported when a function is called: `sysid --help` imports this 
 """
 
 from sysid_core.pipeline.arm import ArmRun, identify_arm, write_back
+from sysid_core.pipeline.choices import METHODS, estimator_from, friction_terms
+from sysid_core.pipeline.inputs import inputs_of
+from sysid_core.pipeline.judged import JudgedArm, Settings, identify_judged
 from sysid_core.pipeline.recordings import drives_of, is_bag, load_recording
 
-__all__ = ["ArmRun", "drives_of", "identify_arm", "is_bag", "load_recording", "write_back"]
+__all__ = [
+    "METHODS",
+    "ArmRun",
+    "JudgedArm",
+    "Settings",
+    "drives_of",
+    "estimator_from",
+    "friction_terms",
+    "identify_arm",
+    "identify_judged",
+    "inputs_of",
+    "is_bag",
+    "load_recording",
+    "write_back",
+]

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
-from sysid_core.cli.identify.choices import METHODS, estimator_from, friction_terms
 from sysid_core.cli.mounting import ESTIMATE, GravityOrEstimateOption, MountOption, mounted
 from sysid_core.errors import EstimationError
+from sysid_core.pipeline import METHODS, estimator_from, friction_terms
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Processing
@@ -136,7 +136,13 @@ def identify(
     from sysid_core.cli.recordings import load_fixed_base
     from sysid_core.cli.verdict import print_judgement, with_gravity_found
     from sysid_core.estimation.arm import Processing
-    from sysid_core.pipeline import drives_of, identify_arm, load_recording, write_back
+    from sysid_core.pipeline import (
+        drives_of,
+        identify_arm,
+        inputs_of,
+        load_recording,
+        write_back,
+    )
     from sysid_core.plausibility import examine, require_fit
     from sysid_core.report import identification_report
     from sysid_core.robot import FrictionModel
@@ -256,7 +262,21 @@ def identify(
         result.estimate.save(out / "estimate.yaml")
         report.save(out / "report.html")
         urdf = write_back(result, out, urdf=judgement.ok or force)
+    inputs = inputs_of(
+        robot=robot,
+        recordings=recordings,
+        validate=validate or [],
+        loaded=loaded or [],
+        columns=columns,
+        settings={
+            "effort_kind": effort_kind,
+            "delay": delay,
+            "fix": fix or [],
+            "prior_sd": prior_sd,
+        },
+    )
     verdict = {
+        "inputs": inputs,
         "verdict": judgement.to_dict(),
         "unexplained": unexplained(training) if training else None,
         "gravity": model.gravity.tolist(),

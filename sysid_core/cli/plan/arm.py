@@ -84,8 +84,8 @@ def plan_arm(
     Ctrl-C ends the search and keeps the best motion so far. Nothing is written unless the motion
     passes every check.
     """
-    from sysid_core.cli.identify.choices import friction_terms
     from sysid_core.excitation import Unknowns, plan_arm_motion, plan_validation_motion
+    from sysid_core.pipeline import friction_terms
 
     model = planning.model
     refuse_fingers(model)

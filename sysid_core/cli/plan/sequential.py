@@ -43,8 +43,8 @@ def plan_sequential(
     import numpy as np
     from rich.table import Table
 
-    from sysid_core.cli.identify.choices import friction_terms
     from sysid_core.excitation.sequential import plan_sequential as plan_robot
+    from sysid_core.pipeline import friction_terms
     from sysid_core.robot import DriveTrain, FrictionModel
 
     model = planning.model

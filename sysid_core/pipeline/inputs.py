@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a result came from: files with their hashes, and settings, so that it can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sysid_core.batch import hash_of
+
+
+def inputs_of(
+    *,
+    robot: str,
+    recordings: Sequence[Path],
+    validate: Sequence[Path] = (),
+    loaded: Sequence[Path] = (),
+    columns: Path | None = None,
+    settings: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The `inputs` of result.json.
+
+    Args:
+        robot: URDF file, or a robot of example-robot-data.
+        recordings: Fitted.
+        validate: Only predicted.
+        loaded: Carried a known load.
+        columns: Column map.
+        settings: Options of the command that changed what was done.
+    """
+    groups = {
+        "robot": [Path(robot)] if Path(robot).is_file() else [],
+        "columns": [] if columns is None else [columns],
+        "recordings": recordings,
+        "validate": validate,
+        "loaded": loaded,
+    }
+    files = [
+        {"role": role, "path": str(path.resolve()), "sha256": hash_of(path)}
+        for role, paths in groups.items()
+        for path in paths
+    ]
+    return {"robot": robot, "files": files, "settings": dict(settings)}
