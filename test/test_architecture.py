@@ -29,6 +29,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "validation": (),
     "report": (),
     "pipeline": (),
+    "certificate": (),
     "studies": ("constrained", "payload"),
     "cli": ("bag", "identify", "live", "plan", "reproduce", "validate"),
 }  # fmt: skip
