@@ -52,7 +52,7 @@ class ComputedTorqueControllerNode(ManagedNode):
         """Gains and feedforward from the nominal parameters."""
         c: ComputedTorqueControllerConfig = self.config
         chain = c.chain_of(model)
-        self._identified = IdentifiedParameters(chain)
+        self._identified = IdentifiedParameters(chain, self.config.gravity_factor)
         self.controller = c.controller_of(chain)
         self._report(ParameterSource.NOMINAL)
 
@@ -116,6 +116,9 @@ class ComputedTorqueControllerNode(ManagedNode):
             self._use()
         before = self.controller.state
         effort = self.controller.effort(now)
+        fallen_back = self.controller.chain is self.controller.nominal
+        if fallen_back and self._source is not ParameterSource.NOMINAL:
+            self._report(ParameterSource.NOMINAL)
         if effort is not None:
             self._efforts.publish(Float64MultiArray(data=effort.tolist()))
         if self.controller.state is not before:

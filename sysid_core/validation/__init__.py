@@ -2,6 +2,7 @@
 """Whether an estimate predicts what it wasn't fitted to."""
 
 from sysid_core.validation.closed_chain_plant import ClosedChainPlant, SolverSettings
+from sysid_core.validation.controller_parameters import judge_for_control
 from sysid_core.validation.measurement import JointSensorNoise, recording_of
 from sysid_core.validation.metrics import TorqueError, torque_errors, total
 from sysid_core.validation.payload_errors import payload_errors
@@ -42,6 +43,7 @@ __all__ = [
     "judge",
     "judge_chain",
     "judge_estimate",
+    "judge_for_control",
     "judge_identification",
     "judge_predictions",
     "payload_errors",

@@ -90,6 +90,7 @@ class TorqueController:
         self._moved_at = -np.inf
         self._posture: Array | None = None
         self._former: tuple[float, ClosedChain] | None = None
+        self._good: tuple[ClosedChain, ...] = ()  # sets before the one in use, newest last
         self._known = b""  # the wish that these belong to
         self._torques = self._former_torques = np.zeros(chain.n_actuated)
         self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
@@ -134,9 +135,17 @@ class TorqueController:
                 "The robot moves: parameters are exchanged at rest only.",
                 remedy="Wait until it stands still and ask again.",
             )
-        self._former = (t, self.chain)
+        self._former, self._good = (t, self.chain), (*self._good, self.chain)
         self.chain = chain
         self._known = b""
+
+    def _fall_back(self) -> bool:
+        """Go back to the set before; False when the nominal one is in use."""
+        if not self._good:
+            return False
+        *good, self.chain = self._good
+        self._good, self._former, self._known = tuple(good), None, b""
+        return True
 
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
         """Position, velocity and acceleration wished now, each (n_a,); None before the first.
@@ -177,6 +186,8 @@ class TorqueController:
         if self.state is ControllerState.TRACKING:  # set points are dense: no need for more
             wish = self._set_point[1:]
         u = self._feedforward(t, *wish)
+        while not np.all(np.isfinite(u)) and self._fall_back():
+            u = self._feedforward(t, *wish)
         w = self.bandwidth
         wanted = w * w * (q_d - q) + 2.0 * w * (v_d - v)
         u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)

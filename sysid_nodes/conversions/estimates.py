@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from robot_sysid.msg import Identifiability, InertialEstimate
 
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.robot import RobotModel
 from sysid_nodes.conversions.stamps import stamp_from_ns
@@ -106,8 +107,18 @@ def message_from_estimate(
 
 
 def estimate_from_message(message: InertialEstimate) -> Estimate:
-    """The core's `Estimate` of a rich message (residuals per channel don't travel)."""
+    """The core's `Estimate` of a rich message (residuals per channel don't travel).
+
+    Raises:
+        SysIdError: Its arrays don't belong together, or a verdict is none.
+    """
     p = len(message.names)
+    if len(message.covariance) != p * p or set(message.verdicts) - set(VERDICT_FROM_CODE):
+        raise SysIdError(
+            f"The estimate of {p} parameters has a covariance of {len(message.covariance)} numbers"
+            f" and verdicts {sorted(set(message.verdicts))}.",
+            remedy="Is it from another version of robot_sysid? Identify again.",
+        )
     consistent = {message.model: bool(message.physically_consistent)}
     return Estimate(
         method=message.method,

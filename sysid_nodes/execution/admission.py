@@ -33,8 +33,7 @@ class Admission:
     def ready(self, model: RobotModel | None, check_only: bool) -> bool:
         """Whether what a goal needs is there, or may still come."""
         there = self.robot.measured is not None and self.drive.ready
-        asked = self.drive.watch is None or self.drive.watch.asked
-        return model is not None and (check_only or (there and asked))
+        return model is not None and (check_only or there)
 
     def admit(
         self,
@@ -67,12 +66,8 @@ class Admission:
         limits = motion_limits(config, model)
         if request.check_only:
             check_motion(model, trajectory, limits).raise_if_unsafe()
-        blends = self.drive.watch is not None and self.drive.watch.blends
         settings = executor_settings(
-            config,
-            scale if scale > 0.0 else 1.0,
-            latency=self.drive.latency,
-            blends=blends,
+            config, scale if scale > 0.0 else 1.0, latency=self.drive.latency
         )
         return Executor(model, trajectory, limits, monitor_limits(config, limits), settings)
 

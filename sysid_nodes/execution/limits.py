@@ -55,7 +55,7 @@ def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> Mo
 
 
 def executor_settings(
-    config: TrajectoryExecutorConfig, speed_scale: float, *, latency: float, blends: bool
+    config: TrajectoryExecutorConfig, speed_scale: float, *, latency: float
 ) -> ExecutorSettings:
     """How a motion is played.
 
@@ -63,7 +63,6 @@ def executor_settings(
         config: Parameters of the executor.
         speed_scale: Share of the planned speed.
         latency: Time that a goal takes to the controller [s].
-        blends: Whether the controller goes on from what it commands when a goal replaces one.
     """
     return ExecutorSettings(
         speed_scale=speed_scale,
@@ -72,7 +71,6 @@ def executor_settings(
         horizon=config.dead_man_s if config.command_mode.takes_whole else 0.0,
         resend=0.25 * config.dead_man_s,
         stop_lead=config.stop_lead_s,
-        splice_ahead=0.1 if blends else 0.0,
         clocked=config.command_mode is CommandMode.FOLLOW,
         latency=latency,
     )

@@ -39,6 +39,12 @@ class ComputedTorqueControllerConfig:
         minimum=0.01,
         maximum=2.0,
     )
+    gravity_factor: float = parameter(
+        3.0,
+        "Largest ratio of identified to nominal gravity torques; estimates beyond it stay unused.",
+        minimum=1.1,
+        maximum=100.0,
+    )
     use_at_rest: bool = parameter(False, "Take identified parameters at rest without being asked.")
 
     def chain_of(self, model: RobotModel) -> ClosedChain:

@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from enum import Enum
 
-import numpy as np
 from robot_sysid.msg import InertialEstimate
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.closed_chain import identified_chain
 from sysid_core.robot.loops import ClosedChain
-from sysid_core.validation import TorqueController
+from sysid_core.validation import TorqueController, judge_estimate, judge_for_control
 from sysid_nodes import conversions
 
 
@@ -27,40 +26,42 @@ class IdentifiedParameters:
 
     Args:
         nominal: The mechanism with its nominal parameters.
+        factor: Largest ratio of its gravity torques to the nominal ones.
 
     Attributes:
         offered: The mechanism with the estimate's parameters; None: there is nothing new.
     """
 
-    def __init__(self, nominal: ClosedChain) -> None:
-        self._nominal = nominal
+    def __init__(self, nominal: ClosedChain, factor: float) -> None:
+        self._nominal, self._factor = nominal, factor
         self.offered: ClosedChain | None = None
 
     def offer(self, message: InertialEstimate) -> None:
         """Keep an estimate ready; that of a payload is left out.
 
         Raises:
-            SysIdError: It is another robot's, not physically consistent, or not finite.
+            SysIdError: It is another robot's, malformed, not finite, not physically consistent,
+                or its torques are far from the nominal ones.
         """
         if message.model != "robot":
             return
-        if message.urdf_hash not in ("", self._nominal.model.urdf_hash):
+        if message.urdf_hash != self._nominal.model.urdf_hash:
             raise SysIdError(
-                f"The estimate is of another robot, '{message.robot}'.",
+                f"The estimate is of another robot, '{message.robot}' ({message.urdf_hash}).",
                 remedy="Estimator and controller must use the same robot_description.",
             )
-        if message.consistency_known and not message.physically_consistent:
-            raise SysIdError(
-                "The estimate isn't physically consistent: it stays unused.",
-                remedy="Identify with method lmi or entropic.",
-            )
-        if not np.all(np.isfinite(message.values)):
-            raise SysIdError(
-                "The estimate holds values that aren't finite: the last good set stays.",
-                remedy="Identify again.",
-            )
         estimate = conversions.estimate_from_message(message)
-        self.offered = identified_chain(self._nominal, estimate)
+        judgement = judge_estimate(estimate)
+        if judgement.ok:
+            candidate = identified_chain(self._nominal, estimate)
+            judgement += judge_for_control(self._nominal, candidate, self._factor)
+        if not judgement.ok:
+            raise SysIdError(
+                f"The estimate stays unused: {' '.join(judgement.failures)}",
+                remedy="Check units, signs and the motion, and identify again (method lmi or"
+                " entropic); the set in use stays.",
+            )
+        self.offered = candidate
 
     def use(self, controller: TorqueController, now: float) -> None:
         """Give the offered parameters to the controller.

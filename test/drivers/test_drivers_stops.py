@@ -44,7 +44,7 @@ def lively() -> Trajectory:
 TRAJECTORY = lively()
 
 
-def world(scaling: float = 1.0, **settings: Any) -> World:
+def world(scaling: float = 1.0, from_desired: bool = False, **settings: Any) -> World:
     executor = Executor(
         MODEL,
         TRAJECTORY,
@@ -52,7 +52,7 @@ def world(scaling: float = 1.0, **settings: Any) -> World:
         MonitorLimits.from_limits(LIMITS, tracking_error=0.1, stale_after=0.2),
         dataclasses.replace(ROLLING, **settings),
     )
-    controller = JointTrajectoryController(6, scaled=True)
+    controller = JointTrajectoryController(6, scaled=True, from_desired=from_desired)
     return World(executor, controller, FollowingRobot(HOME + 0.02), scaling=scaling)
 
 
@@ -134,6 +134,13 @@ def test_an_arm_that_is_held_up_is_not_pushed_towards_the_plan():
     k = next(i for i, t in enumerate(log.t) if t > log.since(ExecutorState.ABORTING) + 0.03)
     push = np.abs(log.array("command")[k:] - log.q[k])
     assert push.max() < 0.01  # it was 0.1 rad when the stop began
+
+
+def test_goals_replace_each_other_without_a_step_where_the_controller_starts_from_its_command():
+    w = world(from_desired=True)
+    log = run(MODEL, w)
+    assert log.message == "done" and peak(log) <= 1.0
+    assert max(step for _, step in w.controller.steps) < 2e-5
 
 
 def nan(m: Measured, now: float) -> Measured:

@@ -11,21 +11,24 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Start
+from emulated import pause
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.robot import RobotModel, inertial_parameter_names
-from sysid_core.robot.loops import load_closed_chain
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
 from sysid_demos.tracking import TrackingRecorder
 from sysid_nodes import graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.lifecycle import LATCHED
+from sysid_nodes.torque_control import IdentifiedParameters
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 PATIENCE = {"stale_s": 1.5, "max_step_s": 1.5, "wrench_stale_s": 4.0}
@@ -89,8 +92,45 @@ def yes(client: LiveClient) -> Any:
     return client.call(Trigger, "computed_torque_controller/use_identified", Trigger.Request())
 
 
+def offered(model: RobotModel, share: float = 1.0, **more: Any) -> InertialEstimate:
+    """A message of the estimator, with some fields replaced."""
+    out = message_from_estimate(
+        estimate_of(model, share), stamp_ns=1, frame="base", reference_point="", model="robot"
+    )
+    for key, value in more.items():
+        setattr(out, key, value)
+    return out
+
+
+BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"share": -1.0}, "Not physically consistent"),
+    ({"share": 1000.0}, "gravity torque of"),
+    ({"share": 1e307}, "gravity torque of"),
+    ({"share": float("nan")}, "not finite"),
+    ({"covariance": [1.0, 2.0]}, "covariance of 2 numbers"),
+    ({"covariance": [float("nan")] * 3600}, "not finite"),
+    ({"verdicts": [9] * 60}, "verdicts [9]"),
+    ({"values": [1.0]}, "'values' has shape (1,)"),
+    ({"urdf_hash": ""}, "of another robot"),
+    ({"consistency_known": True, "physically_consistent": False}, "Not physically consistent"),
+)
+
+
+@pytest.mark.parametrize(("bad", "words"), BAD_OFFERS, ids=lambda x: str(x)[:20])
+def test_an_offer_that_makes_no_sense_leaves_the_last_good_one(
+    bad: dict[str, Any], words: str
+) -> None:
+    model = RobotModel.from_urdf("ur5")
+    identified = IdentifiedParameters(ClosedChain(model), factor=3.0)
+    identified.offer(offered(model, 1.1))
+    good = identified.offered
+    with pytest.raises(SysIdError) as err:
+        identified.offer(offered(model, **bad))
+    assert words in str(err.value) and identified.offered is good
+
+
 def test_set_points_are_tracked_and_parameters_change_on_request_only(
-    start_nodes: Start, motion: tuple[Path, RobotModel, Any]
+    start_nodes: Start, motion: tuple[Path, RobotModel, Any], tmp_path: Path
 ) -> None:
     file, model, trajectory = motion
     client, nodes = start_nodes(controlled_ur5(trajectory))
@@ -106,11 +146,17 @@ def test_set_points_are_tracked_and_parameters_change_on_request_only(
     with pytest.raises(LiveError, match="no identified parameters"):
         yes(client)
     offer = client.node.create_publisher(InertialEstimate, "estimator/parameters", LATCHED)
-    offer.publish(
-        message_from_estimate(
-            estimate_of(model, 1.1), stamp_ns=1, frame="base", reference_point="", model="robot"
-        )
-    )
+
+    # What would have reversed gravity, asked for all torque, commanded NaN, or killed the node.
+    for bad, _ in BAD_OFFERS:
+        offer.publish(offered(model, **bad))
+    log = tmp_path / "logs" / "computed_torque_controller.log"
+    client.wait_until(lambda: "estimator/parameters: " in log.read_text(), 20.0, "a refusal")
+    pause(client, 0.3)
+    with pytest.raises(LiveError, match="no identified parameters"):
+        yes(client)
+    nodes.check()
+    offer.publish(offered(model, 1.1))
     topic = "computed_torque_controller/parameters_in_use"
     assert client.wait_for(topic).data == "nominal"
 

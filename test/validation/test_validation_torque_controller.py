@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,7 @@ from sysid_core.validation import (
     ControllerTiming,
     MujocoPlant,
     TorqueController,
+    judge_for_control,
 )
 
 Q = np.array([0.3, -1.0, 1.2, -0.4, 0.8, 0.1])
@@ -183,3 +186,50 @@ def test_wrong_numbers_are_refused(arm: ClosedChain) -> None:
         tracking(arm).set_point(0.0, np.zeros(5), ZERO, ZERO)
     with pytest.raises(SignalError, match="6 finite numbers"):
         tracking(arm).measured(0.0, np.full(6, np.nan), ZERO)
+
+
+def with_friction(chain: ClosedChain, F_c: float) -> ClosedChain:
+    joint = chain.actuated[0]
+    return chain.with_drives({joint: dataclasses.replace(chain.drive(joint), F_c=F_c)})
+
+
+def scaled(chain: ClosedChain, share: float) -> ClosedChain:
+    return chain.with_model(chain.model.with_pi(share * chain.model.pi))
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [
+        (1.3, ""),
+        (0.6, ""),
+        (-1.0, "Not physically consistent"),
+        (1000.0, "differs from the nominal one"),
+        (0.01, "0.01 times the nominal"),
+        (1e306, "differs from the nominal one"),
+    ],
+)
+def test_a_controller_gets_no_parameters_that_make_no_sense(
+    arm: ClosedChain, share: float, words: str
+) -> None:
+    judgement = judge_for_control(arm, scaled(arm, share), 3.0)
+    assert judgement.ok == (words == "") and words in judgement.text
+
+
+@pytest.mark.parametrize(("F_c", "words"), [(200.0, "torque limit"), (np.nan, "aren't finite")])
+def test_friction_beyond_what_the_joint_has_is_refused(
+    arm: ClosedChain, F_c: float, words: str
+) -> None:
+    judgement = judge_for_control(arm, with_friction(arm, F_c), 3.0)
+    assert words in judgement.text and not judgement.ok
+
+
+def test_a_set_that_gives_nan_is_given_up_for_the_last_good_one(arm: ClosedChain) -> None:
+    controller = tracking(arm, state_timeout=9.0, setpoint_timeout=9.0, still_time=0.0)
+    good = scaled(arm, 1.1)
+    controller.use(1.0, good)
+    controller.set_point(2.5, Q, ZERO, ZERO)
+    controller.measured(2.5, Q, ZERO)
+    before = controller.effort(2.5)
+    controller.use(3.0, with_friction(arm, np.nan))
+    np.testing.assert_allclose(controller.effort(3.1), before)
+    assert controller.chain is good

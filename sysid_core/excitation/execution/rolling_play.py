@@ -202,9 +202,7 @@ class RollingPlay:
         if not timed or self._scaling < 0.5:  # then it is surer to begin at once
             trajectory = self._played.goal(u + settings.latency * self._scaling, until, exact=True)
             return Outgoing(trajectory, None, float(trajectory.time[0]))
-        ahead = settings.splice_ahead
-        first = u + ahead if ahead > 0.0 and self._sent_at is not None else u - OVERLAP
-        trajectory = self._played.goal(first, until)
+        trajectory = self._played.goal(u - OVERLAP, until)
         origin = float(trajectory.time[0])
         return Outgoing(trajectory, now + (origin - u) + arrival, origin)
 
@@ -226,7 +224,7 @@ class RollingPlay:
         Args:
             timed: Whether the clock can be trusted to say when that is.
         """
-        lead = max(self._settings.stop_lead, self._settings.splice_ahead) * self._scaling
+        lead = self._settings.stop_lead * self._scaling
         goal = self._goal(self._now, self._u + lead, timed=timed)
         self._brake(goal, float(goal.trajectory.time[-1]) - self._u)
 

@@ -10,7 +10,7 @@ from enum import Enum
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
 
-MAY_BE_ZERO = ("horizon", "stop_lead", "splice_ahead", "latency")
+MAY_BE_ZERO = ("horizon", "stop_lead", "latency")
 
 
 class ExecutorState(str, Enum):
@@ -48,8 +48,6 @@ class ExecutorSettings:
         resend: Time between two goals [s].
         stop_lead: How long a motion goes on before a stop begins [s]: the time that a stop needs to
             reach such a controller.
-        splice_ahead: How far ahead a goal begins [s], for controllers that go on with the last goal
-            until then; zero: goals overlap.
         clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
         latency: Time that a goal takes to reach the controller [s].
     """
@@ -64,7 +62,6 @@ class ExecutorSettings:
     horizon: float = 0.0
     resend: float = 0.2
     stop_lead: float = 0.05
-    splice_ahead: float = 0.0
     clocked: bool = False
     latency: float = 0.0
 

@@ -57,7 +57,6 @@ class ActionDrive(RobotDrive):
     @property
     def ready(self) -> bool:
         """Whether the controller serves its action."""
-        self.watch.ask()
         return bool(self._client.server_is_ready())
 
     def begin(self) -> None:

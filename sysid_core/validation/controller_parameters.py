@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a controller may use identified parameters: bodies that exist, torques that make sense."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.judgement import Judgement
+from sysid_core.robot import Array, RobotModel, is_physically_consistent
+from sysid_core.robot.loops import ClosedChain
+
+_POSTURES = 64
+_LEAST = 0.05  # of the heaviest joint's gravity torque: lighter joints are judged by it
+
+
+def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: float) -> Judgement:
+    r"""Judge parameters by what a controller would make of them.
+
+    In postures `q` from all over the joints' ranges, with the gravity torques `g` of the candidate
+    and `g_0` of the nominal model (rows are postures, `||.||` over all joints):
+
+    `max_q |g_j - g_0j| <= (factor - 1) max_q |g_0j|` for every joint `j`, and
+    `<g, g_0> >= ||g_0||^2 / factor`: what is too light would let the arm fall.
+
+    Args:
+        nominal: The mechanism with its nominal parameters.
+        candidate: The same one with those to be judged.
+        factor: Largest ratio of the gravity torques, above 1.
+    """
+    failures = [*_finite(candidate), *_bodies(nominal.model, candidate.model)]
+    if not failures:
+        failures += [*_gravity(nominal.model, candidate.model, factor), *_friction(candidate)]
+    return Judgement(tuple(failures), basis=f"gravity torques within a factor of {factor:g}.")
+
+
+def _finite(chain: ClosedChain) -> list[str]:
+    drives = [chain.drive(name).values for name in chain.model.joint_names]
+    fine = np.all(np.isfinite(chain.model.pi)) and np.all(np.isfinite(drives))
+    return [] if fine else ["Some parameters aren't finite."]
+
+
+def _bodies(nominal: RobotModel, candidate: RobotModel) -> list[str]:
+    """Bodies that can't exist, where the nominal ones can."""
+    lost = is_physically_consistent(nominal.pi) & ~is_physically_consistent(candidate.pi)
+    names = [link for link, bad in zip(candidate.body_names, lost, strict=True) if bad]
+    return [f"Not physically consistent: {', '.join(names)}."] if names else []
+
+
+def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[str]:
+    q = _postures(nominal)
+    zero = np.zeros((len(q), nominal.nv))
+    g_0, g = (m.inverse_dynamics(q, zero, zero) for m in (nominal, candidate))
+    peak = np.abs(g_0).max(axis=0)
+    scale = np.maximum(peak, _LEAST * peak.max())
+    with np.errstate(invalid="ignore", over="ignore"):  # of values of 1e308, which fail
+        ratio = np.abs(g - g_0).max(axis=0) / np.where(scale > 0.0, scale, np.inf)
+    j = int(ratio.argmax())  # NaN comes first
+    failures = []
+    if not ratio[j] <= factor - 1.0:
+        failures.append(
+            f"The gravity torque of {nominal.joint_names[j]} differs from the nominal one by"
+            f" {np.abs(g - g_0)[:, j].max():.3g} N m; nominal are {peak[j]:.3g} N m at most."
+        )
+    square = float(np.sum(g_0 * g_0))
+    if not failures and square > 0.0 and float(np.sum(g * g_0)) < square / factor:
+        share = float(np.sum(g * g_0)) / square
+        failures.append(f"The gravity torques are {share:.2g} times the nominal ones.")
+    return failures
+
+
+def _postures(model: RobotModel) -> Array:
+    lower, upper = model.position_limits
+    lower = np.where(np.isfinite(lower), lower, -np.pi)
+    upper = np.where(np.isfinite(upper), upper, np.pi)
+    return np.random.default_rng(0).uniform(lower, upper, (_POSTURES, model.nv))
+
+
+def _friction(chain: ClosedChain) -> list[str]:
+    """Joints whose friction alone asks for all that the joint has."""
+    limits = zip(chain.actuated, chain.torque_limits, strict=True)
+    bad = [n for n, most in limits if abs(chain.drive(n).F_c) + abs(chain.drive(n).beta) > most]
+    return [f"Friction and offset exceed the torque limit of {', '.join(bad)}."] if bad else []
