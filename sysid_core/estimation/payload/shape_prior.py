@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sysid_core.estimation.payload.ball_prior import ball_prior
+from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.data import positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
 from sysid_core.robot import (
@@ -40,21 +40,27 @@ SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of t
 HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
 HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
 DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
-TEMPER = 0.3  # of the evidence in standard deviations: hypotheses are caricatures
+TEMPER = 0.15  # of the evidence in standard deviations: hypotheses are caricatures
 WRONG_SHAPE = 0.3  # prior probability
+DOUBTED_SHAPE = 0.8  # the same for standard deviations: no shape is told exactly
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
-# Variances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
-# size in the same place, and another pose too.
-_STRETCH, _SHIFT, _TURN = 0.2, 0.02, 0.1
-_SHAPE_VARIANCES = (
-    np.concatenate([np.zeros(3), (_STRETCH**2 * np.eye(3)).ravel()]),
-    np.concatenate(
-        [
-            np.full(3, _SHIFT**2),
-            np.where(np.eye(3) > 0, _STRETCH**2, _TURN**2).ravel(),
-        ]
-    ),
-)
+# Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
+# size in the same place, and another pose too. Sizes err alike along all axes, units above all.
+_SIZE, _SHIFT, _TURN = 0.4, 0.02, 0.1
+
+
+def _shape_covariances() -> tuple[Array, ...]:
+    """Shape (12, 12) each."""
+    alike = np.append(np.zeros(3), np.eye(3).ravel())
+    found = []
+    for shift, turn, stretch in ((0.0, 0.0, 0.1), (_SHIFT, _TURN, 0.2)):
+        linear = np.where(np.eye(3) > 0, stretch, turn).ravel()
+        sd = np.concatenate([np.full(3, shift), linear])
+        found.append(np.diag(sd**2) + _SIZE**2 * np.outer(alike, alike))
+    return tuple(found)
+
+
+_SHAPE_COVARIANCES = _shape_covariances()
 BALLS = (0.02, 0.035, 0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
 BALL_SPREAD = 1.5  # of their inertia
 EXTENT = 0.5  # [m] within which something of unknown shape is held
@@ -136,13 +142,17 @@ class ShapePrior:
         )
         bodies, right = zip(*(kind for group in kinds for kind in group), strict=True)
         spreads = list(right)
-        for variances in _SHAPE_VARIANCES:
+        for wrong in _SHAPE_COVARIANCES:
             for body, spread in zip(bodies, right, strict=True):
                 D = affine_derivatives(body, solid[1:4])
-                spreads.append(spread + (D * variances) @ D.T)
-        n = len(_SHAPE_VARIANCES)
-        wrong = np.repeat([1.0 - WRONG_SHAPE - NO_SHAPE, WRONG_SHAPE / n], [1, n])
-        logs = np.log([np.outer(wrong, share).ravel(), np.outer(wrong, doubt).ravel()])
+                spreads.append(spread + D @ wrong @ D.T)
+        n = len(_SHAPE_COVARIANCES)
+        logs = np.log(
+            [
+                np.outer(np.repeat([1.0 - p - NO_SHAPE, p / n], [1, n]), kind).ravel()
+                for p, kind in ((WRONG_SHAPE, share), (DOUBTED_SHAPE, doubt))
+            ]
+        )
         return np.array(bodies * (n + 1)), np.array(spreads), logs
 
     def posterior(self, R: Array, r: Array) -> PayloadPosterior:
@@ -187,7 +197,7 @@ class ShapePrior:
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
-        given = len(bodies) // (1 + len(_SHAPE_VARIANCES))
+        given = len(bodies) // (1 + len(_SHAPE_COVARIANCES))
         wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong)
 
@@ -279,8 +289,10 @@ def _conditioned(
 
 
 def _ball_first(R: Array, r: Array, extent: float) -> Array:
-    G = R.T @ R
-    mass = positive_mass(float(R[:, 0] @ r), float(G[0, 0]))
+    # Mass and centre together, this within reach: alone, the mass would answer for its moments.
+    most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
+    N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
+    mass = positive_mass(float(np.linalg.solve(N, R[:, :4].T @ r)[0]), 1.0)
     pi = np.array([mass, *np.zeros(9)])
     for _ in range(3):
         mean, C = ball_prior(pi, extent / 2.0, 0.1 * extent)

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What whitened samples say of sensor errors and payload together, the bias wandering meanwhile."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.estimation.payload_map.estimator import eliminate_nuisances
+from sysid_core.estimation.payload_map.sensor_model import SensorModel
+from sysid_core.robot import Array
+
+_DRIFT_S = 0.5  # [s] between steps of the bias
+
+
+class RunningInformation:
+    """Sum of `X^T Sigma^-1 X` over samples `X = [U, A, b]`: sensor errors, payload, wrench.
+
+    Args:
+        sensor: What the sensor's errors may be.
+    """
+
+    def __init__(self, sensor: SensorModel) -> None:
+        self._sensor = sensor
+        self._precision = sensor.prior_sd() ** -2.0
+        size = len(self._precision) + 11
+        self._gram = np.zeros((size, size))
+        self._drifts = max(sensor.drift) > 0 and max(sensor.bias) > 0
+        self._drifting, self._wandered = 0.0, np.zeros(6)
+        if self._drifts:  # the prior of a bias that wanders is used up once
+            self._gram[:6, :6] = np.diag(self._precision[:6])
+            self._precision[:6] = 0.0
+        self._attenuation = np.zeros((10, 10))
+
+    @property
+    def precision(self) -> Array:
+        """Of the sensor's errors before the samples, the wandering included, shape (u,)."""
+        precision = self._precision.copy()
+        if self._drifts:
+            precision[:6] = 1.0 / (self._sensor.prior_sd()[:6] ** 2 + self._wandered)
+        return precision
+
+    def add(self, X: Array, weight: Array, attenuation: Array | None = None) -> None:
+        """One sample.
+
+        Args:
+            X: Shape (6, u + 11).
+            weight: Inverse of its noise's covariance, shape (6, 6).
+            attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
+        """
+        self._gram += X.T @ weight @ X
+        if attenuation is not None:
+            self._attenuation += attenuation
+
+    def left(self, u: Array, pi: Array, samples: int) -> float:
+        """Root mean square of the whitened residual with sensor errors u, shape (u,), and pi."""
+        y = np.concatenate([u, pi, [-1.0]])
+        return float(np.sqrt(max(y @ self._gram @ y, 0.0) / (6 * samples)))
+
+    def compressed(self) -> tuple[Array, Array, Array]:
+        """As `eliminate_nuisances`, without attenuation by errors of a measured motion."""
+        R, r, back = eliminate_nuisances(self._gram, self._precision)
+        if self._attenuation.any():
+            scale = np.linalg.norm(R, axis=0)
+            scale = np.where(scale > 0, scale, 1.0)
+            R = R - np.linalg.pinv(R / scale).T @ (self._attenuation / scale[:, None])
+        return R, r, back
+
+    def drift(self, seconds: float) -> None:
+        """Let the bias wander: the old bias is eliminated, a new one lies near it.
+
+        The prediction of a Kalman filter in information form (Maybeck 1979, sec. 5.7), once per
+        `_DRIFT_S`.
+        """
+        self._drifting += seconds
+        if self._drifting < _DRIFT_S or not self._drifts:
+            return
+        variance = np.repeat(np.square(self._sensor.drift), 3) * self._drifting
+        self._wandered = self._wandered + variance
+        self._drifting = 0.0
+        G = self._gram
+        # min over b of y^T G y + |b' - b|^2 / variance
+        M = np.linalg.inv(G[:6, :6] + np.diag(1.0 / variance))
+        cross = M @ G[:6, 6:]
+        G[6:, 6:] -= G[6:, :6] @ cross
+        G[:6, 6:] = cross / variance[:, None]
+        G[6:, :6] = G[:6, 6:].T
+        G[:6, :6] = np.diag(1.0 / variance) - M / np.outer(variance, variance)
