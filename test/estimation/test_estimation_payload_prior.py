@@ -121,3 +121,12 @@ def test_evidence_of_an_even_body_prefers_the_given_shape():
         (shape.scaled(1.4, (0.0, 0.0, 0.05)).homogeneous(1.0), 0.95, 1.0),
     ):
         assert low <= ShapePrior(shape).posterior(R, R @ pi).wrong_shape <= high
+
+
+def test_a_light_thing_far_from_the_origin_is_weighed_without_a_shape():
+    """The mass alone would have to answer for its moments, and come out negative."""
+    pi = pi_from_mass_com_inertia(0.2, [0.0, 0.0, 0.25], 1e-4 * np.eye(3))
+    R = np.eye(10) * np.r_[20.0, np.full(3, 200.0), np.full(6, 1.0)]
+    R[0, 3] = -100.0  # mass and height are confounded, as where the motion hardly tilts
+    found = ShapePrior(None).posterior(R, R @ pi)
+    assert found.pi[0] == pytest.approx(0.2, rel=0.05)

@@ -40,13 +40,13 @@ SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of t
 HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
 HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
 DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
-TEMPER = 0.15  # of the evidence in standard deviations: hypotheses are caricatures
+TEMPER = 0.1  # of the evidence in standard deviations: hypotheses are caricatures
 WRONG_SHAPE = 0.3  # prior probability
-DOUBTED_SHAPE = 0.8  # the same for standard deviations: no shape is told exactly
+DOUBTED_SHAPE = 0.9  # the same for standard deviations: no shape is told exactly
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
 # Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
 # size in the same place, and another pose too. Sizes err alike along all axes, units above all.
-_SIZE, _SHIFT, _TURN = 0.4, 0.02, 0.1
+_SIZE, _SHIFT, _TURN = 0.5, 0.02, 0.1
 
 
 def _shape_covariances() -> tuple[Array, ...]:
@@ -61,8 +61,9 @@ def _shape_covariances() -> tuple[Array, ...]:
 
 
 _SHAPE_COVARIANCES = _shape_covariances()
-BALLS = (0.02, 0.035, 0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
-BALL_SPREAD = 1.5  # of their inertia
+BALLS = (0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
+BALL_SPREAD = 2.0  # of their inertia
+BALL_TEMPER = 0.03  # as `TEMPER`, without a shape
 EXTENT = 0.5  # [m] within which something of unknown shape is held
 _MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
@@ -193,7 +194,8 @@ class ShapePrior:
                 left[k] = _conditioned(R, r, means[k : k + 1], C[None])[1][0]
         pi = np.asarray(weights @ found)
         offset = found - pi
-        doubt = _weights(logs[1] + TEMPER * evidence)
+        temper = BALL_TEMPER if self.shape is None else TEMPER
+        doubt = _weights(logs[1] + temper * evidence)
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
