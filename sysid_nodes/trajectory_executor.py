@@ -110,13 +110,17 @@ class TrajectoryExecutorNode(ManagedNode):
         request = goal.request
         if not request.check_only:
             self._arming.use(request.token)
-        await self.wait_until(lambda: self._admission.ready(self.model, request.check_only), 5.0)
-        if self._action is None or self._player is None or not self._action.wanted:
+        action, player, check_only = self._action, self._player, request.check_only
+        assert action is not None and player is not None
+        await self.wait_until(
+            lambda: not action.wanted or self._admission.ready(self.model, check_only), 5.0
+        )
+        if not action.wanted:
             raise SysIdError("Cancelled before it began.")
         core = self._admission.admit(request, self.model, self.config, self._inputs.now())
-        if request.check_only:
+        if check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")
-        return await self._player.play(core)
+        return await player.play(core)
 
     def _on_step(self, core: Executor, command: Command, new: bool) -> None:
         for label in self._segment_marks.labels(command):

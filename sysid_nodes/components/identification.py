@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify
 from robot_sysid.msg import InertialEstimate
@@ -30,13 +30,12 @@ class IdentificationComponent:
         self._job: IdentificationJob | None = None
         self._busy = False
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
-        self._action = ActionServer(
-            node,
+        node.actions.serve(
             Identify,
             "~/identify",
-            execute_callback=self._on_identify,
-            goal_callback=self._on_goal,
-            cancel_callback=self._on_cancel,
+            execute=self._on_identify,
+            goal=self._on_goal,
+            cancel=self._on_cancel,
         )
 
     def clean_up(self) -> None:

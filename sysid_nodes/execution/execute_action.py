@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
-from rclpy.action import ActionServer, CancelResponse, GoalResponse
+from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
-from rclpy.node import Node
 from robot_sysid.action import ExecuteTrajectory
 
 from sysid_core.errors import SysIdError
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
 
 Run = Callable[[ServerGoalHandle], Awaitable[ExecuteTrajectory.Result]]
 
@@ -24,17 +27,16 @@ class ExecuteAction:
         cancel: Called when the goal is cancelled.
     """
 
-    def __init__(self, node: Node, run: Run, cancel: Callable[[], None]) -> None:
+    def __init__(self, node: ManagedNode, run: Run, cancel: Callable[[], None]) -> None:
         self._node, self._run, self._cancel = node, run, cancel
         self.accepting, self._busy = True, False
         self.goal: ServerGoalHandle | None = None
-        self._server = ActionServer(
-            node,
+        node.actions.serve(
             ExecuteTrajectory,
             "~/execute",
-            execute_callback=self._on_execute,
-            goal_callback=self._on_goal,
-            cancel_callback=self._on_cancel,
+            execute=self._on_execute,
+            goal=self._on_goal,
+            cancel=self._on_cancel,
         )
 
     @property

@@ -52,8 +52,7 @@ class AdaptiveSubscription:
             if publishers:
                 self._timer.cancel()
                 qos = offered_qos(publishers, depth)
-                # No message_lost event: rclpy's events executor dies of it (segmentation fault,
-                # rclpy 9.1.2); what is lost shows in the stream's statistics.
+                # What is lost shows in the stream's statistics.
                 self._subscription = node.create_subscription(
                     message_type, topic, callback, qos, raw=raw
                 )

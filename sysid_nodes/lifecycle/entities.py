@@ -4,30 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rclpy.action import ActionClient, ActionServer
-from rclpy.node import Node
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 
 class Entities:
-    """Publishers, subscriptions, clients, services, timers and actions of a node at an instant."""
+    """Publishers, subscriptions, clients, services, timers and served actions at an instant."""
 
     KINDS = ("publisher", "subscription", "client", "service", "timer")
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: GuardedNode) -> None:
         self._node = node
         self._there = {kind: set(getattr(node, f"{kind}s")) for kind in self.KINDS}
-        self._actions = set(self._actions_now())
-
-    def _actions_now(self) -> list[Any]:
-        return [w for w in self._node.waitables if isinstance(w, (ActionClient, ActionServer))]
+        self._served = frozenset(node.actions.open)
 
     def restore(self, keep: Collection[Any] = ()) -> None:
-        """Destroy what has been made since, but for some."""
-        for action in self._actions_now():
-            if action not in self._actions:
-                action.destroy()
+        """Destroy what has been made since, but for some; served actions are closed."""
+        self._node.actions.close(keep=self._served)
         for kind, there in self._there.items():
             for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
                 if entity not in keep:

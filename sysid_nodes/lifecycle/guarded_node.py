@@ -8,10 +8,12 @@ import traceback
 from functools import partial
 from typing import Any
 
+from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.lifecycle import LifecycleNode
 from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.guard import guarded, words_of
 from sysid_nodes.lifecycle.health import Health
 
@@ -19,18 +21,33 @@ _TELL_AGAIN_S = 5.0
 
 
 class GuardedNode(LifecycleNode):
-    """Errors in callbacks become a throttled log message and a diagnostic."""
+    """Errors in callbacks become a throttled log message and a diagnostic.
+
+    Publishers and subscriptions have no event callbacks, and actions are never destroyed: see
+    `Actions` for what both would do to the process.
+
+    Attributes:
+        health: Diagnostics of the node.
+        actions: Action servers and clients of the node.
+    """
 
     def __init__(self, name: str) -> None:
         self._told: dict[str, float] = {}
         super().__init__(name)
         self.health = Health(self)
+        self.actions = Actions(self)
+
+    def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
+        """As rclpy's, without event callbacks."""
+        k.setdefault("event_callbacks", PublisherEventCallbacks(use_default_callbacks=False))
+        return super().create_publisher(msg_type, topic, *a, **k)
 
     def create_subscription(
         self, msg_type: Any, topic: str, callback: Any, *a: Any, **k: Any
     ) -> Any:
-        """As rclpy's, guarded."""
+        """As rclpy's, guarded, without event callbacks."""
         callback = guarded(callback, partial(self._fault_in, topic))
+        k.setdefault("event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False))
         return super().create_subscription(msg_type, topic, callback, *a, **k)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from action_msgs.msg import GoalStatus
-from rclpy.action import ActionClient
 from rclpy.task import Future
 
 from sysid_core.errors import SysIdError
@@ -49,7 +48,7 @@ class ActionDrive(RobotDrive):
                 remedy="sudo apt install ros-$ROS_DISTRO-control-msgs, or command_mode joint_trajectory.",
             ) from err
         self._on_clock = on_clock
-        self._client = ActionClient(node, self._action, action_name)
+        self._client = node.actions.client(self._action, action_name)
         self.watch: ControllerWatch = ControllerWatch(node, action_name)
         self._goal: Any = None  # what the controller has accepted last
         self._sent = 0

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration that is taken back while the node is being asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Start
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
+from rcl_interfaces.srv import SetParameters
+from rclpy.action import ActionClient
+from rclpy.parameter import Parameter
+from robot_sysid.action import ExecuteTrajectory
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from sysid_core.robot import RobotModel
+from sysid_nodes.client import LiveClient
+from sysid_nodes.graph import NodeSpec
+from sysid_nodes.lifecycle import LATCHED
+
+pytestmark = pytest.mark.ros
+NODE = "trajectory_executor"
+
+
+def change(client: LiveClient, *steps: int) -> None:
+    for step in steps:
+        request = ChangeState.Request()
+        request.transition.id = step
+        client.call(ChangeState, f"{NODE}/change_state", request)
+
+
+def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_alive(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    model = RobotModel.from_urdf("ur5")
+    client, nodes = start_nodes([NodeSpec(NODE, NODE, parameters={"tcp_frame": "nowhere"})])
+    states = client.node.create_publisher(JointState, "joint_states", 10)
+    state = JointState(name=model.joint_names, position=[0.0] * 6, velocity=[0.0] * 6)
+    client.node.create_timer(0.01, lambda: states.publish(state))
+    description = client.node.create_publisher(String, "robot_description", LATCHED)
+    client.wait_for_active(NODE)
+    action = ActionClient(client.node, ExecuteTrajectory, f"{NODE}/execute")
+    client.wait_until(action.server_is_ready, 20.0, "the executor")
+
+    def log() -> str:
+        return (tmp_path / "logs" / f"{NODE}.log").read_text()
+
+    for attempt in (1, 2):
+        goal = ExecuteTrajectory.Goal(trajectory_file="none", check_only=True)
+        sent = action.send_goal_async(goal)
+        client.wait_until(sent.done, 20.0, "an answer")
+        assert sent.result().accepted
+        result = sent.result().get_result_async()
+        for text in ("<robot name='broken'>", model.urdf_xml):
+            description.publish(String(data=text))
+            client.wait_until(
+                lambda: description.get_subscription_count() > 0, 20.0, "a subscription"
+            )
+        words = "has no frame 'nowhere'"
+        client.wait_until(lambda: log().count(words) >= attempt, 20.0, words)  # noqa: B023
+        client.wait_until(result.done, 20.0, "the result")
+        assert "Cancelled before it began" in result.result().result.message
+        nodes.check()
+        if attempt == 1:
+            change(client, Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
+    new = Parameter("tcp_frame", value="").to_parameter_msg()
+    client.call(SetParameters, f"{NODE}/set_parameters", SetParameters.Request(parameters=[new]))
+    change(client, Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE)
+    client.wait_until(lambda: "Limits in force" in log(), 20.0, "the limits in force")
+    client.wait_for_active(NODE)
+    nodes.check()
