@@ -112,7 +112,7 @@ class TrajectoryExecutorNode(ManagedNode):
             self._arming.use(request.token)
         action, player, check_only = self._action, self._player, request.check_only
         assert action is not None and player is not None
-        await self.wait_until(
+        await self.waits.until(
             lambda: not action.wanted or self._admission.ready(self.model, check_only), 5.0
         )
         if not action.wanted:

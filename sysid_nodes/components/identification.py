@@ -89,7 +89,7 @@ class IdentificationComponent:
                 goal.publish_feedback(Identify.Feedback(step=told, progress=job.progress))
             return job.done
 
-        await self.node.wait_until(ended, _LONGEST_S)
+        await self.node.waits.until(ended, _LONGEST_S)
         job.cancel()  # where the time was up
         if job.error or goal.is_cancel_requested:
             raise SysIdError(job.error or "Cancelled.")

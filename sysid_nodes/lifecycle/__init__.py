@@ -3,12 +3,17 @@
 
 from ament_index_python.packages import get_package_share_directory
 
-from sysid_nodes.lifecycle.common import CommonConfig
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
+from sysid_nodes.lifecycle.parameters import (
+    CommonConfig,
+    ParameterError,
+    check,
+    descriptor_of,
+    parameter,
+)
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.run import run_node
-from sysid_nodes.lifecycle.schema import ParameterError, check, descriptor_of, parameter
 
 __all__ = [
     "DATA",

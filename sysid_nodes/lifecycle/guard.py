@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""No message, request or tick can end a node: what goes wrong in a callback is told."""
+"""No message, request or tick can end a node: what goes wrong in a callback is reported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from sysid_core.errors import SysIdError
 
-Told = Callable[[BaseException], str]
+Report = Callable[[BaseException], str]
 
 
 def _answer(arguments: tuple[Any, ...], words: str) -> Any:
@@ -21,12 +21,12 @@ def _answer(arguments: tuple[Any, ...], words: str) -> Any:
     return response
 
 
-def guarded(callback: Callable[..., Any], tell: Told) -> Callable[..., Any]:
-    """A callback (a coroutine's too) whose errors are told instead of raised.
+def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
+    """A callback (a coroutine's too) whose errors are reported instead of raised.
 
     Args:
         callback: Of a subscription, timer or service.
-        tell: Called with the error; returns what a caller of a service is answered.
+        report: Called with the error; returns what a caller of a service is answered.
     """
     if inspect.iscoroutinefunction(callback):
 
@@ -35,7 +35,7 @@ def guarded(callback: Callable[..., Any], tell: Told) -> Callable[..., Any]:
             try:
                 return await callback(*arguments)
             except Exception as err:
-                return _answer(arguments, tell(err))
+                return _answer(arguments, report(err))
 
         return coroutine
 
@@ -44,11 +44,11 @@ def guarded(callback: Callable[..., Any], tell: Told) -> Callable[..., Any]:
         try:
             return callback(*arguments)
         except Exception as err:
-            return _answer(arguments, tell(err))
+            return _answer(arguments, report(err))
 
     return function
 
 
 def words_of(err: BaseException) -> str:
-    """What a person is told: an error of ours as it is, any other with its type."""
+    """What a person reads: an error of ours as it is, any other with its type."""
     return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"

@@ -17,7 +17,7 @@ from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.guard import guarded, words_of
 from sysid_nodes.lifecycle.health import Health
 
-_TELL_AGAIN_S = 5.0
+_LOG_AGAIN_S = 5.0
 
 
 class GuardedNode(LifecycleNode):
@@ -32,7 +32,7 @@ class GuardedNode(LifecycleNode):
     """
 
     def __init__(self, name: str) -> None:
-        self._told: dict[str, float] = {}
+        self._logged: dict[str, float] = {}
         super().__init__(name)
         self.health = Health(self)
         self.actions = Actions(self)
@@ -60,24 +60,33 @@ class GuardedNode(LifecycleNode):
         callback = guarded(callback, partial(self._fault_in, "work"))
         return super().create_timer(timer_period_sec, callback, *a, **k)
 
+    def now_ns(self) -> int:
+        """The node's clock [ns]."""
+        return int(self.get_clock().now().nanoseconds)
+
+    def diagnose(self, level: bytes, message: str, **values: object) -> None:
+        """Say what the node is doing."""
+        self.health.say("state", level, message, **values)
+
     def _fault_in(self, where: str, err: BaseException) -> str:
         words = words_of(err)
         if not isinstance(err, SysIdError):
             trace = "".join(traceback.format_exception(err))
-            self._tell(f"{where}: {words}\n{trace}", key=f"{where}{type(err)}")
+            self.log_error(f"{where}: {words}\n{trace}", key=f"{where}{type(err)}")
         else:
-            self._tell(f"{where}: {words}", key=where)
+            self.log_error(f"{where}: {words}", key=where)
         self.health.fault(where, words)
         return words
 
     def complain(self, err: SysIdError, what: str = "") -> None:
-        """Tell of an error, in the log (throttled) and in the diagnostics."""
+        """Report an error, in the log (throttled) and in the diagnostics."""
         words = f"{what}: {err}" if what else str(err)
-        self._tell(words, key=words[:40])
+        self.log_error(words, key=words[:40])
         self.health.fault(what or "fault", words)
 
-    def _tell(self, words: str, key: str) -> None:
+    def log_error(self, words: str, key: str) -> None:
+        """Log an error, the same one at most each five seconds; `key` says which are the same."""
         now = time.monotonic()
-        if now - self._told.get(key, -_TELL_AGAIN_S) >= _TELL_AGAIN_S:
-            self._told[key] = now
+        if now - self._logged.get(key, -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
+            self._logged[key] = now
             self.get_logger().error(words)

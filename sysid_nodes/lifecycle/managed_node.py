@@ -5,50 +5,37 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
-from rclpy.parameter import Parameter
-from rclpy.task import Future
-from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
-from sysid_nodes.lifecycle.common import CommonConfig
+from sysid_nodes.lifecycle.configured_node import ConfiguredNode
 from sysid_nodes.lifecycle.entities import Entities
-from sysid_nodes.lifecycle.guarded_node import GuardedNode
 from sysid_nodes.lifecycle.health import ERROR, OK
-from sysid_nodes.lifecycle.parameters import declare, read, value_to_set
 from sysid_nodes.lifecycle.qos import DATA
 from sysid_nodes.lifecycle.robot_description import RobotSource
+from sysid_nodes.lifecycle.twins import TwinWatch
+from sysid_nodes.lifecycle.waits import Waits
 
 
-class ManagedNode(GuardedNode):
-    """A lifecycle node with a typed configuration.
+class ManagedNode(ConfiguredNode):
+    """A lifecycle node with a typed configuration and a robot.
 
     Subclasses set `Config` (a frozen dataclass of `parameter` fields) and fill `configure`,
     `activate`, `deactivate` and `clean_up`; a `SysIdError` in them becomes a log message and a
     failed transition. What `activate` makes (topics, services, timers, actions) is destroyed when
     the node is deactivated, what `configure` makes when it is cleaned up. An error in a callback
-    is told and never ends the node.
+    is reported and never ends the node.
     """
-
-    Config: type = CommonConfig
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        declare(self, self.Config)
-        declare(self, CommonConfig)
-        self.config: Any = None
-        self.common = CommonConfig()
         self.model: RobotModel | None = None
-        self._waits: set[Timer] = set()
+        self.waits = Waits(self)
         self._unconfigured = self._inactive = Entities(self)
-        self.add_on_set_parameters_callback(self._on_set)
-        self._twin_timer = self.create_timer(2.0, self._look_for_twins, clock=self.health.clock)
+        self._twins = TwinWatch(self)
         if self.get_parameter("autostart").value:
             self._starter = self.create_timer(0.0, self._autostart)
 
@@ -68,9 +55,6 @@ class ManagedNode(GuardedNode):
 
     def got_robot(self, model: RobotModel) -> None:
         """The robot's description has arrived; an error takes the configuration back."""
-
-    def changed(self, names: set[str]) -> None:
-        """Live parameters have new values in `self.config`; raise a SysIdError to refuse them."""
 
     # ---- lifecycle
 
@@ -97,14 +81,13 @@ class ManagedNode(GuardedNode):
         self._unconfigured = Entities(self)
 
         def work() -> None:
-            self.common = read(self, CommonConfig)
-            self.config = read(self, self.Config)
+            self.read_parameters()
             self.configure()
 
         result = self._attempt(work, "Configuring")
         if result is not TransitionCallbackReturn.SUCCESS:
             self.config = self.model = None
-            self._unconfigured.restore(keep=self._waits)
+            self._unconfigured.restore(keep=self.waits.timers)
         return result
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -116,7 +99,7 @@ class ManagedNode(GuardedNode):
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Lifecycle callback."""
         result = self._attempt(self.deactivate, "Deactivating")
-        self._inactive.restore(keep=self._waits)
+        self._inactive.restore(keep=self.waits.timers)
         super().on_deactivate(state)
         return result
 
@@ -124,7 +107,7 @@ class ManagedNode(GuardedNode):
         """Lifecycle callback."""
         result = self._attempt(self.clean_up, "Cleaning up")
         self.config = self.model = None
-        self._unconfigured.restore(keep=self._waits)
+        self._unconfigured.restore(keep=self.waits.timers)
         return result
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -143,29 +126,6 @@ class ManagedNode(GuardedNode):
             self.health.say("lifecycle", ERROR, words)
 
         timer = self.create_timer(0.0, go_back)  # not inside the callback of what is destroyed
-
-    # ---- parameters
-
-    def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Validate; take over what is live, refuse what needs another configuration."""
-        before = self.config
-        try:
-            known: dict[str, Any] = {}
-            for p in parameters:
-                for schema, own in ((self.Config, known), (CommonConfig, {})):
-                    if p.name in schema.__dataclass_fields__:
-                        own[p.name] = value_to_set(
-                            schema, p.name, p.value, configured=before is not None
-                        )
-            if before is not None and known:
-                self.config = replace(before, **known)
-                self.changed(set(known))
-        except SysIdError as err:
-            self.config = before
-            return SetParametersResult(successful=False, reason=str(err))
-        return SetParametersResult(successful=True)
-
-    # ---- helpers
 
     def use_robot(self, source: str) -> None:
         """Take the robot from a file or name, or, when that is empty, from `robot_description`."""
@@ -187,36 +147,3 @@ class ManagedNode(GuardedNode):
     ) -> None:
         """Subscribe with the qualities that the publisher offers, once it is there."""
         AdaptiveSubscription(self, message_type, topic, callback, raw=raw, depth=depth)
-
-    async def wait_until(self, done: Callable[[], bool], timeout_s: float) -> None:
-        """In a coroutine: let other callbacks run until a condition holds or time is up."""
-        finished: Future = Future()
-        end = self.now_ns() + round(timeout_s * 1e9)
-
-        def poll() -> None:
-            if not finished.done() and (done() or self.now_ns() > end):
-                finished.set_result(None)
-
-        timer = self.create_timer(0.05, poll)
-        self._waits.add(timer)
-        await finished
-        self._waits.discard(timer)
-        self.destroy_timer(timer)
-
-    def _look_for_twins(self) -> None:
-        """Two nodes of one name publish on the same topics, each as if it were alone."""
-        mine = (self.get_name(), self.get_namespace())
-        if self.get_node_names_and_namespaces().count(mine) < 2:
-            self.health.forget("twin")
-            return
-        words = f"Another node is called {self.get_fully_qualified_name()} too: end one of them."
-        self._tell(words, key="twin")
-        self.health.say("twin", ERROR, words)
-
-    def now_ns(self) -> int:
-        """The node's clock [ns]."""
-        return int(self.get_clock().now().nanoseconds)
-
-    def diagnose(self, level: bytes, message: str, **values: object) -> None:
-        """Say what the node is doing."""
-        self.health.say("state", level, message, **values)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_nodes.lifecycle.schema import parameter
+from sysid_nodes.lifecycle.parameters.schema import parameter
 
 
 @dataclass(frozen=True)

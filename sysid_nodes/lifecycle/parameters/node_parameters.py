@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from rclpy.node import Node
 
-from sysid_nodes.lifecycle.schema import ParameterError, descriptor_of, plain, typed
+from sysid_nodes.lifecycle.parameters.schema import ParameterError, descriptor_of, plain, typed
 
 Config = TypeVar("Config")
 

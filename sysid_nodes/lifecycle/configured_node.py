@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node with a typed configuration."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.parameter import Parameter
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle.guarded_node import GuardedNode
+from sysid_nodes.lifecycle.parameters import CommonConfig, declare, read, value_to_set
+
+
+class ConfiguredNode(GuardedNode):
+    """Its parameters are the fields of `Config`, a frozen dataclass of `parameter` fields.
+
+    Attributes:
+        config: As read when the node was configured, with live changes; None before.
+        common: Parameters that every node has.
+    """
+
+    Config: type = CommonConfig
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        declare(self, self.Config)
+        declare(self, CommonConfig)
+        self.config: Any = None
+        self.common = CommonConfig()
+        self.add_on_set_parameters_callback(self._on_set)
+
+    def changed(self, names: set[str]) -> None:
+        """Live parameters have new values in `self.config`; raise a SysIdError to refuse them."""
+
+    def read_parameters(self) -> None:
+        """Take the parameters as they are set now.
+
+        Raises:
+            ParameterError: A value doesn't fit its field.
+        """
+        self.common = read(self, CommonConfig)
+        self.config = read(self, self.Config)
+
+    def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Validate; take over what is live, refuse what needs another configuration."""
+        before = self.config
+        try:
+            known: dict[str, Any] = {}
+            for p in parameters:
+                for schema, own in ((self.Config, known), (CommonConfig, {})):
+                    if p.name in schema.__dataclass_fields__:
+                        own[p.name] = value_to_set(
+                            schema, p.name, p.value, configured=before is not None
+                        )
+            if before is not None and known:
+                self.config = replace(before, **known)
+                self.changed(set(known))
+        except SysIdError as err:
+            self.config = before
+            return SetParametersResult(successful=False, reason=str(err))
+        return SetParametersResult(successful=True)
