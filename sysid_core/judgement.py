@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
+
+from sysid_core.kinds import Kind
 
 
-class Outcome(str, Enum):
+class Outcome(Kind):
     """What to do with a result."""
 
     PASS = "pass"

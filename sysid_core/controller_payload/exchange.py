@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass
-from enum import Enum
 
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits
 from sysid_core.errors import ModelError
+from sysid_core.kinds import Kind
 
 
-class ExchangeState(str, Enum):
+class ExchangeState(Kind):
     """Where the exchange stands."""
 
     IDLE = "idle"

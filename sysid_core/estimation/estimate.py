@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +24,7 @@ from sysid_core.files import (
     read_schema,
     write_yaml,
 )
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 SCHEMA = "robot_sysid/estimate/1"
@@ -35,7 +35,7 @@ _FILE = FileKind(
 )
 
 
-class Verdict(str, Enum):
+class Verdict(Kind):
     """What can be said of one parameter."""
 
     IDENTIFIABLE = "identifiable"  # alone, from these data

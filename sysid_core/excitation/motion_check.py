@@ -15,7 +15,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.excitation.geometry import RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.trajectory import Trajectory, as_played, dense_motion
-from sysid_core.excitation.violations import Findings, MotionCheck, Violation
+from sysid_core.excitation.violations import Findings, LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
 LONGEST_STEP = 0.05  # [s] between two samples: a robot must not do much that the file doesn't say
@@ -96,16 +96,16 @@ class MotionChecker:
         if longest > LONGEST_STEP + 1e-9:
             k = int(np.argmax(np.diff(trajectory.time)))
             at = float(trajectory.time[k])
-            findings.add(Violation("step", "the samples' times", at, longest, LONGEST_STEP))
+            findings.add(Violation(LimitKind.STEP, "the samples' times", at, longest, LONGEST_STEP))
             return findings.result(len(trajectory.time), 0, notes)  # nothing to fill it with
         time, q, v, a = dense_motion(trajectory, columns)
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
         torque = self.model.inverse_dynamics(q, v, a)
-        findings.compare("effort", self.model.joint_names, time, torque, self.limits.effort)
+        findings.compare(LimitKind.EFFORT, self.model.joint_names, time, torque, self.limits.effort)
         speed = self.tcp_speed(q, v)[:, None]
         tcp_limit = np.array([self.limits.tcp_speed])
-        findings.compare("tcp speed", (self.limits.tcp_frame,), time, speed, tcp_limit)
+        findings.compare(LimitKind.TCP_SPEED, (self.limits.tcp_frame,), time, speed, tcp_limit)
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
         postures = self._check_postures(time, q, findings, stop_early, progress)
@@ -118,26 +118,30 @@ class MotionChecker:
         q, v, a = (x[:, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
         for j, name in enumerate(names):
             lower, upper = float(limits.lower[j]), float(limits.upper[j])
-            findings.between("position", name, time, q[:, j], q[:, j], lower, upper)
-        findings.compare("velocity", names, time, v, limits.velocity)
-        findings.compare("acceleration", names, time, a, limits.acceleration)
+            findings.between(LimitKind.POSITION, name, time, q[:, j], q[:, j], lower, upper)
+        findings.compare(LimitKind.VELOCITY, names, time, v, limits.velocity)
+        findings.compare(LimitKind.ACCELERATION, names, time, a, limits.acceleration)
         # The slopes between samples count too: v and a must be what q does.
         dt = np.diff(time)[:, None]
-        findings.compare("velocity", names, time[:-1], np.diff(q, axis=0) / dt, limits.velocity)
+        findings.compare(
+            LimitKind.VELOCITY, names, time[:-1], np.diff(q, axis=0) / dt, limits.velocity
+        )
         slope = np.diff(v, axis=0) / dt
-        findings.compare("acceleration", names, time[:-1], slope, limits.acceleration)
+        findings.compare(LimitKind.ACCELERATION, names, time[:-1], slope, limits.acceleration)
         if limits.jerk is not None:
-            findings.compare("jerk", names, time[:-1], np.diff(a, axis=0) / dt, limits.jerk)
+            findings.compare(LimitKind.JERK, names, time[:-1], np.diff(a, axis=0) / dt, limits.jerk)
         mismatch = np.abs(np.diff(q, axis=0) - 0.5 * dt * (v[:-1] + v[1:]))
         # Error of the trapezoid rule, several times over.
         tolerance = 1e-6 + 0.5 * dt**2 * (np.abs(a[:-1]) + np.abs(a[1:]))
         for j in map(int, np.flatnonzero(np.any(mismatch > tolerance, axis=0))):
             k = int(np.argmax((mismatch / tolerance)[:, j]))
             values = (float(time[k]), float(mismatch[k, j]), float(tolerance[k, j]))
-            findings.add(Violation("consistency", names[j], *values))
+            findings.add(Violation(LimitKind.CONSISTENCY, names[j], *values))
         for k in (0, -1):
             for j in map(int, np.flatnonzero(np.abs(v[k]) > 1e-3 * limits.velocity)):
-                findings.add(Violation("rest", names[j], float(time[k]), float(v[k, j]), 0.0))
+                findings.add(
+                    Violation(LimitKind.REST, names[j], float(time[k]), float(v[k, j]), 0.0)
+                )
 
     def tcp_speed(self, q: ArrayLike, v: ArrayLike) -> Array:
         """Speed of the TCP frame's origin, (K, n) and (K, n) to (K,) [m/s]."""
@@ -171,7 +175,7 @@ class MotionChecker:
             for first, second in self.contacts(q[k]):
                 where = f"{first} and {second}"
                 if ("contact", where) not in findings.worst:
-                    findings.add(Violation("contact", where, float(time[k]), 0.0, 0.0))
+                    findings.add(Violation(LimitKind.CONTACT, where, float(time[k]), 0.0, 0.0))
             if stop_early and findings.worst:
                 return i + 1
             if has_planes:
@@ -181,12 +185,16 @@ class MotionChecker:
         t = time[rows]
         if limits.ground_height is not None:
             z = lowest[:, 2]
-            findings.between("ground", "lowest point", t, z, z, limits.ground_height, np.inf)
+            findings.between(
+                LimitKind.GROUND, "lowest point", t, z, z, limits.ground_height, np.inf
+            )
         if limits.workspace is not None:
             for i, (name, low, high) in enumerate(zip("xyz", *limits.workspace, strict=True)):
-                findings.between("workspace", name, t, lowest[:, i], -lowest[:, 3 + i], low, high)
+                findings.between(
+                    LimitKind.WORKSPACE, name, t, lowest[:, i], -lowest[:, 3 + i], low, high
+                )
         for plane, depth in zip(limits.planes, lowest[:, 6:].T, strict=True):
-            findings.between("plane", plane.name, t, depth, depth, plane.offset, np.inf)
+            findings.between(LimitKind.PLANE, plane.name, t, depth, depth, plane.offset, np.inf)
         return len(rows)
 
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:

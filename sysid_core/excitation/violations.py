@@ -9,9 +9,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
-_SIGNLESS = ("velocity", "acceleration", "jerk", "effort", "tcp speed")
+
+class LimitKind(Kind):
+    """What a motion is held to."""
+
+    POSITION = "position"
+    VELOCITY = "velocity"
+    ACCELERATION = "acceleration"
+    JERK = "jerk"
+    EFFORT = "effort"
+    TCP_SPEED = "tcp speed"
+    GROUND = "ground"
+    WORKSPACE = "workspace"
+    PLANE = "plane"
+    CONTACT = "contact"  # of two bodies, or of one with an obstacle
+    STEP = "step"  # between two samples
+    REST = "rest"  # moving at an end
+    CONSISTENCY = "consistency"  # v isn't what q does
+
+
+_SIGNLESS = (
+    LimitKind.VELOCITY,
+    LimitKind.ACCELERATION,
+    LimitKind.JERK,
+    LimitKind.EFFORT,
+    LimitKind.TCP_SPEED,
+)
 ROUNDING = 1e-9  # relative excess that is floating-point noise
 
 
@@ -20,15 +46,14 @@ class Violation:
     """One limit that a motion breaks, at its worst instant.
 
     Attributes:
-        kind: position, velocity, acceleration, jerk, effort, tcp speed, ground, workspace, plane,
-            contact (of two bodies, or of one with an obstacle), step (between two samples), rest (moving at an end) or consistency (v isn't what q does).
+        kind: The limit's kind.
         where: Joint, frame or pair of bodies.
         time: Time of the worst excess, of the first contact [s].
         value: At that time, in the kind's unit.
         limit: That it breaks.
     """
 
-    kind: str
+    kind: LimitKind
     where: str
     time: float
     value: float
@@ -44,7 +69,7 @@ class Violation:
         )
 
     def __str__(self) -> str:
-        if self.kind == "contact":
+        if self.kind is LimitKind.CONTACT:
             return f"contact of {self.where} at {self.time:.2f} s"
         return (
             f"{self.kind} of {self.where} at {self.time:.2f} s is {self.value:.4g},"
@@ -105,7 +130,7 @@ class Findings:
             self.worst[key] = (share, violation)
 
     def compare(
-        self, kind: str, names: Sequence[str], time: Array, value: Array, limit: Array
+        self, kind: LimitKind, names: Sequence[str], time: Array, value: Array, limit: Array
     ) -> None:
         """Compare |value| (K, n) with a limit (n,)."""
         share = np.abs(value) / limit
@@ -118,7 +143,14 @@ class Findings:
                 self.add(found, float(share[k, j]))
 
     def between(
-        self, kind: str, name: str, time: Array, low: Array, high: Array, lower: float, upper: float
+        self,
+        kind: LimitKind,
+        name: str,
+        time: Array,
+        low: Array,
+        high: Array,
+        lower: float,
+        upper: float,
     ) -> None:
         """Compare the extremes (K,) of something with bounds."""
         if np.isfinite(lower) and np.isfinite(upper) and upper > lower:

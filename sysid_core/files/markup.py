@@ -12,10 +12,18 @@ import yaml
 
 from sysid_core.files.kind import FileKind
 from sysid_core.files.opening import read_text
+from sysid_core.kinds import Kind
 
 # libyaml's parser and emitter are 20 times as fast; PyYAML is built without them at some places.
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_SafeDumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+
+class _SafeDumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
+    """Writes plain data, and enumerations as their texts."""
+
+
+_SafeDumper.add_multi_representer(Kind, lambda dumper, kind: dumper.represent_str(kind.value))
+
 _DEEPEST = 40  # levels of nesting
 _SURELY_SAFE = 5000  # signs that open a level, below which no depth is looked at
 _MOST_NODES = 2_000_000  # once aliases are written out

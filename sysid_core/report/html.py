@@ -15,15 +15,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
     from matplotlib.figure import Figure
 
-from sysid_core.judgement import Judgement
+from sysid_core.judgement import Judgement, Outcome
 
-Level = Literal["pass", "warn", "fail"]
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
@@ -63,8 +62,9 @@ class Report:
         subtitle: One line below it.
 
     Examples:
+        >>> from sysid_core.judgement import Outcome
         >>> report = Report("Payload")
-        >>> report.headline("pass", "1.116 ± 0.007 kg", next_steps=["Send it to the controller."])
+        >>> report.headline(Outcome.PASS, "1.116 ± 0.007 kg", next_steps=["Send it to the controller."])
         >>> report.table(("quantity", "value"), [("mass [kg]", 1.116)])
     """
 
@@ -76,7 +76,7 @@ class Report:
         self._provenance: dict[str, str] = {}
 
     def headline(
-        self, level: Level, sentence: str, *, asked: str = "", next_steps: Iterable[str] = ()
+        self, level: Outcome, sentence: str, *, asked: str = "", next_steps: Iterable[str] = ()
     ) -> None:
         """The verdict in one sentence and colour, above everything else.
 
@@ -96,7 +96,7 @@ class Report:
     def judged(self, judgement: Judgement) -> None:
         """The headline of a result that was judged: its reasons, the first as the sentence."""
         first, *others = judgement.reasons or (judgement.basis,)
-        self.headline(judgement.outcome.value, first, next_steps=others)
+        self.headline(judgement.outcome, first, next_steps=others)
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
@@ -119,9 +119,9 @@ class Report:
         """Text in a fixed-width font."""
         self._parts.append({"kind": "preformatted", "text": text})
 
-    def verdict(self, ok: bool | Level, text: str) -> None:
+    def verdict(self, ok: bool | Outcome, text: str) -> None:
         """A line that says pass, warn or fail."""
-        level = ok if isinstance(ok, str) else ("pass" if ok else "fail")
+        level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
         self._parts.append({"kind": "verdict", "level": level, "text": text})
 
     def table(

@@ -72,7 +72,7 @@ def loops_report(
     )
     report.table(
         ("loop", "kind", "from", "to"),
-        [(loop.name, loop.kind, loop.a.link, loop.b.link) for loop in chain.loops],
+        [(loop.name, loop.kind.value, loop.a.link, loop.b.link) for loop in chain.loops],
     )
     report.heading("Where it assembles")
     report.figure(

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
+from sysid_core.kinds import Kind
 from sysid_core.robot.drives import WAVE_KINDS, DriveTrain, Spring
 from sysid_core.robot.inertia import Array
 
 
-class FrictionTerm(str, Enum):
+class FrictionTerm(Kind):
     """One function of the motion; the value is what the command line calls it."""
 
     COULOMB = "coulomb"  # F_c s(v)

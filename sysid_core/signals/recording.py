@@ -6,13 +6,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,7 +21,7 @@ Array = NDArray[Any]  # of float64
 Stamps = NDArray[np.int64]
 
 
-class EffortKind(str, Enum):
+class EffortKind(Kind):
     """What the `effort` of a robot's joint states means. Vendors differ: it is declared."""
 
     LINK_TORQUE = "link_torque"  # measured behind the gear [N m] (Franka tau_J)

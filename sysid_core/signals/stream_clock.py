@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import operator
 from dataclasses import dataclass
-from enum import Enum
 
 from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
 
 
-class SampleOutcome(str, Enum):
+class SampleOutcome(Kind):
     """What a filter did with a sample."""
 
     ACCEPTED = "accepted"

@@ -15,6 +15,7 @@ from sysid_core.robot.loops import (
     ClosedChain,
     Loop,
     LoopEnd,
+    LoopKind,
     actuated_inertia,
     assemble,
     constrained_motion,
@@ -192,7 +193,7 @@ def _add_loop(
     names = [
         _add_site(spec, chain, loop, end, side) for end, side in ((loop.a, "a"), (loop.b, "b"))
     ]
-    if loop.kind == "rod":
+    if loop.kind is LoopKind.ROD:
         tendon = spec.add_tendon(name=loop.name)
         for name in names:
             tendon.wrap_site(name)
@@ -202,7 +203,7 @@ def _add_loop(
         equality.data[:5] = [loop.length - zero, 0.0, 0.0, 0.0, 0.0]
     else:
         equality = spec.add_equality(name=loop.name, name1=names[0], name2=names[1])
-        weld = loop.kind == "weld"
+        weld = loop.kind is LoopKind.WELD
         equality.type = mujoco.mjtEq.mjEQ_WELD if weld else mujoco.mjtEq.mjEQ_CONNECT
         equality.objtype = mujoco.mjtObj.mjOBJ_SITE
         if weld:

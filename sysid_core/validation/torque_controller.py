@@ -9,19 +9,19 @@ every joint's error dies out critically damped, a stretched arm's as a bent one'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 
 
-class ControllerState(str, Enum):
+class ControllerState(Kind):
     """What a `TorqueController` is doing."""
 
     IDLE = "idle"  # no set point yet: nothing is commanded

@@ -12,6 +12,7 @@ from html import unescape
 import numpy as np
 import pytest
 
+from sysid_core.judgement import Outcome
 from sysid_core.report import Report, time_series, with_deviation
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -23,7 +24,7 @@ def page(tmp_path_factory):
     time = np.linspace(0.0, 60.0, 60001)
     lines = {"a <joint>": {"measured": np.sin(time), "predicted": np.cos(time)}}
     report = Report("Robot <1>", "subtitle & more")
-    report.headline("warn", "1.116 ± 0.007 kg", asked="its mass", next_steps=["Move faster."])
+    report.headline(Outcome.WARN, "1.116 ± 0.007 kg", asked="its mass", next_steps=["Move faster."])
     report.table(("quantity", "value"), [("mass </table>", 1.116)], "All", folded=True)
     report.figure(time_series(time, lines, ylabel="N m", columns=1), "Efforts </script>")
     report.provenance({"robot": "URDF 1234"})

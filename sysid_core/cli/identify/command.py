@@ -135,7 +135,8 @@ def identify(
     from sysid_core.cli.identify.result import json_text, print_summary, result_dict
     from sysid_core.cli.recordings import load_fixed_base
     from sysid_core.cli.verdict import print_judgement, with_gravity_found
-    from sysid_core.estimation.arm import Processing
+    from sysid_core.errors import EstimationError
+    from sysid_core.estimation.arm import Differentiation, Processing
     from sysid_core.pipeline import (
         drives_of,
         identify_arm,
@@ -200,7 +201,7 @@ def identify(
         processing = Processing(
             rate_hz=rate_hz,
             motion_cutoff_hz=motion_cutoff_hz or Processing.motion_cutoff_hz,
-            differentiate=differentiate,
+            differentiate=Differentiation.named(differentiate, "--differentiate", EstimationError),
             torque_cutoff_hz=torque_cutoff_hz,
         )
         status.update("looking for faults of data and description")

@@ -17,11 +17,20 @@ from sysid_core.estimation.arm.model_choice import (
     choose_terms,
     term_benefits,
 )
-from sysid_core.estimation.arm.recordings import Processing, prepare
+from sysid_core.estimation.arm.recordings import (
+    Differentiation,
+    Processing,
+    filled,
+    prepare,
+    require_finite,
+    require_torques,
+    shifted,
+)
 from sysid_core.estimation.arm.torque_delay import TorqueDelay, torque_delay
 
 __all__ = [
     "ArmEquations",
+    "Differentiation",
     "Estimator",
     "Identification",
     "Processing",
@@ -30,12 +39,16 @@ __all__ = [
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
+    "filled",
     "full_parameters",
     "identify",
     "identify_equations",
     "load_identification",
     "prepare",
+    "require_finite",
+    "require_torques",
     "save_identification",
+    "shifted",
     "term_benefits",
     "torque_delay",
     "with_provenance",

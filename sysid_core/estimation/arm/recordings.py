@@ -11,11 +11,17 @@ from scipy.interpolate import make_interp_spline
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
-_DIFFERENTIATE = ("filter", "spline")
+
+class Differentiation(Kind):
+    """How positions become velocities and accelerations."""
+
+    FILTER = "filter"
+    SPLINE = "spline"
 
 
 LONGEST = 6_000  # resampled samples of a span: longer ones are cut, their regressors made in turn
@@ -47,7 +53,7 @@ class Processing:
 
     rate_hz: Number = 100.0
     motion_cutoff_hz: Number = 12.0
-    differentiate: str = "filter"
+    differentiate: Differentiation = Differentiation.FILTER
     torque_cutoff_hz: Number = 8.0
     max_gap: Number = 0.1
     end_trim: Number = 0.3
@@ -61,11 +67,10 @@ class Processing:
                     f"'{key}' must be positive, not {getattr(self, key)}.",
                     remedy="Leave it out for the usual value.",
                 )
-        if self.differentiate not in _DIFFERENTIATE:
-            raise EstimationError(
-                f"'{self.differentiate}' is no way to differentiate positions.",
-                remedy=f"Choose one of {', '.join(_DIFFERENTIATE)}.",
-            )
+        chosen = Differentiation.named(
+            self.differentiate, "The way to differentiate positions", EstimationError
+        )
+        object.__setattr__(self, "differentiate", chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,24 +90,34 @@ class Span:
     source: str
 
 
-def require_torques(stream: JointStream, source: str) -> None:
-    """Refuse efforts that can't be turned into torques.
+def require_torques(stream: JointStream, source: str, *, currents: bool = False) -> None:
+    """Refuse efforts that aren't torques.
+
+    Args:
+        stream: Joint states.
+        source: Name of the recording, for the message.
+        currents: Whether motor currents will do, because drive gains are at hand.
 
     Raises:
-        SignalError: Missing, undeclared or gravity-compensated efforts.
+        SignalError: Missing, undeclared or gravity-compensated efforts, or currents.
     """
     if stream.effort is None:
         raise SignalError(
             f"'{source}' has no efforts.",
             remedy="Identification needs measured currents or torques: record them too.",
         )
-    if stream.effort_kind in (EffortKind.UNKNOWN, EffortKind.GRAVITY_COMPENSATED):
-        raise SignalError(
-            f"The efforts of '{source}' are declared '{stream.effort_kind.value}'.",
-            remedy="Declare what they are (link_torque, actuator_torque or motor_current) in the"
-            " column map or with --effort-kind; gravity-compensated efforts can't be used: the"
-            " weight has been subtracted.",
-        )
+    usable = (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
+    if stream.effort_kind in usable or (
+        currents and stream.effort_kind is EffortKind.MOTOR_CURRENT
+    ):
+        return
+    unit = "torques or currents" if currents else "torques"
+    raise SignalError(
+        f"The efforts of '{source}' are declared '{stream.effort_kind}', not {unit}.",
+        remedy="Declare what they are (`effort_kind: actuator_torque` …) in the column map or with"
+        " --effort-kind; gravity-compensated efforts can't be used: the weight has been subtracted."
+        + ("" if currents else " Multiply motor currents by the drive gains first."),
+    )
 
 
 def require_finite(stream: JointStream, source: str) -> None:
@@ -137,7 +152,7 @@ def prepare(
     Raises:
         SignalError: The recording can't be used.
     """
-    require_torques(recording.joints, recording.source)
+    require_torques(recording.joints, recording.source, currents=True)
     out = []
     for motion, rate in prepare_motion(model, recording, processing):
         assert motion.effort is not None  # `require_torques` has seen to it
@@ -161,7 +176,7 @@ def prepare_motion(
     """
     stream = recording.joints.ordered(model.joint_names)
     require_finite(stream, recording.source)
-    filtered = processing.differentiate == "filter"
+    filtered = processing.differentiate is Differentiation.FILTER
     low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz) if filtered else None
     found = False
     for part in pieces(split_at_gaps(stream, processing.max_gap), processing.rate_hz):

@@ -16,9 +16,10 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.closed_chain.recordings import (
     ConstrainedProcessing,
     ConstrainedSpan,
+    FilterOrder,
+    earlier_efforts,
     kept,
     read_spans,
-    shifted,
     smoothed,
 )
 from sysid_core.estimation.closed_chain.torque_delay import DelayedPart, delay_step
@@ -134,9 +135,7 @@ class ConstrainedEquations:
 
     def delayed_by(self, delay: float) -> ConstrainedEquations:
         """The same with a known (further) delay of the torques taken out [s]."""
-        moved = tuple(
-            replace(span, effort=shifted(span.effort, span.rate_hz, delay)) for span in self.spans
-        )
+        moved = tuple(earlier_efforts(span, delay) for span in self.spans)
         return replace(self, spans=moved, delay=self.delay + delay)
 
     def regression(self, *, inertials: bool) -> Regression:
@@ -254,7 +253,7 @@ class ConstrainedEquations:
         keep, u = self._kept(span), self._torque(span)
         left_out = self._slow(span) | self.unmeasured()
         known = _without_drives(chain, self.drives, inertials)
-        if p.kind == "paper":
+        if p.kind is FilterOrder.PAPER:
             motion = smoothed(span.motion, rate, p).rows(keep)
             W = _columns(chain, motion, self.drives, inertials)
             return W, u - constrained_torques(known, motion), left_out
@@ -268,7 +267,9 @@ class ConstrainedEquations:
     def _torque(self, span: ConstrainedSpan) -> Array:
         """Reported torques, filtered and decimated."""
         p = self.processing
-        low_pass = ZeroPhaseFilter(p.torque_cutoff_hz if p.kind == "paper" else p.cutoff_hz)
+        low_pass = ZeroPhaseFilter(
+            p.torque_cutoff_hz if p.kind is FilterOrder.PAPER else p.cutoff_hz
+        )
         return low_pass.apply(span.effort, span.rate_hz)[self._kept(span)]
 
     def _matched_columns(

@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import EstimationError, SignalError
+from sysid_core.estimation.arm import require_finite, require_torques, shifted
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -22,6 +24,13 @@ from sysid_core.robot.loops import (
 from sysid_core.signals import EffortKind, JointStream, Recording, interpolate_at
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.filters import ZeroPhaseFilter, central_difference, resample, split_at_gaps
+
+
+class FilterOrder(Kind):
+    """Whether regressor and torque pass one filter, or the motion passes filters of its own."""
+
+    MATCHED = "matched"
+    PAPER = "paper"
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class ConstrainedProcessing:
         estimate_delay: Whether the delay of the reported torques is estimated and taken out.
     """
 
-    kind: str = "matched"
+    kind: FilterOrder = FilterOrder.MATCHED
     cutoff_hz: float = 20.0
     velocity_cutoff_hz: float = 18.0
     acceleration_cutoff_hz: float = 15.0
@@ -60,15 +69,13 @@ class ConstrainedProcessing:
     estimate_delay: bool = True
 
     def __post_init__(self) -> None:
-        if self.kind not in ("matched", "paper"):
-            raise EstimationError(
-                f"Processing '{self.kind}' is unknown.", remedy="Choose 'matched' or 'paper'."
-            )
+        kind = FilterOrder.named(self.kind, "The processing", EstimationError)
+        object.__setattr__(self, "kind", kind)
 
     @classmethod
     def of_the_paper(cls) -> ConstrainedProcessing:
         """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
-        return cls(kind="paper", end_trim=0.0, moving=0.0, estimate_delay=False)
+        return cls(kind=FilterOrder.PAPER, end_trim=0.0, moving=0.0, estimate_delay=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +164,7 @@ def kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
     """Samples of a span of K that enter the fit."""
     trim = min(int(processing.end_trim * rate_hz), K // 8)
     step = processing.decimation
-    if processing.kind == "matched":
+    if processing.kind is FilterOrder.MATCHED:
         step = max(1, int(rate_hz / (5.0 * processing.cutoff_hz)))
     return slice(trim, K - trim, step)
 
@@ -169,15 +176,7 @@ def _pieces(
     processing: ConstrainedProcessing,
 ) -> list[JointStream]:
     stream = recording.joints
-    if stream.effort is None or stream.effort_kind not in (
-        EffortKind.ACTUATOR_TORQUE,
-        EffortKind.LINK_TORQUE,
-    ):
-        raise SignalError(
-            f"The efforts of '{recording.source}' are '{stream.effort_kind.value}', not torques.",
-            remedy="Declare `effort_kind: actuator_torque` if they are, or multiply currents by the"
-            " drive gains first.",
-        )
+    require_torques(stream, recording.source)
     passive = [joint for joint in measured if joint not in stream.names]
     if passive:
         raise SignalError(
@@ -187,15 +186,7 @@ def _pieces(
             missing=passive,
         )
     ordered = stream.ordered((*chain.actuated, *measured))
-    for what in ("q", "v", "effort"):
-        values = getattr(ordered, what)
-        bad = [] if values is None else np.flatnonzero(~np.isfinite(values).all(axis=0)).tolist()
-        if bad:
-            raise SignalError(
-                f"'{what}' of {[ordered.names[j] for j in bad]} in '{recording.source}' holds NaN"
-                " or infinite values.",
-                remedy="Drop these samples first: `in_order`.",
-            )
+    require_finite(ordered, recording.source)
     pieces = split_at_gaps(ordered, processing.max_gap)
     return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
 
@@ -239,7 +230,7 @@ def smoothed(motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing) -
     )
 
 
-def shifted(effort: Array, rate_hz: float, delay: float) -> Array:
-    """`e(t + delay)`, held at the ends."""
-    k = np.arange(len(effort))
-    return np.column_stack([np.interp(k + delay * rate_hz, k, column) for column in effort.T])
+def earlier_efforts(span: ConstrainedSpan, delay: float) -> ConstrainedSpan:
+    """The span with efforts that were reported `delay` [s] late, in their place."""
+    time = np.arange(len(span.effort)) / span.rate_hz
+    return replace(span, effort=shifted(span.effort, time, -delay))

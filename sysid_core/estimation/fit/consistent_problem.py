@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from sysid_core.estimation.fit.pseudo_inertia_lmi import (
     solve_convex,
 )
 from sysid_core.estimation.fit.regression import Regression
+from sysid_core.kinds import Kind
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 
@@ -28,7 +28,7 @@ else:
     cp = lazy_import("cvxpy")
 
 
-class Prior(str, Enum):
+class Prior(Kind):
     """How the distance to the prior is measured."""
 
     QUADRATIC = "quadratic"  # squared, in natural scales

@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from sysid_core.estimation.fit.compressed import Compressed, compress, solve_compressed
 from sysid_core.estimation.fit.regression import Regression
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 ROUNDS = 50
 SETTLED = 1e-3  # standard deviations by which a round may still change the robust estimate
 
 
-class Weighting(str, Enum):
+class Weighting(Kind):
     """How residuals are weighted."""
 
     NONE = "none"  # every torque alike (OLS)
@@ -25,7 +25,7 @@ class Weighting(str, Enum):
     ROBUST = "robust"  # as JOINT, and single samples by a robust loss (IRLS)
 
 
-class RobustLoss(str, Enum):
+class RobustLoss(Kind):
     """Loss of scaled residuals u = e / sigma (Holland and Welsch 1977, tuned to 95 % efficiency)."""
 
     HUBER = "huber"

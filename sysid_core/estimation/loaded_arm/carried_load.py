@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Processing, prepare
+from sysid_core.estimation.arm import (
+    Processing,
+    filled,
+    prepare,
+    require_finite,
+    require_torques,
+)
 from sysid_core.estimation.estimate import Verdict
 from sysid_core.identifiability import numerical_rank, random_states
 from sysid_core.robot import (
@@ -114,23 +120,12 @@ def torque_streams(
     return tuple(out)
 
 
-def require_torques(stream: JointStream) -> None:
-    """Refuse a stream without velocities, accelerations or true joint torques."""
-    missing = [key for key in ("v", "a", "effort") if getattr(stream, key) is None]
-    if missing:
-        raise EstimationError(
-            f"The recording lacks {missing}.",
-            remedy="Filter it first (`smooth_motion`), and record efforts.",
-        )
-    if stream.effort_kind not in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE):
-        raise EstimationError(
-            f"The efforts are '{stream.effort_kind.value}', not joint torques.",
-            remedy="Multiply motor currents by the drive gains (column map, or"
-            " `drive_gains_from_targets`), and declare what `effort` means.",
-        )
-    values = [stream.q, stream.v, stream.a, stream.effort]
-    if len(stream) < 2 or not all(np.all(np.isfinite(np.asarray(x))) for x in values):
-        raise EstimationError(
-            "The recording is empty or holds NaN or infinite values.",
-            remedy="Leave those samples out (`split_at_gaps`).",
-        )
+def require_filtered(stream: JointStream, source: str) -> None:
+    """Refuse a stream without velocities, accelerations or true joint torques.
+
+    Raises:
+        SignalError: Says what is missing.
+    """
+    require_torques(stream, source)
+    require_finite(stream, source)
+    filled(stream.v), filled(stream.a)

@@ -27,7 +27,7 @@ from sysid_core.estimation.loaded_arm.arm_prior import arm_prior, drift_precisio
 from sysid_core.estimation.loaded_arm.carried_load import (
     RANK_TOLERANCE,
     carried_by,
-    require_torques,
+    require_filtered,
     structural_verdicts,
 )
 from sysid_core.estimation.loaded_arm.run_fit import Run, RunFit, noise_weights, solve_runs
@@ -183,7 +183,7 @@ class PayloadFromTorques:
         if not loaded:
             raise EstimationError("There is no loaded recording.", remedy="Give at least one.")
         first = loaded[0].ordered(self.model.joint_names)
-        require_torques(first)
+        require_filtered(first, "the loaded recording")
         relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
         known = arm_prior(self.model, self.friction, first, relative, identified)
         fit, mean, prior = self._solve(loaded, unloaded, *known)
@@ -291,7 +291,7 @@ class PayloadFromTorques:
 
     def _run(self, stream: JointStream, x: Array, with_load: bool) -> Run:
         stream = stream.ordered(self.model.joint_names)
-        require_torques(stream)
+        require_filtered(stream, "the recording")
         q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
         Y = joint_torque_regressor(self.model, q, v, a)
         Y_L = Y @ self._carry

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 
-class ChangeKind(str, Enum):
+class ChangeKind(Kind):
     """What became of the load."""
 
     ATTACHED = "attached"

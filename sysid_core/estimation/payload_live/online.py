@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -22,6 +20,7 @@ from sysid_core.estimation.payload_live.change import (
     kind_of_change,
 )
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -29,7 +28,7 @@ from sysid_core.signals.wrench import SensorCalibration
 _SETTLED = 50  # samples before a change can be told from the estimate's own settling
 
 
-class PayloadState(str, Enum):
+class PayloadState(Kind):
     """How far a running identification has come."""
 
     COLLECTING = "collecting"

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
-from sysid_core.estimation.payload_live.online import OnlinePayload
+from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import motion_covariance
 from sysid_core.robot import Array, FrameMotion, RobotModel
@@ -50,7 +50,7 @@ class PayloadMoment:
     mass_sd: float
     com: Array
     com_sd: Array
-    state: str
+    state: PayloadState
 
 
 class PayloadSession:
@@ -281,7 +281,7 @@ class PayloadSession:
                 mass_sd=payload.mass_sd,
                 com=payload.com,
                 com_sd=payload.com_sd,
-                state=self.online.state.value,
+                state=self.online.state,
             )
         )
 

@@ -4,7 +4,6 @@ r"""Identification one joint at a time, from the last joint to the first (Lin 19
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,17 +25,18 @@ from sysid_core.identifiability.composite_bodies import (
     StepRows,
     solve_backward,
 )
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 
-class LockedTorque(str, Enum):
+class LockedTorque(Kind):
     """What the torque of a joint that stands still is worth."""
 
     MEASURED = "measured"  # read behind the gear: it is what the links exert
     HIDDEN = "hidden"  # read at the motor: friction at standstill takes up what it likes
 
 
-class Unexcited(str, Enum):
+class Unexcited(Kind):
     """What happens to constants that no step shows."""
 
     REFUSE = "refuse"

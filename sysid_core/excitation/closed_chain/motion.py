@@ -14,7 +14,7 @@ from sysid_core.excitation.compose import MotionBuilder
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.excitation.violations import MotionCheck, Violation
+from sysid_core.excitation.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
 _MARGIN = 0.99
@@ -109,13 +109,15 @@ def _with_closed_loops(
     share = np.abs(torques) / chain.torque_limits
     worst = np.argmax(share, axis=0)
     broken = tuple(
-        Violation("effort", name, float(time[i]), float(torques[i, j]), chain.torque_limits[j])
+        Violation(
+            LimitKind.EFFORT, name, float(time[i]), float(torques[i, j]), chain.torque_limits[j]
+        )
         for j, (name, i) in enumerate(zip(chain.actuated, worst, strict=True))
         if share[i, j] > 1.0
     )
     return dataclasses.replace(
         check,
-        violations=(*(x for x in check.violations if x.kind != "effort"), *broken),
+        violations=(*(x for x in check.violations if x.kind is not LimitKind.EFFORT), *broken),
         usage={**check.usage, "effort": float(share.max())},
         notes=(*check.notes, "Efforts are those of the nominal motors, with the loops closed."),
     )

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.design.unknowns import Unknowns
 from sysid_core.identifiability import ExcitationCertificate, certify_excitation
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array, joint_torque_regressor
 
 SHARPNESS = 8.0  # of the smooth largest one
@@ -19,7 +19,7 @@ TINY = 1e-12  # of scaled information that no motion gave
 USEFUL = 1e-6
 
 
-class Criterion(str, Enum):
+class Criterion(Kind):
     """What is made small; the value is what the command line calls it."""
 
     D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid

@@ -11,6 +11,7 @@ from sysid_core.excitation.design.tree_motion import BodySlopes, Tree
 from sysid_core.excitation.design.unknowns import Unknowns
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
+from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
 
 SAMPLES_PER_HARMONIC = 12  # of the coarse grid
@@ -54,7 +55,7 @@ class ExcitationProblem:
         share = share_between_samples(basis.n_harmonics, n_samples)
         self.limits = LimitPenalties(checker, self._tree, share)
         self.last_score = float("inf")  # of the last evaluation
-        self.last_excess: dict[str, float] = {}
+        self.last_excess: dict[LimitKind, float] = {}
 
     @property
     def n_variables(self) -> int:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import plan_transfer, sample_times
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
@@ -33,7 +33,7 @@ PATIENCE = 2  # pieces in a row with less
 TRIES = 12  # random motions from which a piece is chosen
 
 
-class Ending(str, Enum):
+class Ending(Kind):
     """Why an exploration ended, or that it hasn't."""
 
     OPEN = "open"  # more pieces are wanted

@@ -15,7 +15,7 @@ from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import sample_times
-from sysid_core.excitation.violations import Violation
+from sysid_core.excitation.violations import LimitKind, Violation
 from sysid_core.robot import Array, RobotModel
 
 # Shares of the amplitude that are tried until the dense check passes.
@@ -88,7 +88,7 @@ def infeasible(
             kinds[kind] = kinds.get(kind, 0.0) + amount
     ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
     details = "; ".join(
-        f"{v}: it would have to give {v.excess:.3g}" if v.kind != "contact" else str(v)
+        f"{v}: it would have to give {v.excess:.3g}" if v.kind is not LimitKind.CONTACT else str(v)
         for v in list(worst.values())[:4]
     )
     return ExcitationError(

@@ -16,6 +16,7 @@ import numpy as np
 
 from sysid_core.excitation.design.tree_motion import BodySlopes, Tree, TreeMotion, cross
 from sysid_core.excitation.motion_check import MotionChecker
+from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array
 
 AIM = 0.96  # share of torque and TCP speed limits at which the penalty begins
@@ -44,7 +45,7 @@ class Excess:
         bodies: By the bodies' motion, or None.
     """
 
-    by_kind: dict[str, float]
+    by_kind: dict[LimitKind, float]
     by_sample: Array
     q: Array
     v: Array
@@ -54,7 +55,7 @@ class Excess:
     bodies: BodySlopes | None = None
     total: float = field(init=False, default=0.0)
 
-    def add(self, kind: str, squares: Array) -> None:
+    def add(self, kind: LimitKind, squares: Array) -> None:
         """Add squares of one kind, shape (K,) or (K, m)."""
         self.by_sample += squares if squares.ndim == 1 else squares.sum(axis=1)
         amount = float(np.sum(squares))
@@ -81,13 +82,13 @@ class LimitPenalties:
         self._pi = model.pi.ravel()
         frame = model.pin_model.frames[model.frame_id(limits.tcp_frame)]
         self._tcp = (int(frame.parentJoint) - 1, np.array(frame.placement.translation))
-        planes: list[tuple[str, Array, float]] = []
+        planes: list[tuple[LimitKind, Array, float]] = []
         if limits.ground_height is not None:
-            planes.append(("ground", np.array([0.0, 0.0, 1.0]), limits.ground_height))
+            planes.append((LimitKind.GROUND, np.array([0.0, 0.0, 1.0]), limits.ground_height))
         if limits.workspace is not None:
             for axis, low, high in zip(np.eye(3), *limits.workspace, strict=True):
-                planes += [("workspace", axis, low), ("workspace", -axis, -high)]
-        planes += [("plane", np.array(p.normal), p.offset) for p in limits.planes]
+                planes += [(LimitKind.WORKSPACE, axis, low), (LimitKind.WORKSPACE, -axis, -high)]
+        planes += [(LimitKind.PLANE, np.array(p.normal), p.offset) for p in limits.planes]
         self._planes = planes
         self._supports: list[tuple[int, Array]] = []
         if planes and checker.geometry is not None:
@@ -106,13 +107,13 @@ class LimitPenalties:
         """Of a motion, q, v, a and jerk (K, n), Y its joint-torque regressor (K, n, 10 n)."""
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits
-        self._box(out, "position", q - self._middle, self._half, self.share, out.q)
-        self._box(out, "velocity", v, limits.velocity, self.share, out.v)
-        self._box(out, "acceleration", a, limits.acceleration, self.share, out.a)
+        self._box(out, LimitKind.POSITION, q - self._middle, self._half, self.share, out.q)
+        self._box(out, LimitKind.VELOCITY, v, limits.velocity, self.share, out.v)
+        self._box(out, LimitKind.ACCELERATION, a, limits.acceleration, self.share, out.a)
         if limits.jerk is not None:
-            self._box(out, "jerk", jerk, limits.jerk, self.share, out.jerk)
+            self._box(out, LimitKind.JERK, jerk, limits.jerk, self.share, out.jerk)
         torque, by_torque = Y @ self._pi, np.zeros_like(q)
-        self._box(out, "effort", torque, limits.effort, AIM, by_torque)
+        self._box(out, LimitKind.EFFORT, torque, limits.effort, AIM, by_torque)
         if np.any(by_torque):
             out.pull = by_torque[:, :, None] * self._pi
         self._tcp_speed(out, motion)
@@ -122,7 +123,7 @@ class LimitPenalties:
 
     @staticmethod
     def _box(
-        out: Excess, kind: str, value: Array, limit: Array, share: float, slope: Array
+        out: Excess, kind: LimitKind, value: Array, limit: Array, share: float, slope: Array
     ) -> None:
         used = value / limit
         over = np.clip(np.abs(used) - share, 0.0, None)
@@ -141,7 +142,7 @@ class LimitPenalties:
         u = motion.point_velocity(body, x)
         speed, limit = np.linalg.norm(u, axis=1), self.checker.limits.tcp_speed
         over = np.clip(speed / limit - AIM, 0.0, None)
-        out.add("tcp speed", over**2)
+        out.add(LimitKind.TCP_SPEED, over**2)
         if np.any(over):
             by_u = (2.0 * over / limit / np.maximum(speed, 1e-12))[:, None] * u
             omega = motion.V[:, body, 3:]
@@ -181,7 +182,7 @@ class LimitPenalties:
             depth = np.clip(CONTACT_MARGIN - distances, 0.0, None) / DISTANCE_SCALE
             squares[k] = np.sum(depth**2)
             out.q[k] += -2.0 / DISTANCE_SCALE * depth @ slopes
-        out.add("contact", squares)
+        out.add(LimitKind.CONTACT, squares)
 
 
 def _pair_levers(checker: MotionChecker, tree: Tree) -> Array:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.optimize
 
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
+from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array
 
 PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
@@ -40,7 +41,7 @@ class Improved:
 
     x: Array
     score: float
-    excess: dict[str, float]
+    excess: dict[LimitKind, float]
     history: tuple[float, ...]
     evaluations: int
     interrupted: bool = False

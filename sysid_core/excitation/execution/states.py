@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from enum import Enum
 
 from sysid_core.errors import ExcitationError
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 MAY_BE_ZERO = ("horizon", "stop_lead", "latency")
 
 
-class ExecutorState(str, Enum):
+class ExecutorState(Kind):
     """Where a run stands. It may be aborted from anywhere but the end."""
 
     IDLE = "idle"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from enum import Enum
 from functools import cached_property
 from typing import Any
 
@@ -24,10 +23,11 @@ from sysid_core.identifiability.rpna.regrouping import (
 )
 from sysid_core.identifiability.rpna.stages import Layout
 from sysid_core.identifiability.rpna.system_bases import identifiable_combinations, system_nullspace
+from sysid_core.kinds import Kind
 from sysid_core.robot import INERTIAL_NAMES, Array
 
 
-class StructuralVerdict(str, Enum):
+class StructuralVerdict(Kind):
     """What can be said of one parameter; the values are the paper's symbols' meanings."""
 
     ALONE = "identifiable alone"

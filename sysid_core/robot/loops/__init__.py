@@ -9,7 +9,7 @@ from sysid_core.robot.loops.actuation import (
     require_determined,
 )
 from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemble
-from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, MotionBox
+from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
 from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
 from sysid_core.robot.loops.file import (
     closed_chain_from_mapping,
@@ -36,6 +36,7 @@ __all__ = [
     "JointDrive",
     "Loop",
     "LoopEnd",
+    "LoopKind",
     "MotionBox",
     "actuated_inertia",
     "actuation_map",

@@ -12,11 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import ModelError
+from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.tree_kinematics import Attachment, TreeKinematics
 from sysid_core.robot.model import RobotModel
 
-LOOP_SIZES = {"point": 3, "rod": 1, "weld": 6}
+
+class LoopKind(Kind):
+    """How a loop is closed."""
+
+    POINT = "point"
+    ROD = "rod"
+    WELD = "weld"
+
+
+_SIZES = {LoopKind.POINT: 3, LoopKind.ROD: 1, LoopKind.WELD: 6}
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,24 +70,21 @@ class Loop:
     """
 
     name: str
-    kind: str
+    kind: LoopKind
     a: LoopEnd
     b: LoopEnd
     length: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.kind not in LOOP_SIZES:
-            raise ModelError(
-                f"Loop '{self.name}' is of kind '{self.kind}'.",
-                remedy=f"Choose one of: {', '.join(LOOP_SIZES)}.",
-            )
-        if self.kind == "rod" and not self.length > 0.0:
+        kind = LoopKind.named(self.kind, f"The kind of loop '{self.name}'", ModelError)
+        object.__setattr__(self, "kind", kind)
+        if kind is LoopKind.ROD and not self.length > 0.0:
             raise ModelError(f"Rod '{self.name}' has no positive length.", remedy="Give `length`.")
 
     @property
     def size(self) -> int:
         """Number of scalar equations."""
-        return LOOP_SIZES[self.kind]
+        return _SIZES[self.kind]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.chain import ClosedChain
+from sysid_core.robot.loops.chain import ClosedChain, LoopKind
 from sysid_core.robot.loops.tree_kinematics import TreePoses
 
 
@@ -56,13 +56,13 @@ def residual_at(chain: ClosedChain, poses: TreePoses) -> Array:
     parts = [np.empty((poses.p.shape[1], 0))]
     for loop, (a, b) in zip(chain.loops, chain.attachments, strict=True):
         d = tree.point(a, poses) - tree.point(b, poses)
-        if loop.kind == "rod":
+        if loop.kind is LoopKind.ROD:
             # Half the excess of the squared distance, over the length: close to the excess itself.
             excess = np.sum(d * d, axis=1) - loop.length**2
             parts.append(excess[:, None] / (2.0 * loop.length))
             continue
         parts.append(d)
-        if loop.kind == "weld":
+        if loop.kind is LoopKind.WELD:
             R_a, R_b = tree.orientation(a, poses), tree.orientation(b, poses)
             # The rotation vector: sin(angle) alone would vanish for frames turned by 180 degrees.
             parts.append(Rotation.from_matrix(R_a @ np.swapaxes(R_b, 1, 2)).as_rotvec())
@@ -75,11 +75,11 @@ def jacobian_at(chain: ClosedChain, poses: TreePoses) -> Array:
     blocks = []
     for loop, (a, b) in zip(chain.loops, chain.attachments, strict=True):
         J = tree.point_jacobian(a, poses) - tree.point_jacobian(b, poses)
-        if loop.kind == "rod":
+        if loop.kind is LoopKind.ROD:
             d = tree.point(a, poses) - tree.point(b, poses)
             J = d[:, None] @ J / loop.length
         blocks.append(J)
-        if loop.kind == "weld":
+        if loop.kind is LoopKind.WELD:
             blocks.append(
                 tree.angular_jacobian(a, poses.axis) - tree.angular_jacobian(b, poses.axis)
             )
@@ -94,13 +94,13 @@ def jacobian_rate_at(chain: ClosedChain, poses: TreePoses, v: Array) -> Array:
     for loop, (a, b) in zip(chain.loops, chain.attachments, strict=True):
         J_dot = tree.point_jacobian_rate(a, poses, rates)
         J_dot = J_dot - tree.point_jacobian_rate(b, poses, rates)
-        if loop.kind == "rod":
+        if loop.kind is LoopKind.ROD:
             J = tree.point_jacobian(a, poses) - tree.point_jacobian(b, poses)
             d = (tree.point(a, poses) - tree.point(b, poses)) / loop.length
             d_dot = tree.point_rate(a, poses, rates) - tree.point_rate(b, poses, rates)
             J_dot = d[:, None] @ J_dot + d_dot[:, None] / loop.length @ J
         blocks.append(J_dot)
-        if loop.kind == "weld":
+        if loop.kind is LoopKind.WELD:
             blocks.append(
                 tree.angular_jacobian(a, rates.axis_dot) - tree.angular_jacobian(b, rates.axis_dot)
             )

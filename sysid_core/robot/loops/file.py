@@ -20,7 +20,7 @@ from sysid_core.files import (
     validated,
     write_yaml,
 )
-from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd
+from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind
 from sysid_core.robot.loops.file_schema import DriveEntry, LoopsFile
 from sysid_core.robot.model import RobotModel
 from sysid_core.robot.reference import reference_robots
@@ -189,11 +189,11 @@ def _with_fixed_joints(text: str, joints: set[str]) -> str:
 def _loop_entry(loop: Loop) -> dict[str, Any]:
     def end(side: LoopEnd) -> dict[str, Any]:
         out: dict[str, Any] = {"link": side.link, "xyz": side.xyz.tolist()}
-        if loop.kind == "weld":
+        if loop.kind is LoopKind.WELD:
             out["rpy"] = np.asarray(pin.rpy.matrixToRpy(side.R)).tolist()
         return out
 
-    entry: dict[str, Any] = {"name": loop.name, "type": loop.kind}
-    if loop.kind == "rod":
+    entry: dict[str, Any] = {"name": loop.name, "type": loop.kind.value}
+    if loop.kind is LoopKind.ROD:
         entry["length"] = loop.length
     return {**entry, "a": end(loop.a), "b": end(loop.b)}

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 import pinocchio as pin
@@ -11,7 +11,7 @@ from pydantic import AliasChoices, Field, model_validator
 
 from sysid_core.errors import ModelError
 from sysid_core.files import Angles3, FileSchema, Name, NotNegative, Number, Positive, Vector3
-from sysid_core.robot.loops.chain import Loop, LoopEnd, MotionBox
+from sysid_core.robot.loops.chain import Loop, LoopEnd, LoopKind, MotionBox
 from sysid_core.robot.model import STANDARD_GRAVITY
 
 _Half = Annotated[float, Field(strict=True, gt=0.0, lt=100.0)]  # [rad or m] half a range
@@ -49,14 +49,14 @@ class LoopEntry(FileSchema):
 
     MORE_KEYS: ClassVar[bool] = True
     name: Name
-    type: Literal["point", "rod", "weld"] = "point"
+    type: LoopKind = LoopKind.POINT
     length: Positive | None = None
     a: EndEntry
     b: EndEntry
 
     @model_validator(mode="after")
     def _rods_have_a_length(self) -> LoopEntry:
-        if self.type == "rod" and self.length is None:
+        if self.type is LoopKind.ROD and self.length is None:
             raise ValueError("a rod needs a `length`")
         return self
 

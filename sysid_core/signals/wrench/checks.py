@@ -10,6 +10,7 @@ import numpy as np
 from scipy.ndimage import uniform_filter1d
 
 from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
 from sysid_core.signals.recording import Array, WrenchStream
 from sysid_core.signals.wrench.sensor import WRENCH_AXES
 
@@ -18,12 +19,20 @@ SLOW_LIMIT = 2.5  # of `slow_part`
 _CLIPPED_RUN = 5  # samples at exactly the extreme value
 
 
+class WrenchFaultKind(Kind):
+    """What can be wrong with readings themselves."""
+
+    NOT_FINITE = "not finite"
+    FROZEN = "frozen"
+    SATURATED = "saturated"
+
+
 @dataclass(frozen=True)
 class WrenchFault:
     """One defect of a wrench stream.
 
     Attributes:
-        kind: "not finite", "frozen" or "saturated".
+        kind: The kind of defect.
         axes: Names of the axes concerned.
         first_s: Time of the first bad sample after the start of the stream [s].
         n_samples: Bad samples.
@@ -31,7 +40,7 @@ class WrenchFault:
         remedy: What to do about it.
     """
 
-    kind: str
+    kind: WrenchFaultKind
     axes: tuple[str, ...]
     first_s: float
     n_samples: int
@@ -58,7 +67,7 @@ def wrench_faults(
     if len(stream) == 0:
         return (
             WrenchFault(
-                "not finite",
+                WrenchFaultKind.NOT_FINITE,
                 WRENCH_AXES,
                 0.0,
                 0,
@@ -74,7 +83,7 @@ def wrench_faults(
         axes = _names(np.asarray(bad.any(axis=0)))
         faults.append(
             WrenchFault(
-                "not finite",
+                WrenchFaultKind.NOT_FINITE,
                 axes,
                 float(time[rows[0]]),
                 len(rows),
@@ -85,7 +94,9 @@ def wrench_faults(
         )
     faults += _frozen(wrench, time, max_frozen_s)
     ranges = [force_range] * 3 + [torque_range] * 3
-    frozen_axes = {axis for fault in faults if fault.kind == "frozen" for axis in fault.axes}
+    frozen_axes = {
+        axis for fault in faults if fault.kind is WrenchFaultKind.FROZEN for axis in fault.axes
+    }
     clipped: dict[str, Array] = {}
     for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
         rows = _clipped_rows(wrench[:, j], full_scale)
@@ -95,7 +106,7 @@ def wrench_faults(
         rows = np.unique(np.concatenate(list(clipped.values())))
         faults.append(
             WrenchFault(
-                "saturated",
+                WrenchFaultKind.SATURATED,
                 tuple(clipped),
                 float(time[rows[0]]),
                 len(rows),
@@ -179,7 +190,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
         n_samples = int(np.sum(same.all(axis=1)))
         faults.append(
             WrenchFault(
-                "frozen",
+                WrenchFaultKind.FROZEN,
                 WRENCH_AXES,
                 float(time[first]),
                 n_samples,
@@ -194,7 +205,7 @@ def _frozen(wrench: Array, time: Array, max_frozen_s: float) -> list[WrenchFault
         axes = _names(dead)
         faults.append(
             WrenchFault(
-                "frozen",
+                WrenchFaultKind.FROZEN,
                 axes,
                 0.0,
                 len(wrench),

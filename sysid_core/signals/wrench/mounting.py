@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY
 from sysid_core.signals.recording import Array
 
@@ -23,18 +24,28 @@ _MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
 _HALF_TURN_TOLERANCE = np.deg2rad(30.0)
 
 
+class MountingKind(Kind):
+    """What axes or gravity are against their description."""
+
+    AS_DESCRIBED = "as described"
+    UPSIDE_DOWN = "upside down"
+    TURNED = "turned"
+    SIGN_REVERSED = "sign reversed"
+    GRAVITY_DIRECTION = "gravity direction"
+
+
 @dataclass(frozen=True)
 class Mounting:
     """What the weight says about axes and gravity.
 
     Attributes:
-        kind: "as described", "upside down", "turned", "sign reversed" or "gravity direction".
+        kind: How the sensor is mounted, or what is wrong.
         angle: Between the described and the seen axes (or gravity) [rad].
         text: The finding in a sentence.
         remedy: What to do about it; "" when nothing.
     """
 
-    kind: str
+    kind: MountingKind
     angle: float
     text: str
     remedy: str = ""
@@ -55,15 +66,18 @@ def _angle(R: Array) -> float:
     return float(Rotation.from_matrix(R).magnitude())
 
 
-def _half_turn_text(R: Array) -> tuple[str, str]:
+def _half_turn_text(R: Array) -> tuple[MountingKind, str]:
     """Kind and words of a rotation: upside down when z points the other way."""
     vector = Rotation.from_matrix(R).as_rotvec()
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
     words = f"{np.rad2deg(angle):.0f} degrees about [{axis[0]:.2f} {axis[1]:.2f} {axis[2]:.2f}]"
     if R[2, 2] < -np.cos(_HALF_TURN_TOLERANCE):
-        return "upside down", f"The sensor is mounted upside down: its axes are turned by {words}"
-    return "turned", f"The sensor's axes are turned by {words}"
+        return (
+            MountingKind.UPSIDE_DOWN,
+            f"The sensor is mounted upside down: its axes are turned by {words}",
+        )
+    return MountingKind.TURNED, f"The sensor's axes are turned by {words}"
 
 
 def check_mounting(
@@ -88,11 +102,11 @@ def check_mounting(
     # A planar set of directions fits a reversed sign and a half turn equally well.
     tie = 1e-3 * scale
     if _angle(R) <= max_misalignment and rms <= rms_neg + tie:
-        return Mounting("as described", _angle(R), "The sensor's axes are as described.")
+        return Mounting(MountingKind.AS_DESCRIBED, _angle(R), "The sensor's axes are as described.")
     if _angle(R_neg) <= max_misalignment and rms_neg <= rms + tie:
         also = " (or the sensor is turned by 180 degrees)" if rms <= rms_neg + tie else ""
         return Mounting(
-            "sign reversed",
+            MountingKind.SIGN_REVERSED,
             np.pi,
             f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
             " f = -m g.",
@@ -103,7 +117,7 @@ def check_mounting(
         tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
         if rms_g < min(rms, rms_neg) - 0.3 * min(rms, rms_neg) and tilt > max_misalignment:
             return Mounting(
-                "gravity direction",
+                MountingKind.GRAVITY_DIRECTION,
                 tilt,
                 f"Gravity comes from another direction than the model says: [{g_W[0]:.2f}"
                 f" {g_W[1]:.2f} {g_W[2]:.2f}] m/s^2 in the base frame,"
@@ -194,6 +208,6 @@ def require_mounting(
         SignalError: The sensor is upside down, turned, of opposite sign, or gravity is elsewhere.
     """
     found = check_mounting(force, gravity_S, R_WS, max_misalignment)
-    if found.kind != "as described":
+    if found.kind is not MountingKind.AS_DESCRIBED:
         raise SignalError(found.text, remedy=found.remedy, kind=found.kind, angle=found.angle)
     return found.angle

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Base of all enumerations: a choice that compares, prints and is written as its text."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from sysid_core.errors import SysIdError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Kind(str, Enum):
+    """A choice among named ones."""
+
+    __str__ = str.__str__
+
+    @classmethod
+    def named(cls, text: str, of: str, error: type[SysIdError]) -> Self:
+        """The member that a text names.
+
+        Args:
+            text: A member or its value.
+            of: What is chosen, the subject of the error's sentence.
+            error: Class of the error.
+
+        Raises:
+            SysIdError: There is no such member; the remedy lists them.
+        """
+        if text not in [member.value for member in cls]:
+            raise error(
+                f"{of} is '{text}', which doesn't exist.",
+                remedy=f"Choose one of: {', '.join(member.value for member in cls)}.",
+            )
+        return cls(text)
