@@ -227,6 +227,6 @@ def _add_site(spec: mujoco.MjSpec, chain: ClosedChain, loop: Loop, end: LoopEnd,
 
 def _distance_at_zero(chain: ClosedChain, loop: Loop) -> float:
     """Distance of a rod's ends at zero joint positions, MuJoCo's reference posture [m]."""
-    a, b = chain.attachments[chain.loops.index(loop)]
-    poses = chain.tree.poses(np.zeros((1, chain.n)))
-    return float(np.linalg.norm(chain.tree.point(a, poses) - chain.tree.point(b, poses)))
+    i = chain.loops.index(loop)
+    p = chain.ends.poses(np.zeros((1, chain.n))).p
+    return float(np.linalg.norm(p[2 * i] - p[2 * i + 1]))

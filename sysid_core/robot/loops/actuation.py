@@ -17,11 +17,10 @@ from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.constraints import (
-    jacobian_at,
-    jacobian_rate_at,
     loop_jacobian,
+    loop_jacobian_rate,
+    loop_residual,
     postures_of,
-    residual_at,
 )
 
 _SINGULAR = 1e-9  # least singular value of J_u over the largest
@@ -34,14 +33,11 @@ def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
 
 def actuation_map_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
     """Ġ of eq. 22 for consistent q and v, each (K, n): `Ġ_u = -J_u^{-1} J̇ G`; (K, n, n_a)."""
-    poses = chain.tree.poses(postures_of(chain, q))
-    J = jacobian_at(chain, poses)
+    J = loop_jacobian(chain, q)
     G = _map_from_jacobian(chain, J)
     G_dot = np.zeros_like(G)
     rows = chain.passive_columns
-    G_dot[:, rows] = -solve_passive(
-        J[:, :, rows], jacobian_rate_at(chain, poses, postures_of(chain, v)) @ G
-    )
+    G_dot[:, rows] = -solve_passive(J[:, :, rows], loop_jacobian_rate(chain, q, v) @ G)
     return G_dot
 
 
@@ -77,17 +73,16 @@ def closure_state(
     """
     q = postures_of(chain, q)
     v_a = np.atleast_2d(np.asarray(v_a, dtype=float))
-    poses = chain.tree.poses(q)
-    J = jacobian_at(chain, poses)
+    J = loop_jacobian(chain, q)
     G = _map_from_jacobian(chain, J)
     v = np.einsum("kij,kj->ki", G, v_a)
     drift, residual = np.zeros_like(v), np.zeros(len(q))
     rows = chain.passive_columns
     if len(rows):
         J_u = J[:, :, rows]
-        right = [(jacobian_rate_at(chain, poses, v) @ v[:, :, None])]
+        right = [(loop_jacobian_rate(chain, q, v) @ v[:, :, None])]
         if correct:
-            right.append(residual_at(chain, poses)[:, :, None])
+            right.append(loop_residual(chain, q)[:, :, None])
         solved = solve_passive(J_u, np.concatenate(right, axis=2))
         drift[:, rows] = -solved[:, :, 0]
         if correct:

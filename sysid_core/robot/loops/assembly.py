@@ -133,8 +133,8 @@ def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
     best, best_error = q.copy(), np.full(len(q), np.inf)
     active = np.arange(len(q))
     for _ in range(iterations):
-        poses = chain.tree.poses(q[active])
-        c = residual_at(chain, poses)
+        at = chain.ends.jacobians(q[active])
+        c = residual_at(chain, at)
         error = np.max(np.abs(c), axis=1, initial=0.0)
         better = error < best_error[active]
         best[active[better]] = q[active[better]]
@@ -144,7 +144,7 @@ def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
         if np.all(done):
             break
         active, c = active[~done], c[~done]
-        J = jacobian_at(chain, poses)[~done][:, :, chain.passive_columns]
+        J = jacobian_at(chain, at)[~done][:, :, chain.passive_columns]
         step = -solve_passive(J, c[:, :, None])[:, :, 0]
         largest = np.max(np.abs(step), axis=1, keepdims=True)
         step *= np.minimum(1.0, _MAX_NEWTON_STEP / np.maximum(largest, 1e-300))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.tree_kinematics import Attachment, TreeKinematics
+from sysid_core.robot.loops.ends import Attachment, LoopEnds
 from sysid_core.robot.model import RobotModel
 
 
@@ -241,9 +241,9 @@ class ClosedChain:
         return np.array([self.model.joint_names.index(j) for j in self.passive], dtype=np.intp)
 
     @cached_property
-    def tree(self) -> TreeKinematics:
-        """Kinematics of the tree."""
-        return TreeKinematics.of(self.model)
+    def ends(self) -> LoopEnds:
+        """Kinematics of the loops' ends: a and b of the first loop, of the second, …"""
+        return LoopEnds(self.model, [end for ends in self.attachments for end in ends])
 
     @cached_property
     def attachments(self) -> tuple[tuple[Attachment, Attachment], ...]:

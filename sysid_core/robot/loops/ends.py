@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Poses, Jacobians and their rates of the frames that loops hold together, by pinocchio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+from sysid_core.robot.model import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class Attachment:
+    """A frame F fixed to the body that a joint moves.
+
+    Attributes:
+        joint: Index of the joint in the model's order, -1 for the base.
+        R_BF: Its axes in the body, shape (3, 3).
+        p_BF: Its origin in the body, shape (3,) [m].
+    """
+
+    joint: int
+    R_BF: Array
+    p_BF: Array
+
+
+@dataclass(frozen=True, eq=False)
+class EndMotion:
+    """m frames at K postures; derivatives are those of position and of angular velocity.
+
+    Attributes:
+        p: Origins in the world, shape (m, K, 3) [m].
+        R: Axes in the world, shape (m, K, 3, 3).
+        J: Jacobians in world axes, shape (m, K, 6, n), linear rows first; empty where not asked for.
+        J_dot: Their time derivatives, shape (m, K, 6, n); empty where not asked for.
+    """
+
+    p: Array
+    R: Array
+    J: Array
+    J_dot: Array
+
+
+class LoopEnds:
+    """Frames on the bodies of a robot.
+
+    Args:
+        model: Robot whose joints have one degree of freedom.
+        frames: The m frames.
+
+    Raises:
+        ModelError: A joint has more than one degree of freedom.
+    """
+
+    def __init__(self, model: RobotModel, frames: Sequence[Attachment]) -> None:
+        for name, size in zip(model.joint_names, model.degrees_of_freedom, strict=True):
+            if size != 1:
+                raise ModelError(
+                    f"Joint '{name}' has {size} degrees of freedom: loops need joints of one.",
+                    remedy="Load the robot with a fixed base.",
+                    joint=name,
+                )
+        self._model, self._tree = model, model.pin_model.copy()
+        self._ids = [
+            self._tree.addFrame(
+                pin.Frame(f"end {i}", at.joint + 1, pin.SE3(at.R_BF, at.p_BF), pin.OP_FRAME), False
+            )
+            for i, at in enumerate(frames)
+        ]
+
+    def poses(self, q: Array) -> EndMotion:
+        """At postures q, shape (K, n): poses alone."""
+        return self._motion(q, None, jacobians=False)
+
+    def jacobians(self, q: Array) -> EndMotion:
+        """At postures q, shape (K, n): poses and Jacobians."""
+        return self._motion(q, None, jacobians=True)
+
+    def rates(self, q: Array, v: Array) -> EndMotion:
+        """At postures and velocities, each (K, n): poses, Jacobians and their rates."""
+        return self._motion(q, v, jacobians=True)
+
+    def _motion(self, q: Array, v: Array | None, jacobians: bool) -> EndMotion:
+        tree, axes = self._tree, pin.LOCAL_WORLD_ALIGNED
+        m, K, n = len(self._ids), len(q), tree.nv
+        X = np.empty((m, K, 4, 4))
+        J = np.empty((m if jacobians else 0, K, 6, n))
+        J_dot = np.empty((m if v is not None else 0, K, 6, n))
+        data = tree.createData()
+        for k, posture in enumerate(self._model.configuration(q)):
+            if v is not None:
+                pin.computeJointJacobiansTimeVariation(tree, data, posture, v[k])
+            elif jacobians:
+                pin.computeJointJacobians(tree, data, posture)
+            else:
+                pin.forwardKinematics(tree, data, posture)
+            for i, frame in enumerate(self._ids):
+                X[i, k] = pin.updateFramePlacement(tree, data, frame).homogeneous
+                if jacobians:
+                    J[i, k] = pin.getFrameJacobian(tree, data, frame, axes)
+                if v is not None:
+                    J_dot[i, k] = pin.getFrameJacobianTimeVariation(tree, data, frame, axes)
+        return EndMotion(X[..., :3, 3], X[..., :3, :3], J, J_dot)
