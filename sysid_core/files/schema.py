@@ -74,8 +74,10 @@ class FileSchema(BaseModel):
             hint = f"is not of schema {schema[0]}, but of {raw.get('schema')!r}"
             raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         for key in raw:
+            if key in fields:
+                continue
             alike = difflib.get_close_matches(str(key), fields, 1, 0.85)
-            if key not in fields and (alike or not cls.MORE_KEYS):
+            if alike or not cls.MORE_KEYS:
                 hint = unknown_key(key, list(fields))
                 raise PydanticCustomError("unknown", "{hint}", {"hint": hint})
         optional = {k for k, f in fields.items() if not f.is_required() and f.default is not None}

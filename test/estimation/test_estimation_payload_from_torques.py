@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 import pytest
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.loaded_arm import (
     PayloadFromTorques,
@@ -247,7 +247,7 @@ def test_frame_on_the_base_is_refused(robot: RobotModel) -> None:
 def test_currents_are_refused_as_torques(robot: RobotModel, rng: np.random.Generator) -> None:
     stream = run(robot, PAYLOAD, rng, 0.1, 0.0)
     currents = dataclasses.replace(stream, effort_kind=EffortKind.MOTOR_CURRENT)
-    with pytest.raises(EstimationError, match="motor_current"):
+    with pytest.raises(SignalError, match="motor_current"):
         PayloadFromTorques(robot, FLANGE).fit([currents], [stream])
     with pytest.raises(EstimationError, match="lacks"):
         PayloadFromTorques(robot, FLANGE).fit([dataclasses.replace(stream, a=None)])

@@ -317,7 +317,7 @@ def test_either_way_to_differentiate_positions_predicts_a_held_out_motion(differ
     processing = replace(WIDE, differentiate=differentiate)
     found = identify(truth, [run], friction, ESTIMATORS["lmi"](), processing)
     assert held_out_error(found, truth, USUAL_VALUES) < 0.02
-    with pytest.raises(EstimationError, match="one of filter, spline"):
+    with pytest.raises(EstimationError, match="one of: filter, spline"):
         Processing(differentiate="wish")
 
 

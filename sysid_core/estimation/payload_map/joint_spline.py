@@ -10,7 +10,7 @@ normal equations (`motion_belief`).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -53,19 +53,27 @@ class SplineBasis:
         """Number of basis functions."""
         return self.spans + DEGREE
 
+    @cached_property
+    def knots(self) -> Array:
+        """The spans' ends and five more on either side, shape (spans + 11,) [s]."""
+        return self.start + self.spacing * np.arange(-DEGREE, self.spans + _WIDTH)
+
     def span_of(self, time: Array) -> NDArray[np.intp]:
         """Index of the interval of each stamp, shape (N,)."""
-        position = np.floor((time - self.start) / self.spacing).astype(int)
-        return np.clip(position, 0, self.spans - 1)
+        inner = self.knots[_WIDTH:-_WIDTH]
+        return np.searchsorted(inner, time, side="right")
 
     def values(self, time: ArrayLike, derivative: int) -> Array:
-        """The six functions that live on each stamp's interval, shape (N, 6)."""
-        time = np.asarray(time, dtype=float)
-        span = self.span_of(time)
-        u = (time - self.start) / self.spacing - span
-        out = np.empty((len(time), _WIDTH))
-        for i, piece in enumerate(_pieces(derivative)):
-            out[:, i] = np.polyval(piece, u)
+        """The six functions that live on each stamp's interval, shape (N, 6).
+
+        By `B_{i,k}' = (B_{i,k-1} - B_{i+1,k-1}) / h` of even knots (de Boor 1978, ch. X).
+        """
+        lower, t = DEGREE - derivative, self.knots
+        inside = t[derivative : len(t) - derivative]
+        matrix = BSpline.design_matrix(np.asarray(time, dtype=float), inside, lower, True)
+        out = matrix.data.reshape(-1, lower + 1)
+        for _ in range(derivative):
+            out = -np.diff(np.pad(out, ((0, 0), (1, 1))), axis=1)
         return out / self.spacing**derivative
 
     @cached_property
@@ -77,15 +85,6 @@ class SplineBasis:
         time = self.start + self.spacing * (span + np.tile(u, self.spans))
         scale = np.sqrt(np.tile(weights, self.spans) * 0.5 * self.spacing)
         return span, self.values(time, 3) * scale[:, None]
-
-
-@cache
-def _pieces(derivative: int) -> tuple[Array, ...]:
-    """Polynomials in u (0 to 1) of the six even quintic functions on one interval."""
-    bump = BSpline.basis_element(np.arange(_WIDTH + 1.0))
-    grid = np.linspace(0.0, 1.0, _WIDTH)
-    pieces = [np.polyfit(grid, bump(grid + DEGREE - i), DEGREE) for i in range(_WIDTH)]
-    return tuple(np.polyder(piece, derivative) for piece in pieces)
 
 
 def banded_gram(span: NDArray[np.intp], rows: Array, size: int) -> Array:

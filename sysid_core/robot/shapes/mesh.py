@@ -129,7 +129,9 @@ def convex_hull(cloud: Array) -> trimesh.Trimesh:
 def inside_mesh(mesh: trimesh.Trimesh, axes: Axes) -> Mask:
     """Which points of a grid a closed mesh encloses: an odd number of faces lies above.
 
-    Each face is cut with the vertical lines of the grid that its bounding rectangle holds.
+    Each face is cut with the vertical lines of the grid that its bounding rectangle holds: 2 ms for
+    5120 faces and 8000 points, where `trimesh.contains`, which shoots a ray per point, gives the
+    same answer in 20 s (`benchmarks/shapes.py`).
 
     Args:
         mesh: Every edge of it belongs to an even number of faces.
