@@ -12,15 +12,15 @@ weight is `preload - k |d_1 - d_2|`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from sysid_core.errors import ModelError
+from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
 
 
-class SpringLaw(str, Enum):
+class SpringLaw(Kind):
     """How a spring's pull grows with its extension."""
 
     LINEAR = "linear"  # F = preload + stiffness x
