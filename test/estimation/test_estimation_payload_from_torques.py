@@ -249,7 +249,7 @@ def test_currents_are_refused_as_torques(robot: RobotModel, rng: np.random.Gener
     currents = dataclasses.replace(stream, effort_kind=EffortKind.MOTOR_CURRENT)
     with pytest.raises(SignalError, match="motor_current"):
         PayloadFromTorques(robot, FLANGE).fit([currents], [stream])
-    with pytest.raises(EstimationError, match="lacks"):
+    with pytest.raises(SignalError, match="no velocities or accelerations"):
         PayloadFromTorques(robot, FLANGE).fit([dataclasses.replace(stream, a=None)])
 
 
