@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import rclpy
+from rclpy.executors import ExternalShutdownException
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
@@ -23,6 +24,8 @@ from sysid_core.signals.bags import OfferedQos, StoredBag, offered_qos, open_bag
 _DEPTH = 4000  # a subscriber that stalls for seconds loses nothing
 _NEEDED = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped")
 _CLOCK_NS = 1_000_000  # between messages on /clock
+_STEADY_S = 0.3  # without anybody new who wants to listen
+_ARRIVAL_S = 2.0  # after the last message
 
 
 class BagReplay(Node):
@@ -56,6 +59,14 @@ class BagReplay(Node):
     def unheard(self) -> list[str]:
         """Topics of joint states and wrenches that nobody listens to."""
         return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
+
+    def unmatched(self) -> list[str]:
+        """Topics that somebody wants to hear and isn't connected to yet."""
+        return [
+            name
+            for name, publisher in self._topics.items()
+            if publisher.get_subscription_count() < self.count_subscribers(name)
+        ]
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:
         """Publish one message, and the time."""
@@ -116,11 +127,7 @@ def replay(
     try:
         for topic in node.left_out:
             say(f"{topic} is left out: its type isn't installed here.")
-        end = time.monotonic() + wait_s
-        while node.unheard() and time.monotonic() < end:
-            # On simulated time, nodes look for publishers only while it runs.
-            node.tell_time(begin_ns - round((end - time.monotonic()) * 1e9))
-            rclpy.spin_once(node, timeout_sec=0.02)
+        _wait_for_listeners(node, begin_ns, wait_s)
         if node.unheard():
             say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
         with _keys() as key:
@@ -128,8 +135,8 @@ def replay(
                 sent += _play(node, bag, begin_ns, rate, start_s, key)
                 if not loop:
                     break
-        _let_arrive(node)
-    except KeyboardInterrupt:
+        _let_arrive(node, max(topic.last_ns for topic in bag.topics), rate)
+    except (KeyboardInterrupt, ExternalShutdownException):
         pass
     finally:
         node.destroy_node()
@@ -168,11 +175,25 @@ def _play(
     return sent
 
 
-def _let_arrive(node: BagReplay) -> None:
-    """Reliable messages are on their way until they are acknowledged."""
-    end = time.monotonic() + 2.0
-    while time.monotonic() < end:
-        rclpy.spin_once(node, timeout_sec=0.1)
+def _wait_for_listeners(node: BagReplay, begin_ns: int, wait_s: float) -> None:
+    """Until joint states and wrenches are heard, and everybody who asked for a topic has it."""
+    end, ready = time.monotonic() + wait_s, 0.0
+    while (now := time.monotonic()) < end:
+        if node.unheard() or node.unmatched():
+            ready = now
+        elif now - ready > _STEADY_S:
+            return
+        # On simulated time, nodes look for publishers only while it runs.
+        node.tell_time(begin_ns - round((end - now) * 1e9))
+        rclpy.spin_once(node, timeout_sec=0.02)
+
+
+def _let_arrive(node: BagReplay, last_ns: int, rate: float) -> None:
+    """Reliable messages are on their way until they are acknowledged; simulated time goes on."""
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < _ARRIVAL_S:
+        node.tell_time(last_ns + round(max(rate, 1.0) * passed * 1e9))
+        rclpy.spin_once(node, timeout_sec=0.02)
 
 
 def _message_class(type_name: str) -> Any:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, bar_text
 from sysid_core.errors import SignalError
+from sysid_core.progress import watch_progress
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 
 STORE = build_typestore()
@@ -158,3 +159,20 @@ def test_exported_tables_are_what_the_bag_holds(bag: Path, tmp_path: Path, endin
         np.testing.assert_array_equal(columns["stamp_ns"], joints.stamps_ns)
     with pytest.raises(SignalError, match="exists already"):
         sysid("export", bag, file)
+
+
+def test_reading_reports_its_progress_and_the_time_left(bag: Path) -> None:
+    shares: list[float] = []
+    with watch_progress(lambda name, share: shares.append(share)):
+        read_bag(bag)
+    assert max(shares) == pytest.approx(1.0, abs=0.01) and len(shares) > 10
+    assert shares[0] < 0.1
+    assert bar_text("run.mcap", 0.25, 90.0) == "run.mcap ━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌ 25 %, 90 s left"
+    assert bar_text("run.mcap", 1.0, 600.0).endswith("100 %, 10 min left")
+
+
+def test_a_window_of_a_bag_is_read_alone(bag: Path) -> None:
+    whole = read_bag(bag).joints.stamps_ns
+    first, last = int(whole[100]), int(whole[150])
+    part = read_bag(bag, window_ns=(first, last)).joints.stamps_ns
+    np.testing.assert_array_equal(part, whole[100:151])

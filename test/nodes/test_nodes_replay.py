@@ -5,69 +5,180 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from conftest import Start
-from robot_sysid.msg import FilteredJointState
+import rclpy
+from conftest import FRAME, PAYLOAD, Start
+from robot_sysid.msg import FilteredJointState, InertialEstimate
 from rosbags.rosbag2 import StoragePlugin, Writer
+from sensor_msgs.msg import JointState
+from std_srvs.srv import SetBool, Trigger
 
-from sysid_core.robot import load_robot
-from sysid_core.signals.bags import build_typestore, read_bag
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.robot import RobotModel, load_robot, wrench_regressor
+from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.filters import filter_joints
 from sysid_nodes import graph
-from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.lifecycle import DATA
+from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
+from sysid_nodes.lifecycle import DATA, LATCHED, interface_definitions
 
 pytestmark = pytest.mark.ros
-JOINT_STATE = "sensor_msgs/msg/JointState"
-T0 = 1_700_000_000_000_000_000
+JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
+MARK = "robot_sysid/msg/Mark"
+TYPES = {"/joint_states": JOINT_STATE, "/wrench": WRENCH, "/marks": MARK}
+T0, HZ = 1_700_000_000_000_000_000, 100
+SEGMENTS = {"tare_1": (0.1, 0.9), "tare_2": (1.1, 1.9), "tare_3": (2.1, 2.9), "oscillation": (3, 6)}
 
 
-def recorded(path: Path, names: tuple[str, ...], count: int = 600) -> Path:
-    """A bag as `ros2 bag record` lays it out: 200 Hz with jitter."""
-    store = build_typestore()
-    rng = np.random.default_rng(3)
-    with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
-        connection = writer.add_connection("/joint_states", JOINT_STATE, typestore=store)
-        for k in range(count):
-            t = T0 + 5_000_000 * k + int(rng.integers(0, 1_000_000))
-            stamp = store.types["builtin_interfaces/msg/Time"](sec=t // 10**9, nanosec=t % 10**9)
-            q = np.sin(0.005 * k * np.arange(1, len(names) + 1)) + 1e-5 * rng.normal(
-                size=len(names)
-            )
-            message = store.types[JOINT_STATE](
-                header=store.types["std_msgs/msg/Header"](stamp=stamp, frame_id=""),
-                name=list(names),
-                position=q,
-                velocity=np.zeros(0),
-                effort=10.0 * q,
-            )
-            writer.write(connection, t + 200_000, bytes(store.serialize_cdr(message, JOINT_STATE)))
+def payload_run() -> list[tuple[str, int, bytes]]:
+    """Topics, times and messages of a payload's identification, stamps with jitter."""
+    store, rng, robot = build_typestore(interface_definitions()), np.random.default_rng(3), None
+    robot, types = RobotModel.from_urdf("xarm7"), store.types
+    t = np.arange(0, 6.2, 1 / HZ)
+    moving = np.maximum(t - 3.0, 0.0)
+    rate = 2 * np.pi * np.array([0, 0, 0, 0, 0.4, 0.52, 0.64])
+    q = np.array([0.0, -0.3, 0.0, 0.9, 0.2, 0.7, 0.1]) + 0.6 * np.sin(moving[:, None] * rate)
+    q[t < 3.0, 4:] += 0.5 * np.floor(t[t < 3.0])[:, None]
+    v = np.gradient(q, t, axis=0)
+    motion = robot.frame_motion(FRAME, q, v, np.gradient(v, t, axis=0))
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    tool = 0.3 * np.eye(10)[0]
+    wrench = A @ tool + np.where(t < 3.0, 0.0, 1.0)[:, None] * (A @ PAYLOAD)
+    wrench = wrench + 0.05 * rng.normal(size=wrench.shape)
+    q = q + 1e-5 * rng.normal(size=q.shape)
+    header, vector = types["std_msgs/msg/Header"], types["geometry_msgs/msg/Vector3"]
+
+    def stamp(ns: int) -> Any:
+        return types["builtin_interfaces/msg/Time"](sec=ns // 10**9, nanosec=ns % 10**9)
+
+    out = []
+    for k in range(len(t)):
+        now = T0 + round(t[k] * 1e9) + int(rng.integers(0, 1_000_000))
+        state = types[JOINT_STATE](
+            header(stamp(now), ""), list(robot.joint_names), q[k], np.zeros(0), 10.0 * q[k]
+        )
+        f, m = vector(*wrench[k, :3]), vector(*wrench[k, 3:])
+        reading = types[WRENCH](header(stamp(now), FRAME), types["geometry_msgs/msg/Wrench"](f, m))
+        out.append(("/joint_states", now, bytes(store.serialize_cdr(state, JOINT_STATE))))
+        out.append(("/wrench", now + 100_000, bytes(store.serialize_cdr(reading, WRENCH))))
+    for label, edges in SEGMENTS.items():
+        for edge, at in zip(("start", "end"), edges, strict=True):
+            now = T0 + round(at * 1e9)
+            mark = types[MARK](stamp(now), f"{label}:{edge}")
+            out.append(("/marks", now, bytes(store.serialize_cdr(mark, MARK))))
+    return sorted(out, key=lambda message: message[1])
+
+
+def recorded(path: Path, layout: str) -> Path:
+    """A bag of our logger, or as `ros2 bag record` lays it out."""
+    with ExitStack() as stack:
+        if layout == "ours":
+            writer = stack.enter_context(BagWriter(path, definitions=interface_definitions()))
+            for name, type_name in TYPES.items():
+                writer.add_topic(name, type_name)
+            for topic, at, data in payload_run():
+                writer.write(topic, data, at)
+        else:
+            store = build_typestore(interface_definitions())
+            other = stack.enter_context(Writer(path, version=9, storage_plugin=StoragePlugin.MCAP))
+            connections = {
+                name: other.add_connection(name, type_name, typestore=store)
+                for name, type_name in TYPES.items()
+            }
+            for topic, at, data in payload_run():
+                other.write(connections[topic], at, data)
     return path
 
 
-@pytest.mark.parametrize("sim_time", [False, True])
-def test_live_filters_fed_by_replay_give_the_offline_numbers(
-    start_nodes: Start, tmp_path: Path, sim_time: bool
+def replaying(bag: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), *options]
+    return subprocess.Popen(command)
+
+
+@pytest.mark.parametrize(("layout", "sim_time"), [("ours", False), ("ros2 bag record", True)])
+def test_live_logger_and_estimator_fed_by_replay_give_the_offline_numbers(
+    start_nodes: Start, tmp_path: Path, layout: str, sim_time: bool
 ) -> None:
-    names = tuple(load_robot("xarm7").joint_names)
-    bag = recorded(tmp_path / "bag", names)
+    robot = load_robot("xarm7")
+    bag = recorded(tmp_path / "bag", layout)
     parameters = {"robot": "xarm7", "use_sim_time": sim_time}
-    client, _ = start_nodes([graph.NodeSpec("data_logger", "data_logger", parameters=parameters)])
-    client.wait_for_active("data_logger")
+    client, _ = start_nodes(
+        [
+            graph.NodeSpec("data_logger", "data_logger", parameters=parameters),
+            graph.NodeSpec(
+                "estimator", "estimator", parameters={**parameters, "sensor_frame": FRAME}
+            ),
+        ]
+    )
+    for name in ("data_logger", "estimator"):
+        client.wait_for_active(name)
     got: list[FilteredJointState] = []
+    weighed: list[InertialEstimate] = []
     client.node.create_subscription(FilteredJointState, "data_logger/filtered", got.append, DATA)
+    client.node.create_subscription(
+        InertialEstimate, "estimator/payload_parameters", weighed.append, LATCHED
+    )
     offline, _ = filter_joints(read_bag(bag).joints)
-    command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), "--rate", "2"]
-    with subprocess.Popen([*command, *(["--clock"] if sim_time else [])]) as process:
+    session = PayloadSession(robot, FRAME, OnlinePayload(None))
+    replay_payload(read_bag(bag), session)
+    expected = session.online.estimate()
+
+    def as_offline() -> bool:
+        if not weighed:
+            return False
+        live = estimate_from_message(weighed[-1])
+        same = np.allclose(live.values, expected.values, rtol=0.0, atol=1e-9)
+        return bool(same and np.allclose(live.covariance, expected.covariance, rtol=0, atol=1e-9))
+
+    with replaying(bag, "--rate", "2", *(["--clock"] if sim_time else [])) as process:
         client.wait_until(lambda: len(got) >= len(offline), 60.0, "all samples")
+        client.wait_until(as_offline, 60.0, "the offline estimate")
         assert process.wait(20.0) == 0
     assert [ns_from_stamp(m.header.stamp) for m in got] == offline.stamps_ns.tolist()
     for field, key in (("position", "q"), ("velocity", "v"), ("acceleration", "a")):
         live = np.array([getattr(m, field) for m in got])
         np.testing.assert_allclose(live, getattr(offline, key), rtol=0.0, atol=1e-9)
+    assert abs(expected.values[0] - PAYLOAD[0]) < 0.1
+
+
+def test_a_replay_is_paused_stepped_and_looped(start_nodes: Start, tmp_path: Path) -> None:
+    bag = recorded(tmp_path / "bag", "ours")
+    stamps = [at for topic, at, _ in payload_run() if topic == "/joint_states"]
+    client, _ = start_nodes([])
+    got: list[int] = []
+    client.node.create_subscription(
+        JointState, "/joint_states", lambda m: got.append(ns_from_stamp(m.header.stamp)), DATA
+    )
+    with replaying(bag, "--loop", "--rate", "4", "--wait", "2") as process:
+        try:
+            client.wait_until(lambda: len(got) > 50, 60.0, "messages")
+            client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=True))
+            client.wait_until(lambda: not client_gets(client, got), 20.0, "silence")
+            before = len(got)
+            for _ in range(6):  # messages of all topics: two of three are no joint states
+                client.call(Trigger, "/bag_replay/step", Trigger.Request())
+            client.wait_until(lambda: len(got) >= before + 2, 20.0, "single steps")
+            assert len(got) <= before + 4
+            client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=False))
+            client.wait_until(lambda: got.count(stamps[100]) >= 2, 60.0, "the second round")
+        finally:
+            process.terminate()
+        process.wait(20.0)
+    first = got[: len(stamps)]
+    assert first == stamps[stamps.index(first[0]) :][: len(first)] or first == stamps
+
+
+def client_gets(client: Any, got: list[int]) -> bool:
+    """Whether another message comes within a while."""
+    before, end = len(got), time.monotonic() + 0.5
+    while time.monotonic() < end:
+        rclpy.spin_once(client.node, timeout_sec=0.05)
+    return len(got) > before

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import console, example
+from sysid_core.cli.app import errors, example
 from sysid_core.cli.bag.check_table import show_check
 from sysid_core.cli.bag.group import (
     JointTopicOption,
@@ -58,7 +58,7 @@ def check(
 
     if use and use not in USES:
         raise SignalError(f"No use '{use}'.", remedy=f"Choose one of: {', '.join(USES)}.")
-    with console.status("Reading", spinner="line") as status:
+    with errors.status("Reading") as status:
         recording = read_bag(
             path,
             joint_topic=joint_topic or None,

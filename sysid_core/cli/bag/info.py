@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from sysid_core.cli.app import console, example, remark
+from sysid_core.cli.app import console, errors, example, remark
 from sysid_core.cli.bag.group import JsonOption, PathArgument, bag, write_json
 from sysid_core.cli.tables import print_table
 
@@ -22,7 +22,7 @@ def info(path: PathArgument, json_out: JsonOption = "") -> None:
     """List topics, counts, rates, what the logger noted, and damage."""
     from sysid_core.signals.bags import open_bag
 
-    with console.status("Reading", spinner="line"):
+    with errors.status("Reading"):
         stored = open_bag(path)
     result = {
         "path": str(path),
@@ -50,7 +50,7 @@ def recover(
     """Write all that can be read of a damaged bag into a new one with index and metadata."""
     from sysid_core.signals.bags import open_bag, recover_bag
 
-    with console.status("Recovering", spinner="line"):
+    with errors.status("Recovering"):
         damaged = open_bag(path)
         stored = recover_bag(path, out)
     for sentence in damaged.damage:

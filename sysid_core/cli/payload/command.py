@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from sysid_core.signals import Recording
     from sysid_core.signals.wrench import SensorCalibration
 
+_MANY = 100_000  # samples, of which means may have been taken
+_AROUND_NS = 5_000_000_000  # of the marked part that is kept
 CLOCKS = ("estimate", "as-stamped")
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
@@ -129,8 +130,7 @@ def payload(
         weigh_again(repeat, lambda bag: weigh(bag)[0].estimate, out, json_out)
         return
     assert recording is not None
-    waiting = contextlib.nullcontext() if json_out == "-" else console.status("Replaying")
-    with waiting:
+    with errors.status("Replaying"):
         weighing, run, model = weigh(recording)
         others = _others(method, weighing, body) if compare or method != "map" else {}
     answer = Answer(recording, run, model, weighing, method, others, body, true_pi, flange_frame)
@@ -156,6 +156,9 @@ def _opened(
     from sysid_core.signals.wrench import wrench_faults
 
     run = read_bag(bag)
+    window = _marked(run)
+    if window is not None:
+        run = read_bag(bag, window_ns=window)
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
     return run, sensor_robot(
@@ -167,6 +170,15 @@ def _opened(
         parent=parent,
         pose=pose,
     )
+
+
+def _marked(run: Recording) -> tuple[int, int] | None:
+    """The marked part of a long recording, to read again with all its samples; else None."""
+    stamps, joints = [mark.stamp_ns for mark in run.marks], run.joints.stamps_ns
+    if len(joints) < _MANY or len(stamps) < 2:
+        return None
+    window = (min(stamps) - _AROUND_NS, max(stamps) + _AROUND_NS)
+    return window if window[1] - window[0] < 0.8 * (joints[-1] - joints[0]) else None
 
 
 def _on_one_clock(

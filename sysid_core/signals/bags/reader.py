@@ -27,6 +27,7 @@ def read_bag(
     wrench_topic: str | None = None,
     joints: Sequence[str] | None = None,
     effort_kind: EffortKind | str | None = None,
+    window_ns: tuple[int, int] | None = None,
 ) -> Recording:
     """Read joint states, wrenches, marks and the robot's description.
 
@@ -40,6 +41,7 @@ def read_bag(
         wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any.
         joints: Joints to read, in this order; None: those that most messages have.
         effort_kind: What the efforts mean; None: what the bag's `effort_kind` says, else unknown.
+        window_ns: Only joint states and wrenches received between these times; None: all.
 
     Raises:
         SignalError: No bag, no or several joint topics, joints that aren't in it.
@@ -53,14 +55,17 @@ def read_bag(
             remedy=f"Record the robot's joint states; topics: {[t.name for t in bag.topics]}.",
         )
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic")
-    joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint))
-    wrench_columns = WrenchColumns(_thinning(wrench))
+    joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
+    wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
     takers: dict[str, Callable[[int, bytes], None]] = {joint.name: joint_columns.take}
     if wrench is not None:
         takers[wrench.name] = wrench_columns.take
     texts = _Texts(bag, joint.name)
     takers |= texts.takers()
+    first, last = window_ns or (0, 2**63)
     for message in bag.messages(takers):
+        if not first <= message.log_ns <= last and message.topic not in texts.names:
+            continue
         takers[message.topic](message.log_ns, message.data)
     notes += texts.notes
     broken = joint_columns.broken + wrench_columns.broken + texts.broken
@@ -103,9 +108,14 @@ def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> Sto
     return next(iter(topics.values()), None)
 
 
-def _thinning(topic: StoredTopic | None) -> int:
+def _thinning(topic: StoredTopic | None, window_ns: tuple[int, int] | None) -> int:
     """How many samples in a row become their mean, so that memory is bounded."""
-    return 1 if topic is None else max(1, -(-topic.count // MOST_SAMPLES))
+    if topic is None:
+        return 1
+    share = 1.0
+    if window_ns is not None and topic.last_ns > topic.first_ns:
+        share = min(1.0, (window_ns[1] - window_ns[0]) / (topic.last_ns - topic.first_ns))
+    return max(1, -(-round(share * topic.count) // MOST_SAMPLES))
 
 
 def _namespace(topic: str) -> str:
@@ -149,6 +159,11 @@ class _Texts:
                 self.notes.append(f"{what} on {others} are another robot's and were left out.")
             take = self._describe if what == "descriptions" else self._mark
             self._used |= {topic.name: (topic, take) for topic in used}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Their topics."""
+        return tuple(self._used)
 
     def takers(self) -> dict[str, Callable[[int, bytes], None]]:
         """What takes the messages of each topic."""

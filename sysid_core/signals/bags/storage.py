@@ -20,6 +20,7 @@ from mcap.stream_reader import StreamReader
 
 from sysid_core.errors import SignalError
 from sysid_core.files import open_regular
+from sysid_core.progress import report_progress
 from sysid_core.signals.bags.bounded import (
     MOST_CHUNK_BYTES,
     WithinFile,
@@ -206,6 +207,7 @@ def _scan_file(file: Path) -> Iterator[_Item]:
             reader = StreamReader(WithinFile(stream, size), emit_chunks=True)
             for record in reader.records:
                 whole = stream.tell()
+                report_progress(file.name, whole / max(size, 1))
                 closed = closed or isinstance(record, DataEnd | Footer)
                 if isinstance(record, Chunk):
                     require_plausible_size(unfolded + record.uncompressed_size, size)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory and CPU of `sysid bag check`, `identify` and `payload` on a bag of some gigabytes.
+
+A bag as `ros2 bag record` lays it out (chunks of 1 MiB): 7 joints with positions, velocities and
+efforts and a wrench, 500 Hz each, a marked payload motion of a minute in the middle. Each command
+runs in a process of its own, whose peak memory `resource.getrusage` gives.
+Usage: source scripts/env.sh; python benchmarks/big_bags.py [gigabytes] [folder]
+"""
+
+from __future__ import annotations
+
+import resource
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.signals.bags import BagWriter, build_typestore
+
+JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
+PERIOD_NS, T0 = 2_000_000, 1_700_000_000_000_000_000
+LOOP = 30_000  # samples: a minute, which is repeated
+LOAD = pi_from_mass_com_inertia(0.8, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
+TOOL = pi_from_mass_com_inertia(0.3, [0.0, 0.0, 0.03], np.diag([3e-4, 3e-4, 2e-4]))
+MARKS = (
+    ("tare_1", 0.0, 2.0),
+    ("tare_2", 3.0, 5.0),
+    ("tare_3", 6.0, 8.0),
+    ("oscillation", 9.0, 59.0),
+)
+
+
+def minute(robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
+    """A motion that closes after a minute, as values of the messages, noise included."""
+    rng = np.random.default_rng(1)
+    t = np.arange(LOOP) * PERIOD_NS * 1e-9
+    rate = 2.0 * np.pi * np.round(np.linspace(12.0, 40.0, robot.nv)) / 60.0
+    swing = 0.4 * np.minimum(1.0, np.maximum(t - 8.5, 0.0) / 2.0)[:, None]
+    q = np.array([0.0, -0.3, 0.0, 0.9, 0.2, 0.7, 0.1]) + swing * np.sin(t[:, None] * rate)
+    q[t < 8.5, 4:] += 0.5 * np.floor(t[t < 8.5] / 3.0)[:, None]
+    v = np.gradient(q, t, axis=0)
+    a = np.gradient(v, t, axis=0)
+    motion = robot.frame_motion("link7", q, v, a)
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    wrench = A @ TOOL + np.where(t < 8.5, 0.0, 1.0)[:, None] * (
+        A @ LOAD
+    )  # picked up after the tare
+    tau = robot.inverse_dynamics(q, v, a)
+    noise = 1e-5, 1e-3, 0.1
+    rows = [x + sd * rng.normal(size=x.shape) for x, sd in zip((q, v, tau), noise, strict=True)]
+    return np.hstack(rows), wrench + 0.05 * rng.normal(size=wrench.shape)
+
+
+def generate(path: Path, gigabytes: float) -> float:
+    """Write the bag; its length [s]."""
+    robot, store = RobotModel.from_urdf("xarm7"), build_typestore()
+    types, n = store.types, robot.nv
+    joints, wrenches = minute(robot)
+    stamp = types["builtin_interfaces/msg/Time"](sec=0, nanosec=0)
+    header = types["std_msgs/msg/Header"]
+    marked = 1e6 + np.arange(3 * n + 6)
+    state = types[JOINT_STATE](
+        header(stamp, ""), list(robot.joint_names), *np.split(marked[: 3 * n], 3)
+    )
+    vector = types["geometry_msgs/msg/Vector3"]
+    force, torque = vector(*marked[3 * n : 3 * n + 3]), vector(*marked[3 * n + 3 :])
+    wrench = types[WRENCH](header(stamp, "link7"), types["geometry_msgs/msg/Wrench"](force, torque))
+    data = [
+        bytearray(store.serialize_cdr(state, JOINT_STATE)),
+        bytearray(store.serialize_cdr(wrench, WRENCH)),
+    ]
+    places = [
+        [bytes(data[k]).find(struct.pack("<d", x)) for x in block]
+        for k, block in enumerate((marked[: 3 * n : n], marked[3 * n :: 6]))
+    ]
+    count = round(gigabytes * 1e9 / sum(len(x) + 31 for x in data))
+    middle = (count // 2 // LOOP) * LOOP
+    with BagWriter(path, custom_data={"effort_kind": "link_torque"}, chunk_bytes=1 << 20) as writer:
+        writer.add_topic("/joint_states", JOINT_STATE)
+        writer.add_topic("/wrench", WRENCH)
+        writer.add_topic("/marks", "std_msgs/msg/String")
+        writer.add_topic("/robot_description", "std_msgs/msg/String")
+        text = types["std_msgs/msg/String"]
+        urdf = store.serialize_cdr(text(robot.urdf_xml), "std_msgs/msg/String")
+        writer.write("/robot_description", bytes(urdf), T0)
+        marks = sorted(
+            (middle + round(at * 1e9 / PERIOD_NS), f"{label}:{edge}")
+            for label, start, end in MARKS
+            for at, edge in ((start, "start"), (end, "end"))
+        )
+        for k in range(count):
+            now = T0 + k * PERIOD_NS
+            for kind, topic in enumerate(("/joint_states", "/wrench")):
+                struct.pack_into("<iI", data[kind], 4, *divmod(now, 1_000_000_000))
+                values = (joints, wrenches)[kind][k % LOOP]
+                for place, block in zip(
+                    places[kind], np.split(values, len(places[kind])), strict=True
+                ):
+                    data[kind][place : place + 8 * len(block)] = block.tobytes()
+                writer.write(topic, bytes(data[kind]), now)
+            while marks and marks[0][0] <= k:
+                mark = text(marks.pop(0)[1])
+                writer.write("/marks", bytes(store.serialize_cdr(mark, "std_msgs/msg/String")), now)
+    return count * PERIOD_NS * 1e-9
+
+
+def measured(*command: str) -> tuple[float, float, float, int]:
+    """Peak memory [MB], CPU [s], wall time [s] and exit status of a command."""
+    code = (
+        "import resource, subprocess, sys; r = subprocess.run(sys.argv[1:], capture_output=True);"
+        "u = resource.getrusage(resource.RUSAGE_CHILDREN);"
+        "sys.stderr.buffer.write(r.stderr[-2000:]) if r.returncode > 1 else None;"
+        "print(u.ru_maxrss / 1024, u.ru_utime + u.ru_stime, r.returncode)"
+    )
+    begin = time.monotonic()
+    run = subprocess.run([sys.executable, "-c", code, *command], stdout=subprocess.PIPE, text=True)
+    memory, cpu, status = run.stdout.split()
+    return float(memory), float(cpu), time.monotonic() - begin, int(status)
+
+
+def main() -> None:
+    gigabytes = float(sys.argv[1]) if len(sys.argv) > 1 else 2.0
+    with tempfile.TemporaryDirectory(dir=sys.argv[2] if len(sys.argv) > 2 else None) as folder:
+        bag, out = Path(folder) / "bag", str(Path(folder) / "out")
+        seconds = generate(bag, gigabytes)
+        size = sum(file.stat().st_size for file in bag.iterdir()) / 1e9
+        sysid = [sys.executable, "-m", "sysid_core.cli"]
+        commands = {
+            "bag info": ["bag", "info", str(bag)],
+            "bag check": ["bag", "check", str(bag)],
+            "identify": ["identify", str(bag), "--robot", "xarm7", "--out", out],
+            "payload": ["payload", str(bag), "--sensor-frame", "link7", "--out", out],
+        }
+        table = Table(title=f"{size:.2f} GB, {seconds / 60.0:.0f} min at 500 Hz", box=None)
+        for column in ("command", "peak MB", "CPU s", "wall s", "CPU s per GB", "exit status"):
+            table.add_column(column, justify="right" if column != "command" else "left")
+        for name, command in commands.items():
+            memory, cpu, wall, status = measured(*sysid, *command)
+            table.add_row(
+                name, f"{memory:.0f}", f"{cpu:.0f}", f"{wall:.0f}", f"{cpu / size:.0f}", str(status)
+            )
+    Console().print(table)
+    print(f"This process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far long readings are, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Report = Callable[[str, float], None]
+
+_WATCHER: ContextVar[Report | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watch_progress(report: Report) -> Iterator[None]:
+    """Give the progress of what is read inside to `report`: its name and the share done, 0 to 1."""
+    token = _WATCHER.set(report)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
+
+
+def report_progress(name: str, share: float) -> None:
+    """Tell whoever watches."""
+    watcher = _WATCHER.get()
+    if watcher is not None:
+        watcher(name, share)
