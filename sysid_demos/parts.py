@@ -21,7 +21,7 @@ from robot_sysid.action import Identify
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.excitation import Trajectory
-from sysid_core.report import Report, cell_text, prediction_chart
+from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
@@ -188,7 +188,7 @@ def judge(console: Console, report: Report, out: Path, checks: Sequence[Check]) 
     report.heading("Verdict")
     for text, ok, value in checks:
         report.verdict(ok, f"{text}: {value}" if value else text)
-    report.save(out / "report.html")
+    save_and_list(report, out / "report.html")
     result = {
         "schema": "robot_sysid/demo/1",
         "passed": all(ok for _, ok, _ in checks),

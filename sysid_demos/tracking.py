@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
+import plotly.graph_objects as go
 from rclpy.qos import QoSProfile
 from rich.console import Console
 from robot_sysid.msg import Mark
@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.excitation import Trajectory
-from sysid_core.report import Report, new_figure
+from sysid_core.report import Report, curves
 from sysid_core.robot import Array
 from sysid_demos.parts import identify, record, show_rows
 from sysid_nodes import conversions
@@ -146,20 +146,18 @@ def use_identified(client: LiveClient, console: Console) -> None:
     console.print(f"computed_torque_controller: {answer.message}")
 
 
-def tracking_figure(before: Tracking, after: Tracking) -> Figure:
+def tracking_figure(before: Tracking, after: Tracking) -> go.Figure:
     """Errors of both runs over time, joint by joint."""
-    figure, axes = new_figure(len(before.joints), 1, height=1.5, width=11.0)
-    for j, (name, axis) in enumerate(zip(before.joints, axes, strict=True)):
-        for run, label, colour in (
-            (before, "nominal parameters", "#D55E00"),
-            (after, "identified", "#009E73"),
-        ):
-            axis.plot(run.time, np.degrees(run.error[:, j]), label=label, color=colour, lw=0.8)
-        axis.set_title(name, fontsize=9, loc="left")
-        axis.set_ylabel("error [deg]", fontsize=8)
-    axes[-1].set_xlabel("time [s]", fontsize=8)
-    axes[0].legend(fontsize=8, frameon=False, ncols=2, loc="upper right")
-    return figure
+    runs = {"nominal parameters": before, "identified": after}
+    return curves(
+        {
+            name: {label: (run.time, np.degrees(run.error[:, j])) for label, run in runs.items()}
+            for j, name in enumerate(before.joints)
+        },
+        xlabel="time [s]",
+        ylabel="error [deg]",
+        height=150,
+    )
 
 
 def show_tracking(console: Console, report: Report, before: Tracking, after: Tracking) -> float:

@@ -13,6 +13,7 @@ from sysid_core.cli import (  # noqa: F401  (each registers its command)
     payload,
     payload_torques,
     plan,
+    report,
     reproduce,
     tare,
     validate,

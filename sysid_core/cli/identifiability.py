@@ -62,7 +62,7 @@ def identifiability(
 ) -> None:
     """Tell which inertial parameters of a robot can be identified, exactly."""
     from sysid_core.identifiability.rpna import structural_identifiability
-    from sysid_core.report import identifiability_report
+    from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot
 
     if no_gravity and gravity is not None:
@@ -85,7 +85,7 @@ def identifiability(
             model, gravity=(0.0, 0.0, 0.0), rotors=found, mimic=how
         )
     if html_path is not None:
-        identifiability_report(answer, weightless).save(html_path)
+        save_and_list(identifiability_report(answer, weightless), html_path)
     if json_path:
         text = json.dumps(answer.to_dict(), indent=2)
         if json_path == "-":

@@ -35,7 +35,7 @@ def check(
 
     from sysid_core.excitation.closed_chain import assembly_map, motion_box
     from sysid_core.identifiability import constrained_ranks
-    from sysid_core.report import loops_report
+    from sysid_core.report import loops_report, save_and_list
     from sysid_core.robot.loops import assemble, load_closed_chain, require_determined
 
     chain = load_closed_chain(robot, urdf or None)
@@ -49,7 +49,7 @@ def check(
         if not inside.assembled.any():
             assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = constrained_ranks(chain, rng)
-        loops_report(chain, limits, inside, box, ranks).save(html_path)
+        save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
     numbers = {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,

@@ -98,7 +98,7 @@ def payload_torques(
     from sysid_core.estimation.payload import DensityPrior
     from sysid_core.pipeline import drives_of, friction_terms, load_recording
     from sysid_core.plausibility import examine, require_fit
-    from sysid_core.report import loaded_arm_report
+    from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.robot.shapes import load_shape
     from sysid_core.signals import ColumnMap
@@ -153,8 +153,8 @@ def payload_torques(
     report = loaded_arm_report(
         fit, gains=drives.gains.tolist(), gain_sd=float(sd.max()), true_mass=truth
     )
-    report.judged(judgement)
-    report.save(out / "report.html")
+    report.judged(judgement, payload_sentence(fit.estimate))
+    save_and_list(report, out / "report.html")
     result = result_dict(fit, drives.gains.tolist(), sd.tolist(), truth)
     text = json.dumps({"verdict": judgement.to_dict()} | result, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")

@@ -25,6 +25,21 @@ def print_judgement(judgement: Judgement, consequence: str = "") -> None:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)
 
 
+def next_steps(judgement: Judgement, method: str, *, validated: bool) -> list[str]:
+    """What to do after an identification."""
+    if not judgement.ok:
+        return ["Mend what the reasons name, record again if it is the motion, and repeat."]
+    steps = []
+    if not validated:
+        steps.append("Record another motion and repeat with --validate: a fit can't judge itself.")
+    if method not in ("lmi", "entropic"):
+        steps.append("For a model to simulate or control with, repeat with --method lmi.")
+    else:
+        steps.append("identified.urdf, beside this page, is the URDF with these values.")
+    steps.append("sysid validate says of any later recording whether the result still holds.")
+    return steps
+
+
 def with_gravity_found(
     model: RobotModel, runs: Sequence[Recording], drives: DriveTrain
 ) -> RobotModel:

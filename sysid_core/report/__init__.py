@@ -2,9 +2,8 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import thinned, time_series
+from sysid_core.report.charts import COLOURS, curves, thinned, time_series
 from sysid_core.report.constrained import constrained_identification_report
-from sysid_core.report.figures import COLOURS, new_figure
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
@@ -15,13 +14,21 @@ from sysid_core.report.identifiability import (
 from sysid_core.report.identification import (
     consistency_sentence,
     identification_report,
+    prediction_sentence,
     prediction_table,
 )
+from sysid_core.report.index import save_and_list, write_index
 from sysid_core.report.loaded_arm import loaded_arm_report
 from sysid_core.report.loops import loops_report
 from sysid_core.report.motion import motion_report
-from sysid_core.report.payload import comparison_rows, error_summary, payload_report
+from sysid_core.report.payload import (
+    comparison_rows,
+    error_summary,
+    payload_report,
+    payload_sentence,
+)
 from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
+from sysid_core.report.value_charts import dots
 
 __all__ = [
     "COLOURS",
@@ -31,6 +38,8 @@ __all__ = [
     "comparison_rows",
     "consistency_sentence",
     "constrained_identification_report",
+    "curves",
+    "dots",
     "error_growth_figure",
     "error_summary",
     "identifiability_report",
@@ -40,13 +49,16 @@ __all__ = [
     "loaded_arm_report",
     "loops_report",
     "motion_report",
-    "new_figure",
     "payload_report",
+    "payload_sentence",
     "prediction_chart",
+    "prediction_sentence",
     "prediction_table",
+    "save_and_list",
     "sequential_report",
     "step_rows",
     "thinned",
     "time_series",
     "with_deviation",
+    "write_index",
 ]

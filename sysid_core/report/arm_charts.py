@@ -3,28 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import (
-    add_line,
-    dots_with_bars,
-    ellipsoid,
-    histogram,
-    label_time,
-    panels,
-    scene,
-    spectra,
-)
-from sysid_core.report.figures import COLOURS
+from sysid_core.report.charts import COLOURS, add_line, histogram, label_time, panels, spectra
+from sysid_core.report.space_charts import ellipsoid, scene
+from sysid_core.report.value_charts import dots_with_bars
 from sysid_core.robot import is_physically_consistent, pseudo_inertia_from_pi
 from sysid_core.validation import Prediction
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+
+NOMINAL = "URDF's inertials"
 
 
 def prediction_chart(prediction: Prediction) -> go.Figure:
@@ -38,12 +34,16 @@ def prediction_chart(prediction: Prediction) -> go.Figure:
     figure = panels(titles)
     for j in range(len(prediction.joint_names)):
         measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
-        for name, values, colour in (
-            ("measured", measured, COLOURS[5]),
-            ("predicted", predicted, COLOURS[2]),
-            ("difference", measured - predicted, COLOURS[1]),
-        ):
-            add_line(figure, j, prediction.time, values, name=name, colour=colour, width=1.0)
+        lines = {"measured": (measured, COLOURS[5])}
+        if prediction.nominal is not None:
+            lines[NOMINAL] = (prediction.nominal[:, j], "#8a8f98")
+        lines["predicted"] = (predicted, COLOURS[2])
+        lines["difference"] = (measured - predicted, COLOURS[1])
+        for name, (values, colour) in lines.items():
+            dash = "dot" if name == NOMINAL else "solid"
+            add_line(
+                figure, j, prediction.time, values, name=name, colour=colour, width=1.0, dash=dash
+            )
         if np.any(prediction.motion):
             inside = prediction.time[prediction.motion]
             figure.add_vrect(
@@ -78,36 +78,53 @@ def residual_charts(prediction: Prediction) -> Iterator[tuple[go.Figure, str]]:
 
 def parameter_charts(identification: Identification) -> Iterator[tuple[go.Figure, str]]:
     """Estimates with ± 2 sd beside the URDF's values, one chart a unit, with captions."""
-    estimate, model = identification.estimate, identification.model
-    nominal = dict(zip(identification.names, model.pi.ravel().tolist(), strict=False))
-    full = estimate.names == identification.names
-    sd = estimate.standard_deviations
-    n_inertial = 10 * model.n_bodies
-    links = set(identification.names[:n_inertial])
+    estimate = identification.estimate
+    terms = [terms_of(estimate, name) for name in estimate.names]
+    labels = [
+        name + (f" and {len(of) - 1} more" if len(of) > 1 else "")
+        for name, of in zip(estimate.names, terms, strict=True)
+    ]
+    links = set(identification.names[: 10 * identification.model.n_bodies])
     kinds = [(n in links, u) for n, u in zip(estimate.names, estimate.units, strict=True)]
-    for kind in dict.fromkeys(kinds):
-        inertial, unit = kind
-        rows = [i for i, k in enumerate(kinds) if k == kind]
-        names = [estimate.names[i] for i in rows]
-        reference = [nominal.get(n, float("nan")) for n in names] if full and inertial else None
+    for inertial, unit in dict.fromkeys(kinds):
+        rows = [i for i, kind in enumerate(kinds) if kind == (inertial, unit)]
+        reference = [nominal_value(identification, terms[i]) for i in rows]
         chart = dots_with_bars(
-            names,
+            [labels[i] for i in rows],
             estimate.values[rows],
-            sd[rows],
-            reference=reference,
+            estimate.standard_deviations[rows],
+            reference=reference if np.isfinite(reference).any() else None,
             groups=[estimate.verdicts[i].value for i in rows],
+            details=[combination_of(terms[i]) for i in rows],
             unit=unit,
         )
-        beside = " Grey marks: the URDF." if reference else ""
+        beside = " Grey marks: the URDF." if np.isfinite(reference).any() else ""
         of = "Links" if inertial else "Friction and drives"
         yield chart, f"{of}, {unit}, ± 2 standard deviations; colour: verdict.{beside}"
+
+
+def terms_of(estimate: Estimate, name: str) -> Mapping[str, float]:
+    """What a parameter stands for: itself, or the combination of a base parameter."""
+    return estimate.combinations.get(name) or {name: 1.0}
+
+
+def combination_of(terms: Mapping[str, float]) -> str:
+    """`link2.mx + 0.43 link3.m - ...`."""
+    return " ".join(f"{c:+.3g} {n}" for n, c in terms.items()).removeprefix("+1 ")
+
+
+def nominal_value(identification: Identification, terms: Mapping[str, float]) -> float:
+    """The URDF's value of a combination; NaN where friction or drives are in it: URDFs have none."""
+    links = identification.names[: 10 * identification.model.n_bodies]
+    nominal = dict(zip(links, identification.model.pi.ravel().tolist(), strict=True))
+    return float(sum(c * nominal.get(name, float("nan")) for name, c in terms.items()))
 
 
 def robot_scene(identification: Identification) -> go.Figure:
     """The arm at its zero posture: links, centres of mass (URDF and identified), inertia ellipsoids.
 
-    An ellipsoid is the uniform solid with the link's mass and inertia; links whose parameters no
-    solid has are left out.
+    An ellipsoid is the uniform solid with the link's mass and inertia: the identified ones where
+    every link is physically consistent, else the URDF's.
     """
     import pinocchio as pin
     import plotly.graph_objects as go
@@ -129,16 +146,17 @@ def robot_scene(identification: Identification) -> go.Figure:
             line={"color": "#888888", "width": 7}, name="joint to joint",
         )
     ]  # fmt: skip
-    consistent = np.atleast_1d(is_physically_consistent(identification.pi))
+    whole = bool(np.all(is_physically_consistent(identification.pi)))
+    drawn = identification.pi if whole else model.pi
+    consistent = np.atleast_1d(is_physically_consistent(drawn))
     for label, pi, symbol, colour in (
         ("centre of mass, URDF", model.pi, "circle-open", "#888888"),
         ("centre of mass, identified", identification.pi, "diamond", COLOURS[1]),
     ):
+        if pi is not model.pi and not whole:
+            continue
         known = [k for k in range(model.n_bodies) if pi[k, 0] > 1e-6]
         points = np.array([poses[k].act(pi[k, 1:4] / pi[k, 0]) for k in known]).reshape(-1, 3)
-        if label.endswith("identified"):
-            inside = [i for i, k in enumerate(known) if consistent[k]]
-            points, known = points[inside], [known[i] for i in inside]
         traces.append(
             go.Scatter3d(
                 x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="markers", name=label,
@@ -146,8 +164,8 @@ def robot_scene(identification: Identification) -> go.Figure:
                 text=[f"{model.body_names[k]}: {pi[k, 0]:.3g} kg" for k in known],
             )
         )  # fmt: skip
-    for k in np.flatnonzero(consistent & (identification.pi[:, 0] > 1e-6)):
-        pi = identification.pi[k]
+    for k in np.flatnonzero(consistent & (drawn[:, 0] > 1e-6)):
+        pi = drawn[k]
         c = pi[1:4] / pi[0]
         spread = pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c)
         R = poses[k].rotation

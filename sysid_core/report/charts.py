@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive charts: lines over time with linked axes, dots with bars, and scenes in space."""
+"""Interactive charts of curves: over time with linked axes, over frequency, over anything."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sysid_core.report.figures import COLOURS
 from sysid_core.robot import Array
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+# Okabe-Ito, readable with colour-blindness; black would vanish on a dark page.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A900")
 MOST_POINTS = 3000  # of a line: more than a screen has pixels
 
 
@@ -63,9 +64,16 @@ def panels(
     figure.update_annotations(x=0.0, xanchor="left", font_size=12) if columns == 1 else None
     figure.update_layout(
         template="none",
-        height=rows * height + 90,
-        margin={"l": 60, "r": 15, "t": 50, "b": 45},
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 1.0, "xanchor": "right"},
+        height=rows * height + 110,
+        margin={"l": 60, "r": 15, "t": 70, "b": 45},
+        legend={  # above the titles of the panels
+            "orientation": "h",
+            "yref": "container",
+            "y": 1.0,
+            "yanchor": "top",
+            "x": 1.0,
+            "xanchor": "right",
+        },
         hovermode="x unified",
     )
     return figure
@@ -131,70 +139,6 @@ def label_time(figure: go.Figure, columns: int = 1) -> None:
         rows[-1].title.text = "time [s]"
 
 
-def dots_with_bars(
-    names: Sequence[str],
-    values: ArrayLike,
-    sd: ArrayLike,
-    *,
-    reference: ArrayLike | None = None,
-    reference_name: str = "URDF",
-    groups: Sequence[str] | None = None,
-    unit: str = "",
-) -> go.Figure:
-    """Estimates with ± 2 sd as bars beside reference values, one line a parameter.
-
-    Args:
-        names: Parameters, n of them.
-        values: Estimates, shape (n,).
-        sd: Standard deviations, shape (n,).
-        reference: Values to compare with, shape (n,); NaN where there is none.
-        reference_name: Where they come from.
-        groups: Verdict of each parameter: colours and legend.
-        unit: Label of the axis.
-    """
-    import plotly.graph_objects as go
-
-    x, s = np.asarray(values, dtype=float), np.asarray(sd, dtype=float)
-    figure = go.Figure()
-    kinds = list(groups) if groups is not None else ["estimate ± 2 sd"] * len(names)
-    for i, kind in enumerate(sorted(set(kinds))):
-        rows = [k for k, g in enumerate(kinds) if g == kind]
-        figure.add_trace(
-            go.Scatter(
-                x=x[rows],
-                y=[names[k] for k in rows],
-                error_x={"type": "data", "array": 2 * s[rows], "thickness": 1.5},
-                mode="markers",
-                marker={"color": COLOURS[i % len(COLOURS)], "size": 7},
-                name=kind,
-            )
-        )
-    if reference is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=np.asarray(reference, dtype=float),
-                y=list(names),
-                mode="markers",
-                marker={"symbol": "line-ns-open", "size": 13, "color": "#888888"},
-                name=reference_name,
-            )
-        )
-    figure.update_layout(
-        template="none",
-        height=max(260, 19 * len(names) + 120),
-        margin={"l": 170, "r": 15, "t": 40, "b": 45},
-        xaxis_title=unit,
-        yaxis={
-            "autorange": "reversed",
-            "categoryorder": "array",
-            "categoryarray": list(names),
-            "dtick": 1,
-        },
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
-    )
-    return figure
-
-
 def spectra(residual: Array, rate: float, names: Sequence[str], unit: str) -> go.Figure:
     """Amplitude density of residuals over frequency, one line a joint; (K, n) at a rate [Hz]."""
     from scipy.signal import welch
@@ -228,105 +172,58 @@ def histogram(residual: Array, names: Sequence[str], unit: str) -> go.Figure:
     return figure
 
 
-def correlation_map(names: Sequence[str], covariance: ArrayLike) -> go.Figure:
-    """Correlations of the estimates, from their covariance (p, p)."""
-    import plotly.graph_objects as go
-
-    P = np.asarray(covariance, dtype=float)
-    sd = np.sqrt(np.maximum(np.diag(P), 0.0))
-    scale = np.where(sd > 0, sd, 1.0)
-    figure = go.Figure(
-        go.Heatmap(
-            z=np.round(P / np.outer(scale, scale), 3).astype(np.float32),
-            x=list(names),
-            y=list(names),
-            zmin=-1,
-            zmax=1,
-            colorscale="RdBu",
-        )
-    )
-    figure.update_layout(
-        template="none",
-        height=640,
-        margin={"l": 150, "b": 150, "t": 20, "r": 10},
-        yaxis={"autorange": "reversed"},
-    )
-    return figure
-
-
-def scene(traces: Sequence[Any], height: int = 480) -> go.Figure:
-    """A view in space with equal axes [m]."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(list(traces))
-    axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "#99aabb"}
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        scene={
-            "aspectmode": "data",
-            "xaxis": {**axis, "title": "x [m]"},
-            "yaxis": {**axis, "title": "y [m]"},
-            "zaxis": {**axis, "title": "z [m]"},
-        },
-        legend={"orientation": "h"},
-    )
-    return figure
-
-
-def ellipsoid(
-    centre: ArrayLike, matrix: ArrayLike, *, name: str, colour: str, opacity: float = 0.35
-) -> Any:
-    """Surface of `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard deviations of a covariance P.
+def curves(
+    groups: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+    *,
+    xlabel: str = "",
+    ylabel: str = "",
+    columns: int = 1,
+    height: int = 260,
+    log_x: bool = False,
+    log_y: bool = False,
+    points: bool = False,
+    dashed: Collection[str] = (),
+    same_y: bool = False,
+) -> go.Figure:
+    """One panel per group with its curves; a label has the same colour in all panels.
 
     Args:
-        centre: c, shape (3,) [m].
-        matrix: M, shape (3, 3) [m^2].
-        name: Legend.
-        colour: Colour of the surface.
-        opacity: Opacity of the surface.
+        groups: Title to {label: (x, y)}.
+        xlabel, ylabel: Axes.
+        columns: Columns of panels.
+        height: Height of each row [px].
+        log_x, log_y: Logarithmic axes.
+        points: Whether samples are marked.
+        dashed: Labels whose curves are dashed.
+        same_y: Whether all panels have the same y axis.
     """
     import plotly.graph_objects as go
 
-    u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
-    ball = np.stack([np.cos(u) * np.sin(w), np.sin(u) * np.sin(w), np.cos(w)])
-    values, vectors = np.linalg.eigh(np.asarray(matrix, dtype=float))
-    points = np.einsum("ij,jkl->ikl", vectors * np.sqrt(np.maximum(values, 0)), ball)
-    x, y, z = points + np.asarray(centre, dtype=float)[:, None, None]
-    return go.Surface(
-        x=x,
-        y=y,
-        z=z,
-        showscale=False,
-        opacity=opacity,
-        name=name,
-        showlegend=True,
-        colorscale=[[0, colour], [1, colour]],
-        hoverinfo="name",
-    )
-
-
-def bars(shares: Mapping[str, float], *, unit: str = "%", limit: float | None = None) -> go.Figure:
-    """Horizontal bars with their values; a dashed line at the limit."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(
-        go.Bar(
-            x=list(shares.values()),
-            y=list(shares),
-            orientation="h",
-            marker={"color": COLOURS[0]},
-            text=[f"{value:.3g} {unit}" for value in shares.values()],
-        )
-    )
-    if limit is not None:
-        figure.add_vline(x=limit, line={"dash": "dash", "color": COLOURS[1]})
-    figure.update_layout(
-        template="none",
-        height=max(180, 28 * len(shares) + 90),
-        margin={"l": 190, "r": 20, "t": 15, "b": 40},
-        yaxis={"autorange": "reversed"},
-        xaxis_title=unit,
-    )
+    figure = panels(list(groups), columns=columns, height=height, linked=False)
+    labels = list(dict.fromkeys(label for lines in groups.values() for label in lines))
+    first = {label: next(g for g, lines in groups.items() if label in lines) for label in labels}
+    for i, (group, lines) in enumerate(groups.items()):
+        for label, (x, y) in lines.items():
+            figure.add_trace(
+                go.Scatter(
+                    x=list(np.asarray(x, dtype=float)),
+                    y=list(np.asarray(y, dtype=float)),
+                    name=label,
+                    legendgroup=label,
+                    showlegend=first[label] == group,
+                    mode="lines+markers" if points else "lines",
+                    marker={"size": 5},
+                    line={
+                        "color": COLOURS[labels.index(label) % len(COLOURS)],
+                        "width": 1.4,
+                        "dash": "dash" if label in dashed else "solid",
+                    },
+                ),
+                row=i // columns + 1,
+                col=i % columns + 1,
+            )
+    figure.update_xaxes(title_text=xlabel, type="log" if log_x else None)
+    figure.update_yaxes(type="log" if log_y else None, matches="y" if same_y else None)
+    figure.update_yaxes(title_text=ylabel, col=1)
+    figure.update_layout(hovermode="closest")
     return figure

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.judgement import Judgement
-from sysid_core.report.html import Report
+from sysid_core.report.html import Report, with_deviation
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import TorqueError
 
@@ -84,9 +84,15 @@ def constrained_identification_report(
         )
     }
     report.table(
-        ("parameter", "value", "sd", "nominal", "unit", "verdict"),
+        ("parameter", "value ± standard deviation", "nominal", "unit", "verdict"),
         [
-            (name, float(value), float(sd), nominal_values.get(name), unit, verdict.value)
+            (
+                name,
+                with_deviation(float(value), float(sd)),
+                nominal_values.get(name),
+                unit,
+                verdict.value,
+            )
             for name, value, sd, unit, verdict in zip(
                 estimate.names,
                 estimate.values,

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One self-contained HTML page per run: text, tables, charts and pictures, nothing loaded from outside."""
+"""One self-contained HTML page per run: text, tables and charts, nothing loaded from outside."""
 
 from __future__ import annotations
 
 import base64
 import gzip
-import io
 import platform
 import shlex
 import sys
@@ -19,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
-    from matplotlib.figure import Figure
 
 from sysid_core.judgement import Judgement, Outcome
 
-MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗"}
+MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "info": "→"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
@@ -54,6 +52,13 @@ def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+def _cell(value: object, label: str, headed: bool) -> dict[str, object]:
+    if isinstance(value, tuple):
+        text, link = value
+        return {"text": text, "link": link, "number": False, "label": label}
+    return {"text": cell_text(value), "number": headed and _is_number(value), "label": label}
+
+
 class Report:
     """Collects sections and writes them as one HTML file.
 
@@ -76,27 +81,49 @@ class Report:
         self._provenance: dict[str, str] = {}
 
     def headline(
-        self, level: Outcome, sentence: str, *, asked: str = "", next_steps: Iterable[str] = ()
+        self,
+        level: Outcome | None,
+        sentence: str,
+        *,
+        asked: str = "",
+        next_steps: Iterable[str] = (),
     ) -> None:
         """The verdict in one sentence and colour, above everything else.
 
         Args:
-            level: Colour and mark.
+            level: Colour and mark; None: for information.
             sentence: The answer and why it is good or not.
             asked: The question, in words.
             next_steps: Sentences that say what to do now.
         """
         self._headline = {
-            "level": level,
+            "level": level.value if level else "info",
             "sentence": sentence,
             "asked": asked,
             "next_steps": list(next_steps),
         }
 
-    def judged(self, judgement: Judgement) -> None:
-        """The headline of a result that was judged: its reasons, the first as the sentence."""
-        first, *others = judgement.reasons or (judgement.basis,)
-        self.headline(judgement.outcome, first, next_steps=others)
+    def judged(
+        self,
+        judgement: Judgement,
+        answer: str = "",
+        *,
+        asked: str = "",
+        next_steps: Iterable[str] = (),
+    ) -> None:
+        """The headline of a result that was judged.
+
+        Args:
+            judgement: Its reasons stand below the answer.
+            answer: What came out, with its uncertainty; default: the first reason.
+            asked: The question, in words.
+            next_steps: What to do now.
+        """
+        reasons = list(judgement.reasons) or [judgement.basis]
+        sentence = answer or reasons.pop(0)
+        self.headline(judgement.outcome, sentence, asked=asked, next_steps=next_steps)
+        if self._headline is not None:
+            self._headline["reasons"] = [reason for reason in reasons if reason]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
@@ -104,7 +131,8 @@ class Report:
 
     def heading(self, text: str, level: int = 2) -> None:
         """A section heading (level 2 or 3)."""
-        self._parts.append({"kind": "heading", "level": int(level), "text": text})
+        anchor = f"s{len(self._parts)}"
+        self._parts.append({"kind": "heading", "level": int(level), "text": text, "id": anchor})
 
     def paragraph(self, text: str) -> None:
         """Plain text; it is escaped."""
@@ -122,7 +150,7 @@ class Report:
     def verdict(self, ok: bool | Outcome, text: str) -> None:
         """A line that says pass, warn or fail."""
         level = ok if isinstance(ok, Outcome) else (Outcome.PASS if ok else Outcome.FAIL)
-        self._parts.append({"kind": "verdict", "level": level, "text": text})
+        self._parts.append({"kind": "verdict", "level": level.value, "text": text})
 
     def table(
         self,
@@ -136,19 +164,13 @@ class Report:
 
         Args:
             columns: Names; all blank: no head.
-            rows: Cells of each row.
+            rows: Cells of each row; a pair of text and address is a link.
             caption: Line above it; the line to click at when it is folded.
             folded: Whether it opens only when clicked.
         """
         headed = any(columns)
         labels = [*columns, *[""] * 99]
-        cells = [
-            [
-                {"text": cell_text(x), "number": headed and _is_number(x), "label": labels[i]}
-                for i, x in enumerate(row)
-            ]
-            for row in rows
-        ]
+        cells = [[_cell(x, labels[i], headed) for i, x in enumerate(row)] for row in rows]
         self._parts.append(
             {
                 "kind": "table",
@@ -159,16 +181,8 @@ class Report:
             }
         )
 
-    def figure(self, figure: Figure | go.Figure, caption: str = "") -> None:
-        """A chart (plotly: it can be zoomed) or a picture (matplotlib: embedded as PNG)."""
-        from matplotlib.figure import Figure as Picture
-
-        if isinstance(figure, Picture):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format="png", dpi=130, bbox_inches="tight", facecolor="white")
-            data = base64.b64encode(buffer.getvalue()).decode()
-            self._parts.append({"kind": "picture", "data": data, "caption": caption})
-            return
+    def figure(self, figure: go.Figure, caption: str = "") -> None:
+        """A chart that can be zoomed, turned and played."""
         text = figure.to_json().replace("</", "<\\/")  # no tag of the page ends inside
         height = figure.layout.height or 420
         self._parts.append({"kind": "chart", "json": text, "height": height, "caption": caption})
@@ -178,12 +192,14 @@ class Report:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         when = datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        headline = self._headline or {}
+        headline, parts = self._headline, self._parts
+        if headline is None:
+            headline, parts = self._from_verdicts()
         summary = {
             "title": self.title,
             "when": when,
-            "level": headline.get("level", ""),
-            "sentence": headline.get("sentence", ""),
+            "level": headline["level"] if headline else "",
+            "sentence": headline["sentence"] if headline else "",
         }
         has_charts = any(part["kind"] == "chart" for part in self._parts)
         page = _template("page.html.j2").render(
@@ -194,14 +210,36 @@ class Report:
             summary=summary,
             style=_raw("page.css"),
             script=_raw("page.js"),
-            headline=self._headline,
+            headline=headline,
             marks=MARKS,
-            parts=self._parts,
+            parts=parts,
+            contents=[p for p in parts if p["kind"] == "heading" and p["level"] == 2],
             provenance=[*self._provenance.items(), *_circumstances()],
             plotly=_plotly() if has_charts else "",
         )
         path.write_text(page, encoding="utf-8")
         return path
+
+    def _from_verdicts(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """The headline of a page that states verdicts and has none, and the parts below it.
+
+        Verdicts before the first heading move into the headline, others are counted.
+        """
+        verdicts = [part for part in self._parts if part["kind"] == "verdict"]
+        if not verdicts:
+            return None, self._parts
+        order = ("fail", "warn", "pass")
+        level = min((part["level"] for part in verdicts), key=order.index)
+        first = next(
+            (i for i, part in enumerate(self._parts) if part["kind"] == "heading"), len(self._parts)
+        )
+        leading = [part for part in self._parts[:first] if part["kind"] == "verdict"]
+        sentences = [p["text"] for p in sorted(leading, key=lambda p: order.index(p["level"]))]
+        if len(leading) < len(verdicts):
+            held = sum(part["level"] == "pass" for part in verdicts)
+            sentences.insert(0, f"{held} of {len(verdicts)} checks on this page hold.")
+        headline = {"level": level, "sentence": sentences[0], "reasons": sentences[1:]}
+        return headline, [part for part in self._parts if part not in leading]
 
 
 def _circumstances() -> list[tuple[str, str]]:

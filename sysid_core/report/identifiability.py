@@ -89,7 +89,14 @@ def identifiability_report(
         f"Structural identifiability of {answer.robot}",
         "recursive parameter nullspace algorithm (Wensing, Niemeyer, Slotine 2023)",
     )
-    for line in identifiability_summary(answer, weightless):
+    counts, *others = identifiability_summary(answer, weightless)
+    report.headline(
+        None,
+        counts,
+        asked="which inertial parameters can motion and joint torques show at all",
+        next_steps=["sysid plan arm (or plan sequential) makes a motion that shows them."],
+    )
+    for line in others:
         report.paragraph(line)
     for warning in answer.warnings:
         report.verdict(False, warning)

@@ -4,19 +4,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.report.arm_charts import (
+    NOMINAL,
+    combination_of,
+    nominal_value,
     parameter_charts,
     prediction_chart,
     residual_charts,
     robot_scene,
+    terms_of,
 )
-from sysid_core.report.charts import correlation_map
 from sysid_core.report.html import Report, with_deviation
+from sysid_core.report.value_charts import correlation_map
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
 
@@ -35,9 +40,12 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 " Friction at rest is anywhere between its limits",
             )
             continue
+        beside = None if prediction.nominal is None else prediction.beside()
+        nominal = beside.joints() if beside else {}
         rows = [
             [
                 *(n, motion[n]["rms"], motion[n]["r2"]),
+                *((nominal[n]["rms"], nominal[n]["r2"]) if nominal else ()),
                 *(joints[n]["r2"] for joints in bands.values()),
                 *(whole[n]["rms"], whole[n]["r2"]),
             ]
@@ -48,16 +56,27 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 "joint",
                 f"RMS [{prediction.unit}]",
                 "R²",
+                *((f"{NOMINAL}: RMS [{prediction.unit}]", "R²") if nominal else ()),
                 *(f"R² below {hz:.4g} Hz" for hz in bands),
                 f"RMS, whole run [{prediction.unit}]",
                 "R², whole run",
             ],
             rows,
             f"{prediction.source}: relative error"
-            f" {100 * prediction.relative_error():.2f} % in motion,"
-            f" {100 * prediction.relative_error(whole=True):.2f} % over the whole run"
+            f" {100 * prediction.relative_error():.2f} % in motion"
+            + (f" ({NOMINAL}: {100 * beside.relative_error():.2f} %)" if beside else "")
+            + f", {100 * prediction.relative_error(whole=True):.2f} % over the whole run"
             " (standstill and impacts included), against the raw, unfiltered efforts",
         )
+
+
+def prediction_sentence(predictions: Sequence[Prediction]) -> str:
+    """How well efforts are predicted, beside what the URDF's inertial parameters predict."""
+    parts = []
+    for p in predictions:
+        beside = "" if p.nominal is None else f" (URDF: {100 * p.beside().relative_error():.2f} %)"
+        parts.append(f"{Path(p.source).stem} {100 * p.relative_error():.2f} %{beside}")
+    return f"Error of the predicted efforts: {', '.join(parts)}." if parts else ""
 
 
 CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
@@ -157,29 +176,33 @@ def _benefit_table(
     )
 
 
-def _measured_table(report: Report, measured: Estimate) -> None:
+def _value_table(
+    report: Report, identification: Identification, estimate: Estimate, caption: str
+) -> None:
+    """Values beside the URDF's, with every combination written out."""
+    terms = [terms_of(estimate, name) for name in estimate.names]
     report.table(
-        ["stands for", "value ± standard deviation", "unit", "verdict"],
+        ["parameter", "value ± standard deviation", "URDF", "unit", "verdict"],
         [
-            [_terms(name, measured), with_deviation(float(x), float(s)), unit, verdict.value]
-            for name, x, s, unit, verdict in zip(
-                measured.names,
-                measured.values,
-                measured.standard_deviations,
-                measured.units,
-                measured.verdicts,
+            [
+                combination_of(of),
+                with_deviation(float(x), float(s)),
+                beside if np.isfinite(beside := nominal_value(identification, of)) else None,
+                unit,
+                verdict.value,
+            ]
+            for of, x, s, unit, verdict in zip(
+                terms,
+                estimate.values,
+                estimate.standard_deviations,
+                estimate.units,
+                estimate.verdicts,
                 strict=True,
             )
         ],
-        "What these data measured: base parameters, whatever the prior",
+        caption,
         folded=True,
     )
-
-
-def _terms(name: str, measured: Estimate) -> str:
-    """`link2.mx + 0.43 link3.m - ...` of a base parameter."""
-    terms = measured.combinations.get(name, {name: 1.0})
-    return " ".join(f"{c:+.3g} {n}" for n, c in terms.items()).removeprefix("+1 ")
 
 
 def _parameter_tables(report: Report, identification: Identification) -> None:
@@ -214,25 +237,18 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     )
     for chart, caption in parameter_charts(identification):
         report.figure(chart, caption)
-    report.table(
-        ["parameter", "value ± standard deviation", "unit", "verdict"],
-        [
-            [name, with_deviation(float(x), float(s)), unit, verdict.value]
-            for name, x, s, unit, verdict in zip(
-                estimate.names,
-                estimate.values,
-                estimate.standard_deviations,
-                estimate.units,
-                estimate.verdicts,
-                strict=True,
-            )
-        ],
+    _value_table(
+        report,
+        identification,
+        estimate,
         "All parameters. Those not known from the data have the URDF's values; together with the"
-        " measured combinations they predict",
-        folded=True,
+        " measured combinations they predict"
+        if estimate.measured is not None
+        else "All parameters, combinations written out",
     )
     if estimate.measured is not None:
-        _measured_table(report, estimate.measured)
+        caption = "What these data measured: base parameters, whatever the prior"
+        _value_table(report, identification, estimate.measured, caption)
     report.figure(
         correlation_map(estimate.names, estimate.covariance),
         "Correlation of the estimates: strong colours far from the diagonal are parameters that"
@@ -241,9 +257,9 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     report.heading("The robot in space")
     report.figure(
         robot_scene(identification),
-        "Zero posture. Grey rings: centres of mass by the URDF; diamonds: identified; ellipsoids:"
-        " uniform solids of the identified mass and inertia. Links whose values no solid has are"
-        " left out.",
+        "Zero posture. Grey rings: centres of mass by the URDF; diamonds: identified. Ellipsoids:"
+        " uniform solids of each link's mass and inertia, identified where every link is physically"
+        " consistent, else the URDF's.",
     )
     report.provenance(
         {

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.report.charts import time_series
-from sysid_core.report.html import Report
+from sysid_core.report.html import Report, with_deviation
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
-def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
+def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> go.Figure:
     """What the payload adds to every joint's torque: measured, and by the estimate."""
     return time_series(
         extra.time,
@@ -46,28 +49,27 @@ def loaded_arm_report(
             off = 100.0 * (payload.mass / true_mass - 1.0)
             text += f", {off:+.1f} % from the true {true_mass:g} kg"
         report.verdict(not estimate.certify(), text)
-        rows: list[list[object]] = [["mass", payload.mass, payload.mass_sd, "kg"]]
+        rows: list[list[object]] = [["mass", with_deviation(payload.mass, payload.mass_sd), "kg"]]
         rows += [
-            [f"centre of mass {axis}", float(payload.com[i]), float(payload.com_sd[i]), "m"]
+            [f"centre of mass {axis}", with_deviation(payload.com[i], payload.com_sd[i]), "m"]
             for i, axis in enumerate("xyz")
         ]
         rows += [
             [
                 f"I{'xyz'[i]}{'xyz'[j]} about the centre of mass",
-                float(payload.inertia[i, j]),
-                float(payload.inertia_sd[i, j]),
+                with_deviation(payload.inertia[i, j], payload.inertia_sd[i, j]),
                 "kg m²",
             ]
             for i in range(3)
             for j in range(i, 3)
         ]
-        report.table(["quantity", "value", "standard deviation", "unit"], rows)
+        report.table(["quantity", "value ± standard deviation", "unit"], rows)
     report.bullets([*estimate.certify(), *estimate.notes])
     report.heading("Parameters")
     report.table(
-        ["parameter", "value", "standard deviation", "unit", "verdict"],
+        ["parameter", "value ± standard deviation", "unit", "verdict"],
         [
-            [name, float(x), float(sd), unit, verdict.value]
+            [name, with_deviation(float(x), float(sd)), unit, verdict.value]
             for name, x, sd, unit, verdict in zip(
                 estimate.names,
                 estimate.values,

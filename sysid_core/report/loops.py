@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.figure import Figure
 
 from sysid_core.excitation.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
 from sysid_core.identifiability import ConstrainedRanks
-from sysid_core.report.figures import COLOURS, new_figure
+from sysid_core.report.charts import COLOURS, add_line, panels
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -17,6 +18,9 @@ from sysid_core.robot.loops import (
     passive_condition,
     try_assemble,
 )
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _GRID = 41  # postures along each side of a map
 
@@ -127,41 +131,72 @@ def loops_report(
     return report
 
 
-def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
+def assembly_figure(chain: ClosedChain, box: MotionBox) -> go.Figure:
     """One panel per group of driven joints that move a loop: a map for two, curves for one."""
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
-    figure, axes = new_figure(
-        max(1, -(-(len(pairs) + len(alone)) // 2)), 2, height=3.4, sharex=False
-    )
-    for axis in axes[len(pairs) + len(alone) :]:
-        axis.set_visible(False)
-    for axis, pair in zip(axes, pairs, strict=False):
-        x, y = (_range(chain, name) for name in pair)
-        X, Y = np.meshgrid(x, y)
-        found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
-        lower, upper = chain.model.position_limits
-        within = np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9), axis=1)
-        condition = np.log10(passive_condition(chain, found.q))
-        condition[~found.assembled] = np.nan
-        mesh = axis.pcolormesh(X, Y, condition.reshape(X.shape), cmap="viridis_r", shading="auto")
-        figure.colorbar(mesh, ax=axis, label="log10 cond J_u")
-        axis.contour(X, Y, within.reshape(X.shape).astype(float), [0.5], colors=[COLOURS[1]])
-        axis.set_xlabel(f"{pair[0]} [rad]")
-        axis.set_ylabel(f"{pair[1]} [rad]")
-        axis.plot(*_outline(chain, box, pair), color="black", linewidth=1.0)
-    for axis, name in zip(axes[len(pairs) :], alone, strict=False):
+    titles = [*(" and ".join(pair) for pair in pairs), *alone] or ["no driven joint moves a loop"]
+    figure = panels(titles, columns=2, height=380, linked=False)
+    for k, pair in enumerate(pairs):
+        _draw_map(figure, k, chain, box, (pair[0], pair[1]))
+    for k, name in enumerate(alone, len(pairs)):
         x = _range(chain, name)
         found = try_assemble(chain, _at_home(chain, {name: x}))
         q = np.where(found.assembled[:, None], found.q, np.nan)
-        for joint, i in zip(chain.passive, chain.passive_columns, strict=True):
-            if np.nanmax(q[:, i]) - np.nanmin(q[:, i]) > 1e-6:
-                axis.plot(x, q[:, i], label=joint)
-        axis.set_xlabel(f"{name} [rad]")
-        axis.set_ylabel("passive joints [rad]")
-        axis.legend(fontsize=8, frameon=False)
+        for i, (joint, j) in enumerate(zip(chain.passive, chain.passive_columns, strict=True)):
+            if np.nanmax(q[:, j]) - np.nanmin(q[:, j]) > 1e-6:
+                colour = COLOURS[i % len(COLOURS)]
+                add_line(figure, k, x, q[:, j], name=joint, colour=colour, columns=2)
+        place = {"row": k // 2 + 1, "col": k % 2 + 1}
+        figure.update_xaxes(title_text=f"{name} [rad]", **place)
+        figure.update_yaxes(title_text="passive joints [rad]", **place)
+    figure.update_layout(hovermode="closest")
     return figure
+
+
+def _draw_map(
+    figure: go.Figure, panel: int, chain: ClosedChain, box: MotionBox, pair: tuple[str, str]
+) -> None:
+    """Condition number over two driven joints, the passive joints' limits and the box."""
+    import plotly.graph_objects as go
+
+    x, y = (_range(chain, name) for name in pair)
+    X, Y = np.meshgrid(x, y)
+    found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
+    lower, upper = chain.model.position_limits
+    within = np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9), axis=1)
+    condition = np.log10(passive_condition(chain, found.q))
+    condition[~found.assembled] = np.nan
+    place = {"row": panel // 2 + 1, "col": panel % 2 + 1}
+    grid = {"x": x.round(4).tolist(), "y": y.round(4).tolist()}
+    z = np.round(condition.reshape(X.shape), 2)
+    figure.add_trace(
+        go.Heatmap(
+            z=z, **grid, colorscale="Viridis", reversescale=True, showscale=panel == 0,
+            colorbar={"title": "log10 cond J_u", "len": 0.5}, name="condition",
+        ),
+        **place,
+    )  # fmt: skip
+    figure.add_trace(
+        go.Contour(
+            z=within.reshape(X.shape).astype(int), **grid, showscale=False, hoverinfo="skip",
+            contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
+            line={"color": COLOURS[1], "width": 2}, name="limits of passive joints",
+            showlegend=panel == 0,
+        ),
+        **place,
+    )  # fmt: skip
+    edge = _outline(chain, box, pair)
+    figure.add_trace(
+        go.Scatter(
+            x=edge[0], y=edge[1], mode="lines", line={"color": "#000000", "width": 2},
+            name="box to move in", showlegend=panel == 0,
+        ),
+        **place,
+    )  # fmt: skip
+    figure.update_xaxes(title_text=f"{pair[0]} [rad]", **place)
+    figure.update_yaxes(title_text=f"{pair[1]} [rad]", **place)
 
 
 def _outline(chain: ClosedChain, box: MotionBox, pair: tuple[str, ...]) -> np.ndarray:

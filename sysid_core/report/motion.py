@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pinocchio as pin
 
 from sysid_core.excitation import MotionCheck, MotionChecker, MotionLimits, Trajectory
-from sysid_core.report.charts import add_line, bars, label_time, panels, scene
-from sysid_core.report.figures import COLOURS
+from sysid_core.judgement import Outcome
+from sysid_core.report.charts import COLOURS, add_line, label_time, panels
 from sysid_core.report.html import Report
+from sysid_core.report.space_charts import moving_robot, skeleton
+from sysid_core.report.value_charts import bars
 from sysid_core.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -66,29 +67,22 @@ def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Traject
 
 
 def path_figure(checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
-    """Path of the TCP in space."""
+    """The robot that plays the motion, and the path of its TCP in space."""
     import plotly.graph_objects as go
 
-    model = checker.model
+    model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
     columns = model.columns_from(trajectory.joint_names)
     q, v = trajectory.q[::step, columns], trajectory.v[::step, columns]
-    data, frame = model.pin_model.createData(), model.frame_id(checker.limits.tcp_frame)
-    points = np.empty((len(q), 3))
-    for point, q_k in zip(points, model.configuration(q), strict=True):
-        pin.framesForwardKinematics(model.pin_model, data, q_k)
-        point[:] = data.oMf[frame].translation
-    return scene(
-        [
-            go.Scatter3d(
-                x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="lines", name="TCP",
-                line={
-                    "width": 4, "color": checker.tcp_speed(q, v), "colorscale": "Viridis",
-                    "colorbar": {"title": "m/s"},
-                },
-            )
-        ]
+    points = np.round(skeleton(model, q, frame)[:, -2], 4)  # the tool's end of the last line
+    path = go.Scatter3d(
+        x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="lines", name="path of the TCP",
+        line={
+            "width": 4, "color": np.round(checker.tcp_speed(q, v), 4), "colorscale": "Viridis",
+            "colorbar": {"title": "m/s", "len": 0.6, "thickness": 12},
+        },
     )  # fmt: skip
+    return moving_robot(model, trajectory.time[::step], q, frame=frame, traces=[path])
 
 
 def motion_report(
@@ -113,11 +107,20 @@ def motion_report(
         figures: Further figures with captions.
     """
     report = Report(title, f"{trajectory.robot} · URDF {trajectory.urdf_hash}")
-    report.verdict(
-        check.is_safe,
-        f"inside all limits at {check.samples} instants and {check.postures} postures"
+    minutes, seconds = divmod(round(trajectory.duration), 60)
+    report.headline(
+        Outcome.PASS if check.is_safe else Outcome.FAIL,
+        f"{minutes} min {seconds} s of motion, inside all limits at {check.samples} instants and"
+        f" {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),
+        asked="a motion that keeps to the limits of the robot and its cell",
+        next_steps=[
+            "Look at the robot's motion below: does it fit your cell?",
+            "Play it slowly first (speed_scale 0.3), then fully and recorded.",
+        ]
+        if check.is_safe
+        else ["Change the motion or the limits, then check again."],
     )
     report.table(("", ""), list(facts.items()))
     report.bullets(dict.fromkeys([*remarks, *trajectory.notes]))
@@ -132,7 +135,8 @@ def motion_report(
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"Path of {checker.limits.tcp_frame} in space; the colour is its speed.",
+        f"The robot from joint to joint, played by the button; the path of"
+        f" {checker.limits.tcp_frame} is coloured by its speed.",
     )
     for figure, caption in figures:
         report.figure(figure, caption)
@@ -141,10 +145,11 @@ def motion_report(
         bars({kind: 100 * share for kind, share in sorted(check.usage.items())}, limit=100.0),
         "Largest share of each limit that the motion uses.",
     )
-    report.heading("Segments")
     report.table(
         ("segment", "from [s]", "to [s]", "joints that move"),
         [(s.label, s.start, s.end, ", ".join(s.joints) or "–") for s in trajectory.segments],
+        "Segments",
+        folded=True,
     )
     report.heading("Assumed or not checked")
     report.bullets(check.notes or ("Nothing.",))

@@ -16,7 +16,7 @@ from sysid_core.estimation.payload import (
     summarise_payload,
 )
 from sysid_core.estimation.payload_live import PayloadMoment, object_size
-from sysid_core.report.html import Report
+from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
     convergence_chart,
     object_scene,
@@ -27,6 +27,19 @@ from sysid_core.robot import inertia_matrix_from_pi, mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
+
+
+def payload_sentence(estimate: Estimate) -> str:
+    """Mass and centre of mass with their standard deviations."""
+    if not estimate.values[0] > 0:
+        return (
+            f"No payload: {with_deviation(estimate.values[0], estimate.standard_deviations[0])} kg."
+        )
+    payload = summarise_payload(estimate)
+    com = ", ".join(
+        with_deviation(1e3 * x, 1e3 * sd) for x, sd in zip(payload.com, payload.com_sd, strict=True)
+    )
+    return f"{with_deviation(payload.mass, payload.mass_sd)} kg, centre of mass ({com}) mm."
 
 
 def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[object]]:
@@ -51,6 +64,13 @@ def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[ob
         error = None if t is None else x - t
         rows.append([name, unit, x, float(sd), t, error, verdict.value])
     return rows
+
+
+def _matched(row: Sequence[object]) -> str:
+    """Value and deviation of a row of `comparison_rows`."""
+    value, sd = row[2:4]
+    assert isinstance(value, float) and isinstance(sd, float)
+    return with_deviation(value, sd)
 
 
 _NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
@@ -101,11 +121,14 @@ def payload_report(
         others: Results of other methods on the same data.
     """
     report.heading("The payload in the sensor frame")
-    columns = ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict")
-    kept = [i for i in range(len(columns)) if truth is not None or i not in (4, 5)]
+    columns = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
+    kept = [i for i in range(len(columns)) if truth is not None or i not in (3, 4)]
     report.table(
         [columns[i] for i in kept],
-        [[row[i] for i in kept] for row in comparison_rows(estimate, truth)],
+        [
+            [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
+            for row in comparison_rows(estimate, truth)
+        ],
         "Inertia about the centre of mass, in the axes of the sensor."
         " Prior-dominated: these data say less than the shape does.",
     )

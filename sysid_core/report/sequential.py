@@ -4,51 +4,66 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sysid_core.estimation.sequential import SequentialFit, SequentialIdentification
-from sysid_core.report.figures import COLOURS, new_figure
-from sysid_core.report.html import Report
+from sysid_core.report.charts import COLOURS, panels
+from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.identification import identification_report
 from sysid_core.validation import Prediction
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
-def error_growth_figure(fit: SequentialFit) -> Figure:
+
+def error_growth_figure(fit: SequentialFit) -> go.Figure:
     """Standard deviation of every constant, and which step's noise it comes from.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.
     """
+    import plotly.graph_objects as go
+
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last
     order = sorted(
         range(len(fit.constants)), key=lambda k: (place.get(fit.joints[k], len(steps)), k)
     )
     scale = np.sqrt(np.diag(fit.prior_covariance))
-    x = np.arange(len(order))
-    figure, (above, below) = new_figure(2, 1, width=12.0, height=3.2)
-    above.semilogy(
-        x, (fit.at_once_sd / scale)[order], "o", color=COLOURS[5], ms=4, label="all rows at once"
+    names = [fit.constants[k] for k in order]
+    figure = panels(
+        ["standard deviation / natural scale", "share of the variance by noise of joint"],
+        height=300,
     )
-    above.semilogy(
-        x, (fit.standard_deviations / scale)[order], ".", color=COLOURS[6], label="step by step"
+    for label, sd, symbol in (
+        ("all rows at once", fit.at_once_sd, "circle-open"),
+        ("step by step", fit.standard_deviations, "diamond"),
+    ):
+        marker = {"symbol": symbol, "size": 8}
+        y = (sd / scale)[order].tolist()
+        dots = go.Scatter(x=names, y=y, name=label, mode="markers", marker=marker)
+        figure.add_trace(dots, row=1, col=1)
+    shares = np.asarray(fit.inherited_shares())[:, order]
+    labels = [*(f"noise of {name}" for name in steps), "not excited: URDF"]
+    colours = [*(COLOURS[i % len(COLOURS)] for i in range(len(steps))), "#c9ced4"]
+    for label, share, colour in zip(
+        labels, [*shares, 1.0 - shares.sum(axis=0)], colours, strict=True
+    ):
+        figure.add_trace(
+            go.Bar(x=names, y=share.tolist(), name=label, marker={"color": colour}), row=2, col=1
+        )
+    figure.update_layout(
+        barmode="stack",
+        hovermode="closest",
+        margin_b=150,
+        height=760,
+        legend={"orientation": "v", "x": 1.0, "xanchor": "left", "y": 1.0, "yanchor": "top"},
     )
-    above.set_ylabel("standard deviation\n/ natural scale", fontsize=8)
-    above.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    bottom = np.zeros(len(order))
-    for i, (name, share) in enumerate(zip(steps, fit.inherited_shares(), strict=True)):
-        colour = COLOURS[i % len(COLOURS)]
-        below.bar(x, share[order], 0.85, bottom=bottom, color=colour, label=name)
-        bottom += share[order]
-    below.bar(x, 1.0 - bottom, 0.85, bottom=bottom, color="#dddddd", label="not excited: URDF")
-    below.set_ylabel("share of variance\nby noise of joint", fontsize=8)
-    below.set_ylim(0.0, 1.0)
-    below.legend(fontsize=7, ncols=1, loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
-    below.set_xticks(x, [_short(fit.constants[k]) for k in order], rotation=90, fontsize=6)
-    for axis in (above, below):
-        axis.set_xlim(-0.7, len(order) - 0.3)
+    figure.update_xaxes(tickfont={"size": 9}, tickangle=-60, row=2, col=1)
+    figure.update_xaxes(showticklabels=False, row=1, col=1)
+    figure.update_yaxes(type="log", row=1, col=1)
     return figure
 
 
@@ -128,9 +143,9 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
     )
     report.heading("Minimal constants and friction")
     report.table(
-        ["constant", "joint", "value", "standard deviation", "all at once", "unit"],
+        ["constant", "joint", "value ± standard deviation", "sd, all at once", "unit"],
         [
-            [name, joint, float(x), float(s), float(t), unit]
+            [name, joint, with_deviation(float(x), float(s)), f"{t:.2g}", unit]
             for name, joint, x, s, t, unit in zip(
                 fit.constants,
                 fit.joints,
@@ -163,11 +178,6 @@ def comparison_table(report: Report, methods: Mapping[str, Sequence[Prediction]]
             for name, run in zip(names, runs, strict=True)
         )
         report.table(columns, rows, f"{runs[0].source}; relative errors: {relative}")
-
-
-def _short(name: str) -> str:
-    """Friction by its symbol alone: the joint is clear from its place."""
-    return name.rsplit(".", 1)[-1]
 
 
 __all__ = [

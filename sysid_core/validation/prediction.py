@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation import residual_statistics
 from sysid_core.estimation.arm import Identification
 from sysid_core.robot import Array
@@ -32,6 +33,8 @@ class Prediction:
         band_hz: Highest frequency that the fit looked at.
         motion: Samples between start and end of the motion, without the ends that impacts and
             filters spoil, shape (K,).
+        nominal: Predicted with the URDF's inertial parameters and the identified friction,
+            shape (K, n); None where nobody asked.
     """
 
     source: str
@@ -43,6 +46,20 @@ class Prediction:
     velocity: Array
     motion: NDArray[np.bool_]
     band_hz: float = float("inf")
+    nominal: Array | None = None
+
+    def beside(self) -> Prediction:
+        """The nominal model's prediction of the same run.
+
+        Raises:
+            EstimationError: There is none.
+        """
+        if self.nominal is None:
+            raise EstimationError(
+                f"'{self.source}' was not predicted by the nominal model.",
+                remedy="Make the prediction by `predict_recording`.",
+            )
+        return replace(self, predicted=self.nominal, nominal=None)
 
     def relative_error(self, *, whole: bool = False) -> float:
         r"""`||measured - predicted|| / ||measured||`, in motion or over all.
@@ -93,6 +110,12 @@ class Prediction:
             "unit": self.unit,
             "relative_error": self.relative_error(),
             "joints": self.joints(),
+            "nominal": None
+            if self.nominal is None
+            else {
+                "relative_error": self.beside().relative_error(),
+                "joints": self.beside().joints(),
+            },
             "band_hz": self.band_hz,
             "joints_below_hz": {f"{hz:g}": joints for hz, joints in self.bands().items()},
             "whole_run": {
@@ -112,7 +135,7 @@ def predict_recording(identification: Identification, recording: Recording) -> P
         recording: Another run of the same robot.
     """
     stream = recording.joints.ordered(identification.model.joint_names)
-    predicted = identification.predict(recording)
+    predicted, nominal = identification.predict_beside_nominal(recording)
     v = stream.v
     if v is None:
         rate = (len(stream) - 1) / stream.time[-1]
@@ -135,4 +158,5 @@ def predict_recording(identification: Identification, recording: Recording) -> P
         velocity=v,
         motion=motion,
         band_hz=identification.processing.torque_cutoff_hz,
+        nominal=nominal,
     )

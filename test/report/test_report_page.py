@@ -84,3 +84,29 @@ def test_no_peak_is_lost_when_lines_are_thinned() -> None:
     line[54_321] = 7.0
     kept = thinned(line)
     assert 54_321 in kept and len(kept) < 8000
+
+
+def test_a_page_without_headline_gets_it_from_its_verdicts(tmp_path) -> None:
+    report = Report("Loops")
+    report.verdict(True, "It assembles.")
+    report.verdict(Outcome.WARN, "It nearly doesn't.")
+    text = report.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "<b>WARN</b> · It nearly doesn" in text and text.count("It assembles.") == 1
+
+
+def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path) -> None:
+    from sysid_core.errors import SignalError
+    from sysid_core.report import save_and_list, write_index
+
+    report = Report("Run <1>")
+    report.headline(Outcome.FAIL, "It must not be used.")
+    save_and_list(report, tmp_path / "results" / "a" / "report.html")
+    text = (tmp_path / "results" / "index.html").read_text(encoding="utf-8")
+    assert 'href="a/report.html"' in text and "It must not be used." in text
+    save_and_list(report, tmp_path / "elsewhere" / "a" / "report.html")
+    assert not (tmp_path / "elsewhere" / "index.html").exists()
+    foreign = tmp_path / "elsewhere" / "index.html"
+    foreign.write_text("mine", encoding="utf-8")
+    with pytest.raises(SignalError, match="not a list of reports"):
+        write_index(tmp_path / "elsewhere")
+    assert foreign.read_text(encoding="utf-8") == "mine"

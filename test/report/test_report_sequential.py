@@ -66,7 +66,7 @@ def test_page_shows_steps_growth_and_comparison(run, tmp_path) -> None:
         assert heading in page
     assert "How the error grows" in page
     figure = error_growth_figure(run.result.fit)
-    assert len(figure.axes) == 2
+    assert len(figure.data) == 2 + len(run.result.fit.solution.steps) + 1
     assert [row[0] for row in step_rows(run.result.fit)] == list(
         reversed(run.identification.model.joint_names)
     )

@@ -134,7 +134,7 @@ def identify(
     from sysid_core.cli.identify.load import known_load, load_section, write_columns
     from sysid_core.cli.identify.result import json_text, print_summary, result_dict
     from sysid_core.cli.recordings import load_fixed_base
-    from sysid_core.cli.verdict import print_judgement, with_gravity_found
+    from sysid_core.cli.verdict import next_steps, print_judgement, with_gravity_found
     from sysid_core.errors import EstimationError
     from sysid_core.estimation.arm import Differentiation, Processing
     from sysid_core.pipeline import (
@@ -145,7 +145,7 @@ def identify(
         write_back,
     )
     from sysid_core.plausibility import examine, require_fit
-    from sysid_core.report import identification_report
+    from sysid_core.report import identification_report, prediction_sentence, save_and_list
     from sysid_core.robot import FrictionModel
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import judge_identification, predict_recording, unexplained
@@ -257,11 +257,16 @@ def identify(
                 out.mkdir(parents=True, exist_ok=True)
                 write_columns(columns, arm.loaded, runs[0], out / "columns.yaml")
         judgement = judge_identification(result, training, validation, examination)
-        report.judged(judgement)
+        report.judged(
+            judgement,
+            prediction_sentence(validation or training),
+            asked=f"parameters of {model.name} from {len(runs)} recording(s), by {method}",
+            next_steps=next_steps(judgement, method, validated=bool(validation)),
+        )
         status.update("writing the report")
         out.mkdir(parents=True, exist_ok=True)
         result.estimate.save(out / "estimate.yaml")
-        report.save(out / "report.html")
+        save_and_list(report, out / "report.html")
         urdf = write_back(result, out, urdf=judgement.ok or force)
     inputs = inputs_of(
         robot=robot,

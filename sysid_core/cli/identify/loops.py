@@ -61,7 +61,7 @@ def identify_closed_chain(
         chain_with_parameters,
         identify_constrained_equations,
     )
-    from sysid_core.report import constrained_identification_report
+    from sysid_core.report import constrained_identification_report, save_and_list
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.validation import judge_chain, torque_errors
 
@@ -97,9 +97,8 @@ def identify_closed_chain(
         judgement = judge_chain(estimate, tables)
         out.mkdir(parents=True, exist_ok=True)
         estimate.save(out / "estimate.yaml")
-        constrained_identification_report(chain, estimate, tables, judgement).save(
-            out / "report.html"
-        )
+        report = constrained_identification_report(chain, estimate, tables, judgement)
+        save_and_list(report, out / "report.html")
     result = {
         "schema": "robot_sysid/constrained_identification/1",
         "robot": chain.name,

@@ -86,7 +86,13 @@ def write(answer: Answer, out: Path) -> str:
     """Estimate, calibration, result and report into a folder; the result's text."""
     from sysid_core.estimation.payload import summarise_payload
     from sysid_core.estimation.payload_live import object_size
-    from sysid_core.report import Report, error_summary, payload_report
+    from sysid_core.report import (
+        Report,
+        error_summary,
+        payload_report,
+        payload_sentence,
+        save_and_list,
+    )
 
     estimate, session = answer.estimate, answer.weighing.session
     estimate.save(out / "estimate.yaml")
@@ -113,7 +119,14 @@ def write(answer: Answer, out: Path) -> str:
     text = json.dumps(result, indent=1)
     (out / "result.json").write_text(text, encoding="utf-8")
     report = Report(f"Payload of {answer.model.name}", f"{answer.recording}, {estimate.method}")
-    report.judged(answer.judgement)
+    report.judged(
+        answer.judgement,
+        payload_sentence(estimate),
+        asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
+        next_steps=["Tell the controller: the proposal is in rqt's panel and below."]
+        if answer.judgement.ok
+        else ["Don't send it to the controller: mend what the reasons name and weigh again."],
+    )
     payload_report(
         report,
         estimate=estimate,
@@ -125,7 +138,7 @@ def write(answer: Answer, out: Path) -> str:
         truth=answer.truth,
         others=[other for name, other in methods.items() if name != answer.method],
     )
-    report.save(out / "report.html")
+    save_and_list(report, out / "report.html")
     return text
 
 

@@ -15,7 +15,7 @@ from sysid_core.cli.plan.options import Planned, Planning, numbers, planning_com
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import plotly.graph_objects as go
 
     from sysid_core.excitation import ArmPlan
     from sysid_core.robot import RobotModel
@@ -234,12 +234,11 @@ def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
     return rows
 
 
-def progress_figure(found: ArmPlan) -> Figure:
+def progress_figure(found: ArmPlan) -> go.Figure:
     """Criterion over the iterations of the run that won."""
-    from sysid_core.report import new_figure
+    from sysid_core.report import curves
 
-    figure, (axis,) = new_figure(height=2.4)
-    axis.plot(found.history, linewidth=1.0)
-    axis.set_xlabel("iteration", fontsize=8)
-    axis.set_ylabel(f"criterion '{found.criterion.value}'", fontsize=8)
-    return figure
+    name = f"criterion '{found.criterion.value}'"
+    return curves(
+        {name: {name: (range(len(found.history)), found.history)}}, xlabel="iteration", height=220
+    )

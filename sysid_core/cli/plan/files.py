@@ -72,15 +72,16 @@ def show(
 ) -> None:
     """Write an interactive page of a motion: joints, margins, path of the tool in space."""
     from sysid_core.excitation import MotionChecker
-    from sysid_core.report import motion_report
+    from sysid_core.report import motion_report, save_and_list
 
     require_folder(out.parent)
     model, bounds, motion = _load(file, robot, limits, lock)
     checker = MotionChecker(model, bounds)
     facts = {"file": file.name, "duration": f"{motion.duration:.1f} s"}
-    motion_report(
+    page = motion_report(
         checker, motion, checker.check(motion), title=f"Motion of {model.name}", facts=facts
-    ).save(out)
+    )
+    save_and_list(page, out)
     console.print(f"{out}", highlight=False, markup=False)
 
 

@@ -17,7 +17,7 @@ from sysid_core.cli.tables import print_table
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    import plotly.graph_objects as go
     from rich.table import Table
 
     from sysid_core.excitation import MotionCheck, MotionLimits, Trajectory
@@ -66,7 +66,7 @@ class Planned:
     title: str
     facts: Mapping[str, object]
     remarks: Sequence[str] = ()
-    figures: Sequence[tuple[Figure, str]] = ()
+    figures: Sequence[tuple[go.Figure, str]] = ()
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
     lines: Sequence[str | Table] = field(default_factory=tuple)
     others: Mapping[str, Trajectory] = field(default_factory=dict)
@@ -198,7 +198,7 @@ def _run(
         export_trajectory,
         read_limits,
     )
-    from sysid_core.report import motion_report
+    from sysid_core.report import motion_report, save_and_list
     from sysid_core.robot import load_robot
 
     require_folder(out)
@@ -269,7 +269,7 @@ def _run(
         for heading, columns, rows in found.tables:
             report.heading(heading)
             report.table(columns, rows)
-        report.save(out / "report.html")
+        save_and_list(report, out / "report.html")
     result = {
         "schema": found.schema,
         "robot": trajectory.robot,

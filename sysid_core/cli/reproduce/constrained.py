@@ -35,6 +35,7 @@ def constrained(
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Table
 
+    from sysid_core.report import save_and_list
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.studies.constrained import (
         ConstrainedStudyConfig,
@@ -51,7 +52,7 @@ def constrained(
             ConstrainedStudyConfig(seeds=tuple(range(1, seeds + 1))),
             lambda share, what: bar.update(task, completed=share, description=what),
         )
-    constrained_report(study).save(html_path)
+    save_and_list(constrained_report(study), html_path)
     text = json.dumps(study.to_dict(), indent=2) + "\n"
     if copy_json(text, json_path):
         return

@@ -88,6 +88,8 @@ def _triple(values: tuple[float, float, float]) -> str:
 
 def _write(report: Report, numbers: dict[str, Any], html_path: Path, json_path: str) -> bool:
     """Write what was asked for; whether the numbers went to standard output."""
-    report.save(html_path)
+    from sysid_core.report import save_and_list
+
+    save_and_list(report, html_path)
     text = json.dumps(numbers, indent=2) + "\n"
     return copy_json(text, json_path)

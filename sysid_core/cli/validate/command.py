@@ -52,7 +52,13 @@ def validate(
     from sysid_core.judgement import Judgement
     from sysid_core.pipeline import load_recording
     from sysid_core.plausibility import require_fit
-    from sysid_core.report import Report, prediction_chart, prediction_table
+    from sysid_core.report import (
+        Report,
+        prediction_chart,
+        prediction_sentence,
+        prediction_table,
+        save_and_list,
+    )
     from sysid_core.robot import RobotModel
     from sysid_core.signals import ColumnMap
     from sysid_core.validation import judge_predictions, predict_recording
@@ -104,11 +110,11 @@ def validate(
                 f"Validation of {model.name}",
                 f"identified by {estimate.method} ({identified.name})",
             )
-            report.judged(judgement)
+            report.judged(judgement, prediction_sentence(predictions))
             prediction_table(report, predictions)
             for prediction in predictions:
                 report.figure(prediction_chart(prediction), prediction.source)
-            report.save(out / "validation.html")
+            save_and_list(report, out / "validation.html")
     if copy_json(text, json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)

@@ -48,7 +48,7 @@ def validate_closed_chain(
     from sysid_core.cli.verdict import print_judgement
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.closed_chain import ConstrainedEquations, chain_with_parameters
-    from sysid_core.report import constrained_identification_report
+    from sysid_core.report import constrained_identification_report, save_and_list
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.validation import judge_chain, torque_errors
 
@@ -85,9 +85,8 @@ def validate_closed_chain(
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "validation.json").write_text(text, encoding="utf-8")
-        constrained_identification_report(chain, estimate, tables, judgement).save(
-            out / "validation.html"
-        )
+        report = constrained_identification_report(chain, estimate, tables, judgement)
+        save_and_list(report, out / "validation.html")
     if copy_json(text, json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)

@@ -84,10 +84,14 @@ class Identification:
 
         Known springs give part of them, the drives the rest.
         """
-        split = 10 * self.model.n_bodies
-        rigid = joint_torque_regressor(self.model, q, v, a) @ self.parameters[:split]
-        Phi = self.friction.regressor(q, v, a, rigid)
-        return rigid + Phi @ self.parameters[split:]
+        return self._torques(q, v, a, (self.pi,))[0]
+
+    def _torques(self, q: Array, v: Array, a: Array, bodies: Sequence[Array]) -> list[Array]:
+        """The same for several sets of inertial parameters with the identified friction."""
+        Y = joint_torque_regressor(self.model, q, v, a)
+        beta = self.parameters[10 * self.model.n_bodies :]
+        rigid = [Y @ np.ravel(pi) for pi in bodies]
+        return [tau + self.friction.regressor(q, v, a, tau) @ beta for tau in rigid]
 
     def predict(self, recording: Recording) -> Array:
         """Efforts at the recording's own stamps, in its own unit; NaN in gaps.
@@ -98,9 +102,17 @@ class Identification:
         Returns:
             Shape (K, n), joints in the robot's order.
         """
+        return self._predict(recording, (self.pi,))[0]
+
+    def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array]:
+        """`predict`, and the same with the URDF's inertial parameters, each of shape (K, n)."""
+        identified, nominal = self._predict(recording, (self.pi, self.model.pi))
+        return identified, nominal
+
+    def _predict(self, recording: Recording, bodies: Sequence[Array]) -> list[Array]:
         joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
         stamps = joints.stamps_ns
-        out = np.full((len(stamps), self.model.nv), np.nan)
+        out = [np.full((len(stamps), self.model.nv), np.nan) for _ in bodies]
         unmeasured = replace(recording, joints=joints)
         for motion, rate in prepare_motion(self.model, unmeasured, self.processing):
             if motion.v is None or motion.a is None:
@@ -108,14 +120,16 @@ class Identification:
                     "The motion has no velocities.",
                     remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
                 )
-            torques = self.torques(motion.q, motion.v, motion.a)
-            effort = self.friction.drives.efforts(torques, motion.q)
             inside = (stamps >= motion.stamps_ns[0]) & (
                 stamps <= motion.stamps_ns[-1] + int(1.5e9 / rate)
             )
             when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
-            for j in range(self.model.nv):
-                out[inside, j] = np.interp(when, motion.time, effort[:, j])
+            for filled, tau in zip(
+                out, self._torques(motion.q, motion.v, motion.a, bodies), strict=True
+            ):
+                effort = self.friction.drives.efforts(tau, motion.q)
+                for j in range(self.model.nv):
+                    filled[inside, j] = np.interp(when, motion.time, effort[:, j])
         return out
 
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from matplotlib.figure import Figure
-
-from sysid_core.report import COLOURS, Report, new_figure
+from sysid_core.report import Report, dots
 from sysid_core.studies.constrained.paper import (
     PAPER_INTEGRATION_L2,
     PAPER_JOINTS,
@@ -16,6 +15,9 @@ from sysid_core.studies.constrained.paper import (
 )
 from sysid_core.studies.constrained.robot import MODELS
 from sysid_core.studies.constrained.study import ConstrainedStudy
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
@@ -131,20 +133,15 @@ def _beside(
     }
 
 
-def _parameter_figure(study: ConstrainedStudy) -> Figure:
-    figure, axes = new_figure(1, 1, height=3.2)
-    axis = axes[0]
+def _parameter_figure(study: ConstrainedStudy) -> go.Figure:
     names = study.seeds[0].estimates["identified"].names
+    errors = {}
     for seed in study.seeds:
         estimate = seed.estimates["identified"]
-        z = [
+        errors[f"robot {seed.seed}"] = [
             (value - seed.truth[name]) / sd
             for name, value, sd in zip(
                 names, estimate.values, estimate.standard_deviations, strict=True
             )
         ]
-        axis.plot(range(len(z)), z, "o", color=COLOURS[0], alpha=0.6, markersize=4)
-    axis.axhspan(-2, 2, color="0.9", zorder=0)
-    axis.set_xticks(range(len(names)), names, rotation=90, fontsize=7)
-    axis.set_ylabel("error / sd")
-    return figure
+    return dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))

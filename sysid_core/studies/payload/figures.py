@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from sysid_core.estimation.payload import CompressedWrenches, PointMassDiscretization
-from sysid_core.report import COLOURS, new_figure
+from sysid_core.report import curves
 from sysid_core.robot import wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.studies.payload.arm import ArmRun, solve_arm
@@ -20,6 +20,9 @@ from sysid_core.studies.payload.objects import StudyObject, modular_objects
 from sysid_core.studies.payload.runs import Case, Result, simulate
 from sysid_core.studies.payload.tables import StudyTable
 from sysid_core.validation import payload_errors
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 ISO_SPEED = 2.0 * 0.25 / 0.27  # [rad/s] where the TCP reaches ISO 10218's 0.25 m/s
 # Cells per box (web, bars): from 6 to 560 in all; 56 and 126 are the paper's.
@@ -32,7 +35,7 @@ _DENSITIES = (
 )
 
 
-def density_figure(names: Sequence[str] | None = None) -> tuple[Figure, StudyTable]:
+def density_figure(names: Sequence[str] | None = None) -> tuple[go.Figure, StudyTable]:
     """Figure 4: accuracy and solving time of PMD against the number of points."""
     boxes = (
         ((0.05, 0.2, 0.05), (0.0, 0.0, 0.025)),
@@ -69,32 +72,33 @@ def density_figure(names: Sequence[str] | None = None) -> tuple[Figure, StudyTab
         tuple(rows),
         "The time doesn't depend on the number of samples: the data are compressed first.",
     )
-    figure, axes = new_figure(1, 2, height=2.8)
     points = [row[0] for row in rows]
-    axes[0].plot(points, [row[2] for row in rows], "o-", label="COM")
-    axes[0].plot(points, [row[3] for row in rows], "s-", label="inertia")
-    axes[0].axvline(56, color="grey", linewidth=0.8, linestyle=":")
-    axes[0].set_ylabel("error [%]")
-    axes[0].legend(frameon=False, fontsize=8)
-    axes[1].plot(points, [row[4] for row in rows], "o-")
-    axes[1].set_ylabel("solve [ms]")
-    for axis in axes:
-        axis.set_xlabel("point masses")
-        axis.set_xscale("log")
-        axis.xaxis.set_major_formatter("{x:g}")
-        axis.set_ylim(0, None)
+    figure = curves(
+        {
+            "error [%]": {
+                "COM": (points, [row[2] for row in rows]),
+                "inertia": (points, [row[3] for row in rows]),
+            },
+            "solve [ms]": {"time": (points, [row[4] for row in rows])},
+        },
+        xlabel="point masses (56: the paper's hammer)",
+        columns=2,
+        log_x=True,
+        points=True,
+    )
     return figure, table
 
 
 def weight_figure(
     speeds: Sequence[float], seconds: Sequence[float], names: Sequence[str]
-) -> Figure:
+) -> go.Figure:
     """Figure 5: inertia error of PMD over time, by speed, for several c_1."""
     scales = (5.0, 300.0, 3000.0, 25000.0)
-    figure, axes = new_figure(1, len(scales), height=2.8, width=11.0)
-    for axis, scale in zip(axes, scales, strict=True):
-        for colour, speed in zip(COLOURS, speeds, strict=False):
-            curves = []
+    groups: dict[str, dict[str, tuple[ArrayLike, ArrayLike]]] = {}
+    for scale in scales:
+        lines = groups[f"c1 = {scale:g}"] = {}
+        for speed in speeds:
+            curves_of = []
             for name in names:
                 thing, experiment = simulate(
                     Case(name, speed, "moderate", "accelerations", max(seconds), 0)
@@ -106,86 +110,86 @@ def weight_figure(
                     information = CompressedWrenches.from_data(part, scale)
                     pi = thing.shape.parameters_per_mass @ estimator.masses(information)
                     curve.append(payload_errors(pi, thing.pi, thing.size)[2])
-                curves.append(curve)
-            mean = np.mean(curves, axis=0)
-            axis.plot(seconds, mean, "o-", color=colour, markersize=3, label=f"{speed:g} rad/s")
-        axis.set_title(f"c1 = {scale:g}", fontsize=9)
-    _compare(figure, axes, "data [s]")
-    return figure
+                curves_of.append(curve)
+            lines[f"{speed:g} rad/s"] = (seconds, np.mean(curves_of, axis=0))
+    return _compared(groups, "data [s]", log_y=False)
 
 
-def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
+def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> go.Figure:
     """Figure 6: inertia error against speed at three noise levels."""
     groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for r in results:
         groups[r.case.noise, r.method, r.case.speed].append(r.inertia)
     noises = [n for n in ("low", "moderate", "high") if any(r.case.noise == n for r in results)]
     speeds = sorted({r.case.speed for r in results})
-    figure, axes = new_figure(1, len(noises), height=3.0, width=10.0)
-    for axis, noise in zip(axes, noises, strict=True):
-        for colour, method in zip(COLOURS, methods, strict=False):
-            values = [float(np.mean(groups[noise, method, s])) for s in speeds]
-            axis.semilogy(speeds, values, _style(method), color=colour, label=method, markersize=3)
-        axis.axvline(ISO_SPEED, color="grey", linewidth=0.8)
-        axis.set_title(f"{noise} noise", fontsize=9)
-    _compare(figure, axes, "mean angular speed [rad/s]")
-    return figure
+    return _compared(
+        {
+            f"{noise} noise": {
+                method: (speeds, [float(np.mean(groups[noise, method, s])) for s in speeds])
+                for method in methods
+            }
+            for noise in noises
+        },
+        f"mean angular speed [rad/s] (ISO limit: {ISO_SPEED:g})",
+    )
 
 
-def time_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
+def time_figure(results: Sequence[Result], methods: Sequence[str]) -> go.Figure:
     """Figure 7: inertia error over time at moderate noise, one picture per speed."""
     groups: dict[tuple[float, str, float], list[float]] = defaultdict(list)
     for r in results:
         groups[r.case.speed, r.method, r.case.seconds].append(r.inertia)
     speeds = sorted({r.case.speed for r in results})
     seconds = sorted({r.case.seconds for r in results})
-    figure, axes = new_figure(1, len(speeds), height=3.0, width=max(9.0, 2.4 * len(speeds)))
-    for axis, speed in zip(axes, speeds, strict=True):
-        for colour, method in zip(COLOURS, methods, strict=False):
-            values = [float(np.mean(groups[speed, method, s])) for s in seconds]
-            axis.semilogy(seconds, values, _style(method), color=colour, label=method, markersize=3)
-        axis.set_title(f"{speed:g} rad/s", fontsize=9)
-    _compare(figure, axes, "data [s]")
-    return figure
+    return _compared(
+        {
+            f"{speed:g} rad/s": {
+                method: (seconds, [float(np.mean(groups[speed, method, s])) for s in seconds])
+                for method in methods
+            }
+            for speed in speeds
+        },
+        "data [s]",
+    )
 
 
-def _style(method: str) -> str:
-    """RTLS lies on OLS where motion is exact: it is dashed so that both are seen."""
-    return "o--" if method == "RTLS" else "o-"
+def _compared(
+    groups: Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]],
+    xlabel: str,
+    *,
+    log_y: bool = True,
+) -> go.Figure:
+    """Inertia errors side by side. RTLS lies on OLS where motion is exact: it is dashed."""
+    return curves(
+        groups,
+        xlabel=xlabel,
+        ylabel="inertia error [%]",
+        columns=min(len(groups), 3),
+        log_y=log_y,
+        points=True,
+        dashed=("RTLS",),
+        same_y=True,
+    )
 
 
-def _legend(figure: Figure, axis: Axes) -> None:
-    handles, labels = axis.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", frameon=False, fontsize=8)
-
-
-def _compare(figure: Figure, axes: Sequence[Axes], xlabel: str) -> None:
-    """Inertia errors side by side: one scale, plain numbers, one legend."""
-    low = min(axis.get_ylim()[0] for axis in axes)
-    high = max(axis.get_ylim()[1] for axis in axes)
-    logarithmic = axes[0].get_yscale() == "log"
-    for axis in axes:
-        axis.set_ylim(low if logarithmic else 0.0, high)
-        axis.set_xlabel(xlabel)
-        if logarithmic:
-            axis.yaxis.set_major_formatter("{x:g}")
-    axes[0].set_ylabel("inertia error [%]")
-    _legend(figure, axes[0])
-
-
-def torque_figure(thing: StudyObject, run: ArmRun) -> Figure:
+def torque_figure(thing: StudyObject, run: ArmRun) -> go.Figure:
     """Figure 8: torques of the simulated arm's sensor, true and predicted from the estimates."""
     estimates = solve_arm(thing, run)
     data = run.smoothed
     A = wrench_regressor(data.a, data.omega, data.alpha)
-    figure, axes = new_figure(1, 2, height=3.0, width=10.0)
-    for axis, method in zip(axes, ("PMD c1=5000", "MAP"), strict=True):
+    time = data.time - data.time[0]
+    groups = {}
+    for method in ("PMD c1=5000", "MAP"):
         predicted = A @ estimates[method].values
-        for i, (colour, name) in enumerate(zip(COLOURS, "xyz", strict=False)):
-            axis.plot(data.time - data.time[0], run.true_wrench[:, 3 + i], color=colour, label=name)
-            axis.plot(data.time - data.time[0], predicted[:, 3 + i], "--", color=colour)
-        axis.set_title(method.replace("c1=", "c1 = "), fontsize=9)
-        axis.set_xlabel("time [s]")
-    axes[0].set_ylabel("torque [N m]")
-    _legend(figure, axes[0])
-    return figure
+        lines = {}
+        for i, name in enumerate("xyz", 3):
+            lines[name] = (time, run.true_wrench[:, i])
+            lines[f"{name}, predicted"] = (time, predicted[:, i])
+        groups[method.replace("c1=", "c1 = ")] = lines
+    return curves(
+        groups,
+        xlabel="time [s]",
+        ylabel="torque [N m]",
+        columns=2,
+        dashed=tuple(f"{name}, predicted" for name in "xyz"),
+    )

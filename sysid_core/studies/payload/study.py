@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from sysid_core.errors import EstimationError
 from sysid_core.report import Report
@@ -45,6 +44,9 @@ from sysid_core.studies.payload.tables import (
     table_iii,
 )
 
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
 _FIGURE_METHODS = (*PAPER_METHODS, BASELINE, BEST)
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
@@ -64,7 +66,7 @@ class PayloadStudy:
     """
 
     tables: list[StudyTable] = field(default_factory=list)
-    figures: list[tuple[Figure, str]] = field(default_factory=list)
+    figures: list[tuple[go.Figure, str]] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
     runs: int = 0
 
@@ -207,7 +209,7 @@ def payload_study(
     study.figures = [
         (
             figure4,
-            "Figure 4: PMD against the number of point masses; the dotted line is the paper's choice,"
+            "Figure 4: PMD against the number of point masses; the paper's choice is"
             " 56. The time doesn't depend on the amount of data.",
         ),
         (
@@ -216,8 +218,8 @@ def payload_study(
         ),
         (
             noise_figure(figure6, _FIGURE_METHODS),
-            f"Figure 6: inertia error after {seconds:g} s at three noise levels; the line is where the"
-            " TCP reaches ISO 10218's 0.25 m/s.",
+            f"Figure 6: inertia error after {seconds:g} s at three noise levels. The TCP reaches"
+            " ISO 10218's 0.25 m/s at the speed below.",
         ),
         (
             time_figure(figure7, _FIGURE_METHODS),

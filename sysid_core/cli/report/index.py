@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid report index`: one page that lists the reports of several runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, example
+
+report = typer.Typer(help="Reports of several runs.", no_args_is_help=True)
+app.add_typer(report, name="report")
+
+
+@report.callback()
+def _group() -> None:
+    """Reports of several runs."""
+
+
+@report.command("index", epilog=example("sysid report index results"))
+def index(
+    folder: Annotated[Path, typer.Argument(help="Folder with reports in it or below.")],
+) -> None:
+    """List all reports below a folder in its index.html: verdict, answer, time, link."""
+    from sysid_core.report import write_index
+
+    console.print(f"{write_index(folder)}", highlight=False, soft_wrap=True)
