@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, errors, tick
+from sysid_core.cli.app import app, console, errors, example, tick
 
 
-@app.command()
+@app.command(epilog=example("sysid certify results/ur5 --key key.pem --out certificate.json"))
 def certify(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="Folder that `sysid identify` wrote.")
@@ -57,7 +57,7 @@ def certify(
     console.print(f"signed by key {fingerprint(public_key(private))}: {path}", soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog=example("sysid verify certificate.json --public-key key.pub"))
 def verify(
     certificate: Annotated[Path, typer.Argument(help="File that `sysid certify` wrote.")],
     public: Annotated[
