@@ -2,7 +2,7 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import COLOURS, curves, thinned, time_series
+from sysid_core.report.charts import COLOURS, curves, dots, thinned, time_series
 from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
@@ -28,7 +28,6 @@ from sysid_core.report.payload import (
     payload_sentence,
 )
 from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
-from sysid_core.report.value_charts import dots
 
 __all__ = [
     "COLOURS",

@@ -10,9 +10,17 @@ import numpy as np
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification
-from sysid_core.report.charts import COLOURS, add_line, histogram, label_time, panels, spectra
-from sysid_core.report.space_charts import ellipsoid, scene
-from sysid_core.report.value_charts import dots_with_bars
+from sysid_core.report.charts import (
+    COLOURS,
+    add_line,
+    dots_with_bars,
+    ellipsoid,
+    histogram,
+    label_time,
+    panels,
+    scene,
+    spectra,
+)
 from sysid_core.robot import is_physically_consistent, pseudo_inertia_from_pi
 from sysid_core.validation import Prediction
 

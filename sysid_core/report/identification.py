@@ -20,8 +20,8 @@ from sysid_core.report.arm_charts import (
     robot_scene,
     terms_of,
 )
+from sysid_core.report.charts import correlation_map
 from sysid_core.report.html import Report, with_deviation
-from sysid_core.report.value_charts import correlation_map
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
 

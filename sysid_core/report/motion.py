@@ -10,10 +10,16 @@ import numpy as np
 
 from sysid_core.excitation import MotionCheck, MotionChecker, MotionLimits, Trajectory
 from sysid_core.judgement import Outcome
-from sysid_core.report.charts import COLOURS, add_line, label_time, panels
+from sysid_core.report.charts import (
+    COLOURS,
+    add_line,
+    bars,
+    label_time,
+    moving_robot,
+    panels,
+    skeleton,
+)
 from sysid_core.report.html import Report
-from sysid_core.report.space_charts import moving_robot, skeleton
-from sysid_core.report.value_charts import bars
 from sysid_core.robot import RobotModel
 
 if TYPE_CHECKING:

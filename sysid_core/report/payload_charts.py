@@ -12,8 +12,15 @@ from numpy.typing import ArrayLike
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live import PayloadMoment
-from sysid_core.report.charts import COLOURS, add_line, label_time, panels, time_series
-from sysid_core.report.space_charts import ellipsoid, scene
+from sysid_core.report.charts import (
+    COLOURS,
+    add_line,
+    ellipsoid,
+    label_time,
+    panels,
+    scene,
+    time_series,
+)
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.report.charts import COLOURS
+from sysid_core.report.charts.curves import COLOURS
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go

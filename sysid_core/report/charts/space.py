@@ -10,7 +10,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from sysid_core.report.charts import COLOURS
+from sysid_core.report.charts.curves import COLOURS
 from sysid_core.robot import Array, RobotModel
 
 if TYPE_CHECKING:

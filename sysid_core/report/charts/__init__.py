@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interactive charts: curves, values with bars, and views in space."""
+
+from sysid_core.report.charts.curves import (
+    COLOURS,
+    add_line,
+    curves,
+    histogram,
+    label_time,
+    panels,
+    spectra,
+    thinned,
+    time_series,
+)
+from sysid_core.report.charts.space import ellipsoid, moving_robot, scene, skeleton
+from sysid_core.report.charts.values import bars, correlation_map, dots, dots_with_bars
+
+__all__ = [
+    "COLOURS",
+    "add_line",
+    "bars",
+    "correlation_map",
+    "curves",
+    "dots",
+    "dots_with_bars",
+    "ellipsoid",
+    "histogram",
+    "label_time",
+    "moving_robot",
+    "panels",
+    "scene",
+    "skeleton",
+    "spectra",
+    "thinned",
+    "time_series",
+]
