@@ -24,8 +24,14 @@ import pinocchio as pin
 from real_arms import ARMS, RealArm, split
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm import Processing, identify
-from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Processing,
+    choose_prior_weight,
+    identify_equations,
+    prediction_spread,
+)
+from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.judgement import Judgement
 from sysid_core.plausibility import examine, require_fit
 from sysid_core.robot import FrictionModel, with_gravity
@@ -213,11 +219,14 @@ def outcome(arm: RealArm) -> tuple[Judgement, Any]:
         examination = examine(arm.model, arm.fitted, arm.drives)
         if not examination.judgement.ok:
             return examination.judgement, None
-        found = identify(
-            arm.model, arm.fitted, FrictionModel(arm.drives), LeastSquares("none"), Processing()
+        equations = ArmEquations.build(
+            arm.model, arm.fitted, FrictionModel(arm.drives), Processing()
         )
+        weight, _ = choose_prior_weight(equations)
+        found = identify_equations(equations, ConsistentLeastSquares(prior_weight=weight))
         training = [predict_recording(found, run) for run in arm.fitted]
-        return judge_identification(found, training, (), examination), found
+        spread = prediction_spread(equations, found.parameters, weight)
+        return judge_identification(found, training, (), examination, spread), found
     except SysIdError as err:
         return Judgement((f"refused: {err}",)), None
 

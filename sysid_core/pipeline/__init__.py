@@ -5,13 +5,14 @@ Heavy rooms are imported when a function is called: `sysid --help` imports this 
 """
 
 from sysid_core.pipeline.arm import ArmRun, identify_arm, write_back
-from sysid_core.pipeline.choices import METHODS, estimator_from, friction_terms
+from sysid_core.pipeline.choices import METHODS, WITH_PRIOR, estimator_from, friction_terms
 from sysid_core.pipeline.inputs import inputs_of
 from sysid_core.pipeline.judged import JudgedArm, Settings, identify_judged
 from sysid_core.pipeline.recordings import drives_of, is_bag, load_recording
 
 __all__ = [
     "METHODS",
+    "WITH_PRIOR",
     "ArmRun",
     "JudgedArm",
     "Settings",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         ArmEquations,
         Estimator,
         Identification,
+        PredictionSpread,
         Processing,
         TorqueDelay,
     )
@@ -40,6 +41,7 @@ class ArmRun:
         prior_weight: In use; None where the method has no prior.
         benefits: What each friction term buys on held-out blocks.
         loaded: The result with its drive gains and load; None without loaded runs.
+        spread: Whether the recordings determine the torques of other motions.
     """
 
     identification: Identification
@@ -47,6 +49,7 @@ class ArmRun:
     prior_weight: float | None
     benefits: Mapping[str, Mapping[str, float]]
     loaded: LoadedIdentification | None = None
+    spread: PredictionSpread | None = None
 
     def to_dict(self) -> dict[str, object]:
         """For result.json."""
@@ -55,6 +58,7 @@ class ArmRun:
             "delay_sd": self.lag.sd,
             "delay_corrected": self.identification.processing.delay,
             "prior_weight": self.prior_weight,
+            **({} if self.spread is None else {"prediction_spread": asdict(self.spread)}),
             "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
             **({} if self.loaded is None else load_dict(self.loaded)),
         }
@@ -107,10 +111,12 @@ def identify_arm(
         choose_cutoff: Whether the motion's low-pass is chosen by cross-validation.
     """
     from sysid_core.estimation.arm import (
+        NO_PRIOR,
         ArmEquations,
         choose_motion_cutoff,
         choose_prior_weight,
         identify_equations,
+        prediction_spread,
         term_benefits,
         torque_delay,
     )
@@ -154,7 +160,9 @@ def identify_arm(
         result = identify_equations(equations, estimator(weight or 1.0))
     say("finding out what each friction term buys")
     benefits = term_benefits(equations.spread(ENOUGH), prior_weight=weight or 1.0)
-    return ArmRun(result, lag, weight, benefits, together)
+    say("finding out whether the recordings determine other motions")
+    spread = prediction_spread(equations.spread(ENOUGH), result.parameters, weight or NO_PRIOR)
+    return ArmRun(result, lag, weight, benefits, together, spread)
 
 
 def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:

@@ -11,13 +11,16 @@ if TYPE_CHECKING:
     from sysid_core.estimation.arm import Estimator
     from sysid_core.robot import FrictionTerm
 
-METHODS = ("ols", "wls", "irls", "lmi", "entropic", "sequential")
+METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")
+
+
+WITH_PRIOR = ("auto", "lmi", "entropic")
 
 
 def estimator_from(
     method: str, fixed: list[str], prior_weight: float, prior_sd: float | None = None
 ) -> Estimator:
-    """The estimator that a name on the command line stands for."""
+    """The estimator that a name on the command line stands for; 'auto' is 'lmi'."""
     from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
@@ -28,8 +31,8 @@ def estimator_from(
                 remedy="Choose lmi or entropic.",
             )
         return LeastSquares(weighting[method], fixed=fixed)
-    if method in ("lmi", "entropic"):
-        prior = "quadratic" if method == "lmi" else "entropic"
+    if method in WITH_PRIOR:
+        prior = "entropic" if method == "entropic" else "quadratic"
         return ConsistentLeastSquares(
             prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sysid_core.pipeline.arm import ArmRun, identify_arm
-from sysid_core.pipeline.choices import estimator_from, friction_terms
+from sysid_core.pipeline.choices import WITH_PRIOR, estimator_from, friction_terms
 
 if TYPE_CHECKING:
     from sysid_core.judgement import Judgement
@@ -33,7 +33,7 @@ class Settings:
         fix: What keeps the URDF's value.
     """
 
-    method: str = "ols"
+    method: str = "auto"
     friction: str = "auto"
     rate_hz: float = 100.0
     motion_cutoff_hz: float = 0.0
@@ -109,13 +109,12 @@ def identify_judged(
         ),
         delay=given.delay,
         choose_friction=auto,
-        prior_weight=given.prior_weight if given.method in ("lmi", "entropic") else None,
+        prior_weight=given.prior_weight if given.method in WITH_PRIOR else None,
         say=say,
         choose_cutoff=not given.motion_cutoff_hz,
     )
     found = arm.identification
     training = tuple(predict_recording(found, run) for run in runs)
     others = tuple(predict_recording(found, run) for run in validation)
-    return JudgedArm(
-        arm, training, others, judge_identification(found, training, others, examination)
-    )
+    judgement = judge_identification(found, training, others, examination, arm.spread)
+    return JudgedArm(arm, training, others, judgement)

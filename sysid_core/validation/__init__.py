@@ -22,6 +22,7 @@ from sysid_core.validation.verdict import (
     judge_estimate,
     judge_identification,
     judge_predictions,
+    judge_spread,
     unexplained,
 )
 
@@ -46,6 +47,7 @@ __all__ = [
     "judge_for_control",
     "judge_identification",
     "judge_predictions",
+    "judge_spread",
     "payload_errors",
     "predict_recording",
     "predict_segments",

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.arm import Identification, PredictionSpread
 from sysid_core.judgement import Judgement
 from sysid_core.plausibility import Examination
 from sysid_core.validation.metrics import TorqueError, total
@@ -19,6 +19,7 @@ _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking t
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _MEASURABLE = 0.02  # less is no evidence against a model
+WARN_SPREAD, FAIL_SPREAD = 1.2, 8.0  # of predictions, in residuals (docs/verdicts.md)
 DISAGREEMENT = (
     4.0  # variance of the residual in runs that weren't fitted over that in those that were
 )
@@ -115,6 +116,7 @@ def judge_identification(
     training: Sequence[Prediction],
     validation: Sequence[Prediction],
     examination: Examination,
+    spread: PredictionSpread | None = None,
 ) -> Judgement:
     """Judge an identified arm by its data, its fit and its predictions.
 
@@ -126,6 +128,7 @@ def judge_identification(
         training: Predictions of the runs that it was fitted to.
         validation: Predictions of other runs.
         examination: Examination of the training runs.
+        spread: Whether the training runs determine the torques of other motions.
     """
     fitted = judge_predictions(training, "the fitted runs")
     judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
@@ -138,10 +141,30 @@ def judge_identification(
             f" {100 * urdf:.2g} % and free masses {100 * free:.2g} %: constraints, fixed parameters"
             " or outliers contradict the data."
         )
-    judgement = judgement + Judgement(tuple(failures))
+    judgement = judgement + Judgement(tuple(failures)) + judge_spread(spread)
     if validation:
         judgement = judgement + judge_predictions(validation, "runs that weren't fitted", left)
     return judgement
+
+
+def judge_spread(spread: PredictionSpread | None) -> Judgement:
+    """Judge whether the fitted recordings determine the torques of other motions.
+
+    Args:
+        spread: Of the predictions of typical motion; None: not known.
+    """
+    if spread is None or not spread.spread > WARN_SPREAD:
+        return Judgement()
+    text = (
+        "The recordings are too short, or excite too little, to predict other motions: without one"
+        " sixth of them or another, the fit's prediction of typical motion differs by"
+        f" {spread.spread:.2g} times its residual ({100 * spread.relative:.2g} % of the efforts),"
+        f" most at {', '.join(spread.worst)}. Record more, or more exciting, motion (`sysid plan`),"
+        " and judge by runs of other motions (--validate)."
+    )
+    if spread.spread > FAIL_SPREAD:
+        return Judgement((text,))
+    return Judgement((), (text,))
 
 
 def judge_predictions(

@@ -92,7 +92,9 @@ class IdentificationComponent:
         await self.node.waits.until(ended, _LONGEST_S)
         job.cancel()  # where the time was up
         if job.error or goal.is_cancel_requested:
-            raise SysIdError(job.error or "Cancelled.")
+            raise SysIdError(  # a failed fit is neither kept nor published
+                job.error or "Cancelled.", remedy=f"Look at {job.folder / 'report.html'}."
+            )
         self.latest = Estimate.load(job.folder / "estimate.yaml")
         estimate = conversions.message_from_estimate(
             self.latest,
@@ -105,5 +107,8 @@ class IdentificationComponent:
         )
         self._parameters.publish(estimate)
         return Identify.Result(
-            success=True, estimate=estimate, report=str(job.folder / "report.html")
+            success=True,
+            message=job.verdict,
+            estimate=estimate,
+            report=str(job.folder / "report.html"),
         )

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
 
+import numpy as np
 import yaml
 from robot_sysid.action import Identify
 
-from sysid_core.robot import RobotModel
+from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_nodes.confined import existing_inside, new_inside
 from sysid_nodes.processes import die_with_parent
 
@@ -39,7 +41,7 @@ class IdentificationJob:
         self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
     ) -> None:
         self._recording = existing_inside(recordings, request.recording, "The recording")
-        options = ["--method", _METHODS.get(request.method, request.method or "ols")]
+        options = ["--method", _METHODS.get(request.method, request.method or "auto")]
         for option, name, what in (
             ("--validate", request.validation, "The recording to predict"),
             ("--plan", request.trajectory_file, "The plan"),
@@ -49,6 +51,8 @@ class IdentificationJob:
                 options += [option, name]
             elif name:
                 options += [option, str(existing_inside(recordings, name, what))]
+        if not np.allclose(model.gravity, STANDARD_GRAVITY):  # mounted otherwise
+            options += ["--gravity=" + ",".join(f"{g!r}" for g in model.gravity.tolist())]
         for joint, position in model.locked.items():
             options += ["--lock", f"{joint}={position!r}"]
         self.folder = new_inside(directory, request.directory, "The folder for the result")
@@ -108,10 +112,23 @@ class IdentificationJob:
                 self._process.wait()
 
     @property
+    def verdict(self) -> str:
+        """Verdict of the result with its reasons, one line; "" where there is none."""
+        path = self.folder / "result.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
+            reasons = [*found["failures"], *found["warnings"]]
+            return f"{found['outcome']}: {' '.join(reasons) or found['basis']}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+    @property
     def error(self) -> str:
         """What went wrong, "" when nothing did."""
         if not self._process.returncode:
             return ""
+        if self.verdict:
+            return self.verdict
         words = [
             line
             for line in self._log.read_text(errors="replace").strip().splitlines()

@@ -79,7 +79,7 @@ def test_files_and_numbers_are_written(files, tmp_path):
         for kind in ("training", "validation"):
             assert found["joints"][joint][kind]["r2"] > 0.99
             assert found["joints"][joint][kind]["rms"] < 0.1
-    assert Estimate.load(tmp_path / "estimate.yaml").method == "ols"
+    assert Estimate.load(tmp_path / "estimate.yaml").method == "lmi"
     page = (tmp_path / "report.html").read_text()
     assert page.count('class="chart"') >= 6 and "What each friction term buys" in page
 

@@ -63,7 +63,7 @@ def identify(
     validate: Annotated[
         list[Path] | None, typer.Option(help="Runs that aren't fitted; may be repeated.")
     ] = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "ols",
+    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "auto",
     friction: Annotated[
         str,
         typer.Option(
@@ -138,6 +138,7 @@ def identify(
     from sysid_core.errors import EstimationError
     from sysid_core.estimation.arm import Differentiation, Processing
     from sysid_core.pipeline import (
+        WITH_PRIOR,
         drives_of,
         identify_arm,
         inputs_of,
@@ -172,7 +173,9 @@ def identify(
             out=out,
             columns=None if columns is None else ColumnMap.load(columns),
             validate=validate or [],
-            estimator=estimator_from(method, free, prior_weight or 1.0, prior_sd),
+            estimator=estimator_from(
+                "ols" if method == "auto" else method, free, prior_weight or 1.0, prior_sd
+            ),
             inertials="inertials" not in (fix or []),
             effort_kind=effort_kind,
             gravity=gravity,
@@ -209,6 +212,7 @@ def identify(
         status.update(f"identifying {model.name} ({method})")
         extra: dict[str, object] = {}
         rivals: list[str] = []
+        spread = None
         if method == "sequential":
             sequential = _sequential(
                 runs,
@@ -239,13 +243,14 @@ def identify(
                 processing=processing,
                 delay=delay,
                 choose_friction=auto,
-                prior_weight=prior_weight if method in ("lmi", "entropic") else None,
+                prior_weight=prior_weight if method in WITH_PRIOR else None,
                 say=status.update,
                 loaded=with_load,
                 load=load,
                 choose_cutoff=not motion_cutoff_hz,
             )
             result, extra, rivals = arm.identification, arm.to_dict(), list(arm.sentences)
+            spread = arm.spread
             status.update("predicting efforts")
             training = [predict_recording(result, r) for r in runs]
             if arm.loaded is not None:
@@ -256,7 +261,7 @@ def identify(
                 load_section(report, arm.loaded, load)
                 out.mkdir(parents=True, exist_ok=True)
                 write_columns(columns, arm.loaded, runs[0], out / "columns.yaml")
-        judgement = judge_identification(result, training, validation, examination)
+        judgement = judge_identification(result, training, validation, examination, spread)
         report.judged(
             judgement,
             prediction_sentence(validation or training),

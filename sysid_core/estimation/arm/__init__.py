@@ -17,6 +17,11 @@ from sysid_core.estimation.arm.model_choice import (
     choose_terms,
     term_benefits,
 )
+from sysid_core.estimation.arm.prediction_spread import (
+    NO_PRIOR,
+    PredictionSpread,
+    prediction_spread,
+)
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
@@ -29,10 +34,12 @@ from sysid_core.estimation.arm.recordings import (
 from sysid_core.estimation.arm.torque_delay import TorqueDelay, torque_delay
 
 __all__ = [
+    "NO_PRIOR",
     "ArmEquations",
     "Differentiation",
     "Estimator",
     "Identification",
+    "PredictionSpread",
     "Processing",
     "TorqueDelay",
     "arm_structural_rows",
@@ -44,6 +51,7 @@ __all__ = [
     "identify",
     "identify_equations",
     "load_identification",
+    "prediction_spread",
     "prepare",
     "require_finite",
     "require_torques",

@@ -77,6 +77,20 @@ class BlockScores:
         error, signal = self._squares(keep, prior_weight)
         return np.sqrt(error / np.maximum(signal, _least(signal)))
 
+    def fits_without_blocks(self, prior_weight: float = 1.0) -> Array:
+        """Parameters of the fits that leave out one block each, shape (blocks, p)."""
+        prior, sd = self.regression.prior, self.regression.prior_sd
+        total = self.filtered.sum(axis=0)
+        weights = self._weights(total, prior, sd, prior_weight)
+        return np.array(
+            [_solve(total - block, weights, prior, sd, prior_weight) for block in self.filtered]
+        )
+
+    def residual(self, parameters: Array) -> Array:
+        """Root mean square residual of every joint with given parameters, shape (n,) [N m]."""
+        squares = _quadratic(np.append(-parameters, 1.0), self.filtered.sum(axis=0))
+        return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
+
     def _squares(self, keep: Sequence[bool] | None, prior_weight: float) -> tuple[Array, Array]:
         """Squared held-out errors and squared torques of every joint, each (n,)."""
         p = len(self.regression.names)
@@ -198,11 +212,25 @@ def choose_prior_weight(
     equations: ArmEquations,
     candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
     n_blocks: int = 6,
+    *,
+    within: float = 0.03,
 ) -> tuple[float, dict[float, float]]:
-    """Weight of the prior with the least held-out error, and the errors of all candidates."""
+    """Weight of the prior by its held-out error, and the errors of all candidates.
+
+    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
+    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
+    other motions need.
+
+    Args:
+        equations: The data.
+        candidates: Weights that are tried.
+        n_blocks: Blocks of time.
+        within: How much worse than the best, relative.
+    """
     scores = BlockScores.build(equations, _loads(equations), n_blocks)
     errors = {rho: scores.relative_error(None, rho) for rho in candidates}
-    return min(errors, key=errors.__getitem__), errors
+    least = min(errors.values())
+    return max(rho for rho, error in errors.items() if error <= (1.0 + within) * least), errors
 
 
 def choose_motion_cutoff(

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
+
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Processing,
+    choose_prior_weight,
+    identify_equations,
+    prediction_spread,
+)
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.judgement import Outcome
+from sysid_core.validation import judge_spread
+
+
+def test_recordings_that_are_too_short_predict_other_motions_differently_from_part_to_part():
+    rng, model, friction = np.random.default_rng(5), arm(), friction_model()
+    run = recording(model, friction, USUAL_VALUES, rng, noise=0.3)
+    spreads = []
+    for share in (1.0, 0.12):
+        joints = run.joints.select(slice(0, int(share * len(run.joints))))
+        equations = ArmEquations.build(model, [replace(run, joints=joints)], friction, Processing())
+        found = identify_equations(equations, LeastSquares())
+        spreads.append(prediction_spread(equations, found.parameters))
+    assert judge_spread(spreads[0]).outcome is Outcome.PASS
+    assert judge_spread(spreads[1]).outcome is not Outcome.PASS
+    assert spreads[1].worst[0] in model.joint_names
+
+
+def test_the_prior_weighs_as_much_as_held_out_blocks_allow():
+    rng, friction = np.random.default_rng(6), friction_model()
+    model = arm()
+    run = recording(model, friction, USUAL_VALUES, rng, noise=0.3)
+    for of_urdf in (model, model.with_pi(3.0 * model.pi)):
+        equations = ArmEquations.build(of_urdf, [run], friction, Processing())
+        weight, errors = choose_prior_weight(equations)
+        least = min(errors.values())
+        assert errors[weight] <= 1.03 * least
+        assert all(errors[heavier] > 1.03 * least for heavier in errors if heavier > weight)
