@@ -32,7 +32,7 @@ def next_steps(judgement: Judgement, method: str, *, validated: bool) -> list[st
     steps = []
     if not validated:
         steps.append("Record another motion and repeat with --validate: a fit can't judge itself.")
-    if method not in ("lmi", "entropic"):
+    if method in ("ols", "wls", "irls"):
         steps.append("For a model to simulate or control with, repeat with --method lmi.")
     else:
         steps.append("identified.urdf, beside this page, is the URDF with these values.")

@@ -7,118 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 from numpy.typing import NDArray
 
+from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.recordings import Processing
 from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording
-
-_EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
-
-
-@dataclass(frozen=True, eq=False)
-class BlockScores:
-    r"""Normal equations of blocks of time, from which any choice of columns is cross-validated.
-
-    Every block is predicted, raw, from a weighted fit to all other blocks, filtered; the prior
-    regularises as in `ConsistentLeastSquares`, without its constraints.
-
-    Attributes:
-        regression: The filtered equations (names, structure, prior).
-        filtered: `[Y tau]^T [Y tau]` per block and joint, shape (blocks, n, p+1, p+1).
-        raw: The same before filtering.
-        gains: Gains of the drives, shape (n,): errors are weighed in the efforts' own unit.
-    """
-
-    regression: Regression
-    filtered: Array
-    raw: Array
-    gains: Array
-
-    @classmethod
-    def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = 6) -> BlockScores:
-        """Normal equations of blocks of equal time in motion.
-
-        Blocks are cut by time: recordings of different rates are decimated differently.
-
-        Args:
-            equations: The data.
-            pi: Inertial parameters that loads are taken from, shape (10 N,).
-            n_blocks: How many blocks.
-        """
-        filtered = equations.regression(pi)
-        raw = equations.regression(pi, raw=True)
-        edges = _edges(raw, n_blocks)
-        return cls(
-            filtered,
-            _block_products(filtered, edges),
-            _block_products(raw, edges),
-            equations.friction.drives.gains,
-        )
-
-    def relative_error(
-        self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0
-    ) -> float:
-        r"""`||e|| / ||effort||` over all held-out blocks and joints.
-
-        Args:
-            keep: Columns in use, shape (p,); None: all.
-            prior_weight: rho of the prior.
-        """
-        error, signal = self._squares(keep, prior_weight)
-        return float(np.sqrt(np.sum(error / self.gains**2) / np.sum(signal / self.gains**2)))
-
-    def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """The same for each joint, shape (n,)."""
-        error, signal = self._squares(keep, prior_weight)
-        return np.sqrt(error / np.maximum(signal, _least(signal)))
-
-    def fits_without_blocks(self, prior_weight: float = 1.0) -> Array:
-        """Parameters of the fits that leave out one block each, shape (blocks, p)."""
-        prior, sd = self.regression.prior, self.regression.prior_sd
-        total = self.filtered.sum(axis=0)
-        weights = self._weights(total, prior, sd, prior_weight)
-        return np.array(
-            [_solve(total - block, weights, prior, sd, prior_weight) for block in self.filtered]
-        )
-
-    def residual(self, parameters: Array) -> Array:
-        """Root mean square residual of every joint with given parameters, shape (n,) [N m]."""
-        squares = _quadratic(np.append(-parameters, 1.0), self.filtered.sum(axis=0))
-        return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
-
-    def _squares(self, keep: Sequence[bool] | None, prior_weight: float) -> tuple[Array, Array]:
-        """Squared held-out errors and squared torques of every joint, each (n,)."""
-        p = len(self.regression.names)
-        used = np.arange(p) if keep is None else np.flatnonzero(np.asarray(keep))
-        prior, sd = self.regression.prior[used], self.regression.prior_sd[used]
-        index = np.append(used, p)
-        filtered = self.filtered[:, :, index[:, None], index[None, :]]
-        raw = self.raw[:, :, index[:, None], index[None, :]]
-        total = filtered.sum(axis=0)
-        weights = self._weights(total, prior, sd, prior_weight)
-        error, signal = np.zeros(len(self.gains)), np.zeros(len(self.gains))
-        for block in range(len(filtered)):
-            pi = _solve(total - filtered[block], weights, prior, sd, prior_weight)
-            theta = np.append(-pi, 1.0)
-            error += _quadratic(theta, raw[block])
-            signal += raw[block][:, -1, -1]
-        return np.maximum(error, 0.0), signal
-
-    def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
-        """Inverse residual variance per joint, from a fit to everything."""
-        weights = np.ones(len(total))
-        count = self.regression.counts
-        for _ in range(3):
-            pi = _solve(total, weights, prior, sd, rho)
-            theta = np.append(-pi, 1.0)
-            squares = _quadratic(theta, total)
-            weights = count / np.maximum(squares, _least(total[:, -1, -1]))
-        return weights
 
 
 @dataclass(frozen=True)
@@ -313,42 +210,3 @@ def _columns(
     used |= {name for name in friction.names if name.rsplit(".", 1)[1].startswith("S_")}  # springs
     n = regression.n_inertial
     return [i < n or name in used for i, name in enumerate(regression.names)]
-
-
-def _least(signal: Array) -> Array:
-    """What squares count as at least, (n,): a joint's efforts may be zero, or without noise."""
-    return _EXACT * np.maximum(signal, _EXACT * max(float(np.max(signal)), 1e-200))
-
-
-def _quadratic(theta: Array, products: Array) -> Array:
-    """`theta^T P_j theta` of every joint, (p,), (n, p, p) to (n,)."""
-    return np.asarray((products @ theta) @ theta)
-
-
-def _edges(regression: Regression, n_blocks: int) -> Array:
-    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s]."""
-    time = np.asarray(regression.time)
-    passed = np.cumsum(np.clip(np.diff(time, prepend=time[0]), 0.0, 0.1))  # holes don't count
-    return np.interp(np.arange(1, n_blocks) / n_blocks * passed[-1], passed, time)
-
-
-def _block_products(regression: Regression, edges: Array) -> Array:
-    """`[Y tau]^T [Y tau]` of every block and joint, shape (blocks, n, p + 1, p + 1)."""
-    of_block = np.searchsorted(edges, np.asarray(regression.time), side="right")
-    n, p = len(regression.joints), len(regression.names)
-    out = np.zeros((len(edges) + 1, n, p + 1, p + 1))
-    for rows, Y in regression.blocks():
-        for block in np.unique(of_block[rows]):
-            own = of_block[rows] == block
-            A = np.concatenate([Y[own], regression.tau[rows][own][:, :, None]], axis=2)
-            A = A.transpose(1, 0, 2)
-            out[block] += np.swapaxes(A, 1, 2) @ A
-    return out
-
-
-def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float) -> Array:
-    """Regularised normal equations in natural scales: well conditioned, whatever the data."""
-    H = np.einsum("j,jik->ik", weights, products)
-    A = H[:-1, :-1] * np.outer(sd, sd) + rho * np.eye(len(sd))
-    b = sd * (H[:-1, -1] - H[:-1, :-1] @ prior)
-    return prior + sd * scipy.linalg.solve(A, b, assume_a="pos", check_finite=False)

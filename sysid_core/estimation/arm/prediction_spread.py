@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.model_choice import BlockScores
 from sysid_core.estimation.arm.recordings import filled
 from sysid_core.robot import Array, joint_torque_regressor
 
