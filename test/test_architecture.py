@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "report": (),
     "pipeline": (),
     "certificate": (),
+    "bench": (),
     "studies": ("constrained", "payload"),
     "cli": ("bag", "identify", "live", "plan", "reproduce", "validate"),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 
 from sysid_core.cli import (  # noqa: F401  (each registers its command)
     bag,
+    bench,
     certificate,
     doctor,
     identifiability,

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark: public recordings of real robots, one set of defaults, peers on the same split."""
+
+from sysid_core.bench.measure import METHODS, bench_rows
+from sysid_core.bench.page import COLUMNS, bench_report, standing, summary_rows
+from sysid_core.bench.recipe import Recipe, load_recipe, load_recipes, missing_files, wrong_files
+
+__all__ = [
+    "COLUMNS",
+    "METHODS",
+    "Recipe",
+    "bench_report",
+    "bench_rows",
+    "load_recipe",
+    "load_recipes",
+    "missing_files",
+    "standing",
+    "summary_rows",
+    "wrong_files",
+]

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid bench`: public recordings of real robots, defaults against peers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_core.cli.app import app, console, require_folder
+from sysid_core.cli.batch import (
+    ClusterOption,
+    MemoryOption,
+    ResumeOption,
+    WorkersOption,
+    progress_shown,
+)
+
+_PAGE_ONLY = ("whole %", "below 8 Hz %", "fitted %", "coverage %")
+
+
+@app.command()
+def bench(
+    data: Annotated[Path, typer.Option(help="Folder with the recordings, which aren't shipped.")],
+    out: Annotated[Path, typer.Option(help="Folder for rows (Parquet), table and page.")],
+    recipe: Annotated[
+        list[str] | None,
+        typer.Option(help="Name of a recipe, or a YAML file; may be repeated; default: all."),
+    ] = None,
+    workers: WorkersOption = 0,
+    cluster: ClusterOption = "",
+    memory: MemoryOption = "3GiB",
+    resume: ResumeOption = False,
+) -> None:
+    """Identify every public recording with the same defaults, and compare with peers.
+
+    Recordings that aren't there are left out, and where they come from is said.
+
+    Example: sysid bench --data ~/recordings --out results/bench
+    """
+    from rich.table import Table
+
+    from sysid_core.batch import Engine, Job, Rows, run_jobs
+    from sysid_core.bench import (
+        COLUMNS,
+        bench_report,
+        bench_rows,
+        load_recipes,
+        missing_files,
+        standing,
+        summary_rows,
+    )
+
+    require_folder(out)
+    recipes = load_recipes(recipe or [])
+    absent = {}
+    for one in recipes:
+        missing = missing_files(one, data)
+        where = f"{one.source.repository} ({one.source.commit[:12]})"
+        if one.kind == "described":
+            absent[one.name] = one.note
+        elif missing:
+            folder = data / one.folder
+            absent[one.name] = f"not there: {', '.join(missing)} in {folder}; from {where}"
+    present = [one for one in recipes if one.name not in absent]
+    rows = Rows(out / "rows")
+    jobs = [
+        Job(
+            "-".join([one.name, *(f.sha256[:8] for f in one.files)]),
+            (one, str(data)),
+            {"recording": one.name, "robot": one.title},
+        )
+        for one in present
+    ]
+    with (
+        Engine(workers, cluster, memory) as engine,
+        progress_shown("benchmark", len(jobs)) as show,
+    ):
+        run_jobs(engine, bench_rows, jobs, rows, total=len(jobs), resume=resume, progress=show)
+    found = [row for row in rows.latest() if row["recording"] in {one.name for one in recipes}]
+    table = Table(title="held-out errors of the same defaults everywhere")
+    shown = [k for k, column in enumerate(COLUMNS) if column not in _PAGE_ONLY]
+    for k in shown:
+        table.add_column(COLUMNS[k], justify="right" if k else "left", no_wrap=k == 0)
+    cells = summary_rows(found, recipes, absent)
+    for row in cells:
+        if row[1]:
+            table.add_row(*(row[k] for k in shown))
+    console.print(table)
+    lines = standing(found)
+    left_out = [f"{row[0]}: {row[-1]}" for row in cells if not row[1]]
+    for line in (*lines, *left_out):
+        console.print(f"· {line}", highlight=False, soft_wrap=True)
+    report = bench_report(found, recipes, absent)
+    report.save(out / "bench.html")
+    text = "\n".join(
+        f"| {' | '.join(row)} |" for row in [list(COLUMNS), ["---"] * len(COLUMNS), *cells]
+    )
+    (out / "bench.md").write_text(f"{text}\n", encoding="utf-8")
+    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
