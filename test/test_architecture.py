@@ -31,6 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "pipeline": (),
     "certificate": (),
     "bench": (),
+    "fleet": (),
     "studies": ("constrained", "payload"),
     "cli": ("bag", "identify", "live", "plan", "reproduce", "validate"),
 }  # fmt: skip

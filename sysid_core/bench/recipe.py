@@ -15,6 +15,7 @@ from sysid_core.errors import BatchError
 from sysid_core.files import (
     FileKind,
     FileSchema,
+    Flag,
     Name,
     NotNegative,
     Number,
@@ -103,6 +104,7 @@ class Recipe(FileSchema):
         robot: Description (a file of the folder, or a robot of example-robot-data), locked joints.
         efforts: What the efforts mean, in words.
         effort_kind: For bags and arrays.
+        negate: For sensors: readings are of the sensor on the load, not of the load on the sensor.
         columns: Column map, as in `--columns`.
         npz: Names of arrays.
         every: Every so many samples are used.
@@ -122,6 +124,7 @@ class Recipe(FileSchema):
     robot: _Robot | None = None
     efforts: str = ""
     effort_kind: str = ""
+    negate: Flag = False
     columns: dict[str, Any] = Field(default_factory=dict)
     npz: _Npz | None = None
     every: int = 1

@@ -39,6 +39,7 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
             f"'{recipe.name}': tables of shapes {poses.shape} and {readings.shape}.",
             remedy="Expected (postures, 7) and (postures, 6).",
         )
+    readings = -readings if recipe.negate else readings
     R_WS = Rotation.from_quat(poses[:, 3:]).as_matrix()
     wrench = np.concatenate(
         [np.einsum("kji,kj->ki", R_WS, readings[:, k : k + 3]) for k in (0, 3)], axis=1

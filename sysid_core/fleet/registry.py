@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which robots a fleet has, how each was calibrated, and which recordings are whose."""
+
+from __future__ import annotations
+
+import hashlib
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from sysid_core.errors import BatchError
+from sysid_core.files import FileKind, FileSchema, Name, Number, Positive, read_schema
+
+_KIND = FileKind("fleet registry", "See docs/fleet.md for an example.", BatchError)
+
+
+class Tool(FileSchema):
+    """What a robot holds in some recordings.
+
+    Attributes:
+        match: Pattern of the recordings' addresses.
+        mass: Known mass on the force-torque sensor [kg]; None: its gain isn't watched.
+    """
+
+    match: Name
+    mass: Positive | None = None
+
+
+class Robot(FileSchema):
+    """One robot.
+
+    Attributes:
+        description: URDF file, or a robot of example-robot-data.
+        calibration: Folder that `sysid identify` wrote: masses, friction terms, cut-offs.
+        match: Pattern of the addresses of its recordings.
+        tools: By id; recordings that match none are without tool.
+        columns: Column map of tables, or of what bags don't say.
+        effort_kind: What the efforts of bags mean.
+        temperature: Topic of `sensor_msgs/Temperature` in its bags.
+        speed: Speed that friction is stated at [rad/s or m/s].
+        group: Robots of a group share the spread between nights; default: the description.
+    """
+
+    description: Name
+    calibration: Name
+    match: Name
+    tools: dict[str, Tool] = Field(default_factory=dict)
+    columns: str = ""
+    effort_kind: str = ""
+    temperature: str = ""
+    speed: Positive = 0.5
+    group: str = ""
+
+
+class Registry(FileSchema):
+    """A fleet.
+
+    Attributes:
+        robots: By id.
+        false_alarms: Expected false alarms for each robot and year, over all that is watched.
+        recordings_per_year: Of a robot with one tool.
+        shift: Change, in deviations of a night, that is to be noticed soonest.
+    """
+
+    schema_: Literal["robot_sysid/fleet/1"] = Field(alias="schema")
+    robots: dict[str, Robot]
+    false_alarms: Positive = 0.5
+    recordings_per_year: Positive = 365.0
+    shift: Number = 2.0
+
+    def owner(self, address: str) -> tuple[str, str]:
+        """Ids of robot and tool ("" for none) of a recording.
+
+        Raises:
+            BatchError: No robot, or several.
+        """
+        found = [name for name, robot in self.robots.items() if fnmatchcase(address, robot.match)]
+        if len(found) != 1:
+            raise BatchError(
+                f"'{address}' belongs to {'no robot' if not found else ' and '.join(found)} of the"
+                " registry.",
+                remedy="Write `match:` so that one robot's pattern fits.",
+            )
+        tools = self.robots[found[0]].tools
+        return found[0], next((t for t, x in tools.items() if fnmatchcase(address, x.match)), "")
+
+    def group(self, robot: str) -> str:
+        """What a robot's spread between nights is shared with."""
+        return self.robots[robot].group or self.robots[robot].description
+
+
+def load_registry(path: str | Path) -> Registry:
+    """Read `fleet.yaml`; relative paths in it are relative to it.
+
+    Raises:
+        BatchError: Names file, key and remedy.
+    """
+    path = Path(path)
+    raw = read_schema(path, Registry, _KIND)
+    robots = {}
+    for name, robot in raw.robots.items():
+        found = {
+            key: str(path.parent / value) if (path.parent / value).exists() else value
+            for key in ("description", "calibration", "columns")
+            if (value := getattr(robot, key))
+        }
+        robots[name] = robot.model_copy(update=found)
+        if not (Path(robots[name].calibration) / "parameters.yaml").exists():
+            raise BatchError(
+                f"Robot '{name}': there is no '{robot.calibration}/parameters.yaml'.",
+                remedy="Give the folder that `sysid identify` wrote.",
+            )
+    return raw.model_copy(update={"robots": robots})
+
+
+def settings_hash(robot: Robot, tool: Tool | None) -> str:
+    """Of everything but the recording that decides what is estimated of it."""
+    whole = hashlib.sha256(robot.model_dump_json(exclude={"match", "tools", "group"}).encode())
+    whole.update((tool.model_dump_json(exclude={"match"}) if tool else "").encode())
+    for name in ("parameters.yaml", "estimate.yaml"):
+        whole.update((Path(robot.calibration) / name).read_bytes())
+    return whole.hexdigest()
