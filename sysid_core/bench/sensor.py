@@ -52,10 +52,11 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
         begun = time.perf_counter()
         if method == "default":
             full = calibrate_static(wrench[fit], gravity[fit], R_WS[fit], when[fit])
-            found = full.calibration
+            found, drift = full.calibration, full.drift
         else:
-            found = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit])
-        left = _left(found, wrench[held], gravity[held])
+            found, drift = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
+        earlier = 1.0 - when[held, None] / when[fit][-1]  # the bias is that of the last posture
+        left = _left(found, wrench[held] + drift * earlier, gravity[held])
         size = wrench[held, :3] - np.mean(wrench[held, :3], axis=0)
         values = {
             "moving": float(np.linalg.norm(left[:, :3]) / np.linalg.norm(size)),

@@ -3,14 +3,13 @@
 
 from sysid_core.cli import (  # noqa: F401  (each registers its command)
     bag,
-    bench,
-    certificate,
     doctor,
     identifiability,
     identify,
     limits,
     live,
     loops,
+    many,
     payload,
     payload_torques,
     plan,

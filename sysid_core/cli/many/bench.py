@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sysid_core.cli.app import app, console, require_folder
-from sysid_core.cli.batch import (
+from sysid_core.cli.many.options import (
     ClusterOption,
     MemoryOption,
     ResumeOption,
