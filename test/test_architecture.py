@@ -33,7 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "bench": (),
     "fleet": (),
     "studies": ("constrained", "payload"),
-    "cli": ("bag", "identify", "live", "plan", "reproduce", "validate"),
+    "cli": ("bag", "identify", "live", "many", "plan", "reproduce", "validate"),
 }  # fmt: skip
 DOORS = [(room,) for room in ROOMS] + [(r, sub) for r, subs in ROOMS.items() for sub in subs]
 ORDER = [door for room, subs in ROOMS.items() for door in [(room,), *((room, s) for s in subs)]]

@@ -20,7 +20,7 @@ from sysid_core.cli.many.options import (
 _PAGE_ONLY = ("whole %", "below 8 Hz %", "fitted %", "coverage %")
 
 
-@app.command()
+@app.command(epilog="Example: sysid bench --data ~/recordings --out results/bench")
 def bench(
     data: Annotated[Path, typer.Option(help="Folder with the recordings, which aren't shipped.")],
     out: Annotated[Path, typer.Option(help="Folder for rows (Parquet), table and page.")],
@@ -36,8 +36,6 @@ def bench(
     """Identify every public recording with the same defaults, and compare with peers.
 
     Recordings that aren't there are left out, and where they come from is said.
-
-    Example: sysid bench --data ~/recordings --out results/bench
     """
     from rich.table import Table
 
