@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 
 from sysid_core.bench.measure import METHODS, METRICS
 from sysid_core.bench.recipe import Recipe
+from sysid_core.judgement import Outcome
 from sysid_core.report import Report
 
 GOAL = 0.05  # median held-out error
@@ -125,7 +126,10 @@ def bench_report(
     lines = standing(rows)
     worse = len(lines) - 1
     report.headline(
-        "warn" if worse else "pass", lines[0], next_steps=lines[1:], asked="How good are defaults?"
+        Outcome.WARN if worse else Outcome.PASS,
+        lines[0],
+        next_steps=lines[1:],
+        asked="How good are defaults?",
     )
     report.table(
         COLUMNS,

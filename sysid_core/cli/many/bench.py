@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, require_folder
+from sysid_core.cli.app import app, console, example, require_folder
 from sysid_core.cli.many.options import (
     ClusterOption,
     MemoryOption,
@@ -20,7 +20,7 @@ from sysid_core.cli.many.options import (
 _PAGE_ONLY = ("whole %", "below 8 Hz %", "fitted %", "coverage %")
 
 
-@app.command(epilog="Example: sysid bench --data ~/recordings --out results/bench")
+@app.command(epilog=example("sysid bench --data recordings --out results/bench"))
 def bench(
     data: Annotated[Path, typer.Option(help="Folder with the recordings, which aren't shipped.")],
     out: Annotated[Path, typer.Option(help="Folder for rows (Parquet), table and page.")],

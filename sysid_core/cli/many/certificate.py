@@ -30,8 +30,6 @@ def certify(
 ) -> None:
     """Repeat an identification, and sign what it states: errors as found and as left, uncertainty
     budget, hashes of data and model, versions.
-
-    Example: sysid certify results/arm --key ~/lab.pem --robot-id UR10e-2021-0815
     """
     from sysid_core.certificate import (
         Certificate,
@@ -70,8 +68,6 @@ def verify(
     """Check a certificate's signature and files, and repeat its numbers from the data.
 
     Exit status 1 where anything doesn't hold.
-
-    Example: sysid verify results/arm/certificate.json --public-key lab.pub
     """
     from sysid_core.certificate import public_key, verify_certificate
 
