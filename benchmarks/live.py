@@ -22,10 +22,9 @@ from robot_sysid.msg import FilteredJointState
 from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import open_bag, read_bag
-from sysid_nodes import graph
+from sysid_nodes.bringup import demo_graph, running
 from sysid_nodes.client import live_client, own_domain
 from sysid_nodes.lifecycle import DATA
-from sysid_nodes.processes import running
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -37,7 +36,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
-    specs = graph.demo(
+    specs = demo_graph(
         robot={"robot": "xarm7", "rate_hz": rate_hz},
         logger={"effort_kind": "actuator_torque"},
     )

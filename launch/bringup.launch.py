@@ -9,8 +9,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes.bringup import find_config, read_config
-from sysid_nodes.launching import launch_nodes
+from sysid_nodes.bringup import find_config, launch_nodes, read_config
 
 ARGUMENTS = {
     "config": (None, "YAML of the robot: a path, or a name such as bringup_ur.yaml"),

@@ -9,8 +9,7 @@ from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, OpaqueFunction
 from launch.substitutions import LaunchConfiguration
 
-from sysid_nodes import graph
-from sysid_nodes.launching import launch_nodes
+from sysid_nodes.bringup import demo_graph, launch_nodes
 
 
 def start(context: LaunchContext) -> list:
@@ -20,7 +19,7 @@ def start(context: LaunchContext) -> list:
     controlled = value("controller").lower() in ("true", "1")
     # Before it knows the robot, the controller holds and tracks badly.
     driven = {"command_mode": "setpoint_stream", "tracking_error": 1.0, "start_tolerance": 0.4}
-    specs = graph.demo(
+    specs = demo_graph(
         namespace=value("namespace"),
         robot={"robot": value("robot"), "sensor_frame": value("sensor_frame")},
         executor={"tcp_frame": value("sensor_frame")} | (driven if controlled else {}),

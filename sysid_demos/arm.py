@@ -14,8 +14,8 @@ from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
 from sysid_demos.parts import PATIENCE, compare, judge, live, show_comparison
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes import graph
-from sysid_nodes.simulated_plants import differing_pi
+from sysid_nodes.bringup import demo_graph
+from sysid_nodes.simulation import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
 SEED, LINK_ERROR = 5, 0.15
@@ -69,7 +69,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             console.print(
                 f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check passed."
             )
-    specs = graph.demo(
+    specs = demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={

@@ -17,8 +17,8 @@ from sysid_core.robot.loops import load_closed_chain
 from sysid_demos.leg_truth import show_drives, show_torques
 from sysid_demos.parts import PATIENCE, judge, live
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes import graph
-from sysid_nodes.simulated_plants import differing_chain
+from sysid_nodes.bringup import demo_graph
+from sysid_nodes.simulation import differing_chain
 
 LOOPS, SEED = "own-leg", 2
 LINK_ERROR, DRIVE_ERROR = 0.1, 0.5
@@ -67,7 +67,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"Planned two motions of {motions[0].duration:.0f} s for {chain.n_actuated} driven joints;"
         f" {len(chain.passive)} more follow through {len(chain.loops)} loops. Every check passed."
     )
-    specs = graph.demo(
+    specs = demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={

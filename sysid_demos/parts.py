@@ -25,9 +25,8 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
-from sysid_nodes.client import LiveClient, live_client
-from sysid_nodes.processes import NodeSpec, running
-from sysid_nodes.progress import execute_watched
+from sysid_nodes.bringup import NodeSpec, running
+from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}

@@ -27,10 +27,9 @@ from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.studies.payload import modular_objects
 from sysid_demos.parts import PATIENCE, live
-from sysid_nodes import graph
-from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.bringup import demo_graph
+from sysid_nodes.client import LiveClient, LiveError, execute_watched
 from sysid_nodes.conversions import estimate_from_message
-from sysid_nodes.progress import execute_watched
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
 WRENCH_BIAS = (3.0, -2.0, 5.0, 0.15, -0.1, 0.05)  # [N, N m]
@@ -73,7 +72,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     )
     rng = np.random.default_rng(7)
     start = trajectory.q[0] + rng.uniform(-0.15, 0.15, model.nv)
-    specs = graph.demo(
+    specs = demo_graph(
         namespace=namespace,
         robot={
             "robot": ROBOT,

@@ -21,8 +21,8 @@ from sysid_demos.parts import (
     record,
     show_comparison,
 )
-from sysid_nodes import graph
-from sysid_nodes.simulated_plants import differing_pi
+from sysid_nodes.bringup import demo_graph
+from sysid_nodes.simulation import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
 SEED, LINK_ERROR = 3, 0.1
@@ -64,7 +64,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f" {len(plan.constants)} constants; condition at worst {plan.worst_condition:.0f}."
         " Every check passed."
     )
-    specs = graph.demo(
+    specs = demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={

@@ -6,7 +6,6 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from geometry_msgs.msg import WrenchStamped
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Mark, StreamStatistics
@@ -14,38 +13,20 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import EffortKind
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, parameter, run_node
-from sysid_nodes.logging import JOINTS, MARKS, TYPES, WRENCH, LiveFiltering, Mirrored, Recorder
+from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, run_node
+from sysid_nodes.logging import (
+    JOINTS,
+    MARKS,
+    TYPES,
+    WRENCH,
+    DataLoggerConfig,
+    LiveFiltering,
+    Mirrored,
+    Recorder,
+)
 
 _SWITCH_S = 0.0005  # the writing thread gives way so soon
-
-
-@dataclass(frozen=True)
-class DataLoggerConfig:
-    """Parameters of `data_logger`."""
-
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    effort_kind: str = parameter(
-        "unknown",
-        "What `effort` of joint_states means on this robot.",
-        choices=tuple(kind.value for kind in EffortKind),
-    )
-    directory: str = parameter("recordings", "Where bags go when no path is given.")
-    chunk_bytes: int = parameter(
-        4096, "Size of a chunk of the bag; a kill loses one [byte].", minimum=512, maximum=2**24
-    )
-    max_gap_s: float = parameter(
-        0.1, "A longer gap starts the filters again [s].", minimum=0.001, maximum=10.0
-    )
-    stale_s: float = parameter(
-        1.0,
-        "Without joint_states for so long a running bag is closed [s].",
-        minimum=0.05,
-        maximum=60.0,
-    )
-    tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
 
 
 class DataLoggerNode(ManagedNode):

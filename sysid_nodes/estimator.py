@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 from robot_sysid.msg import Identifiability
 from robot_sysid.srv import SaveResult
@@ -14,57 +13,9 @@ from sysid_core.estimation import Estimate
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.components import IdentificationComponent, PayloadComponent
-from sysid_nodes.confined import new_inside
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, parameter, run_node
-
-
-@dataclass(frozen=True)
-class EstimatorConfig:
-    """Parameters of `estimator`."""
-
-    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
-    sensor_frame: str = parameter("", "Frame of the force-torque sensor; empty: no payload.")
-    wrench_frames: tuple[str, ...] = parameter(
-        (),
-        "Other frame ids of the wrench that mean sensor_frame, as drivers name them; empty: any that is"
-        " no link of the robot.",
-    )
-    sensor_parent: str = parameter(
-        "", "Link that the sensor is fixed to, where the description has no sensor_frame."
-    )
-    sensor_pose: tuple[float, ...] = parameter(
-        (0.0,) * 6, "Mounting of sensor_frame in sensor_parent: x y z roll pitch yaw [m, rad]."
-    )
-    shape: str = parameter(
-        "",
-        "Shape of the payload: text, mesh or YAML, see `sysid payload --help`; empty: not known.",
-    )
-    sensor_quality: str = parameter(
-        "ordinary",
-        "Of the force-torque sensor: ordinary, or calibrated (gains, delay and axes).",
-        choices=("ordinary", "calibrated"),
-    )
-    calibration: str = parameter(
-        "", "Sensor calibration from an earlier tare; empty: tare from marks."
-    )
-    keep_tare_s: float = parameter(
-        600.0,
-        "A restarted estimator goes on with a tare that is younger than this [s]; 0: never.",
-        minimum=0.0,
-        maximum=86400.0,
-    )
-    rate_hz: float = parameter(10.0, "Of the running payload [Hz].", minimum=0.1, maximum=100.0)
-    lag_s: float = parameter(
-        0.3,
-        "How long a sample waits for late messages before it is used [s].",
-        minimum=0.0,
-        maximum=5.0,
-    )
-    recordings: str = parameter(
-        "recordings", "Folder below which ~/identify finds recordings, plans and loops files."
-    )
-    directory: str = parameter("results", "Folder below which results are written.")
+from sysid_nodes.components import EstimatorConfig, IdentificationComponent, PayloadComponent
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
+from sysid_nodes.security import new_inside
 
 
 class EstimatorNode(ManagedNode):

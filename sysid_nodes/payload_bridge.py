@@ -59,7 +59,7 @@ class PayloadBridgeNode(ManagedNode):
             self.create_service(
                 kind, f"~/{name}", self._answering(work), callback_group=self._group
             )
-        self._tell("")
+        self._report("")
 
     def deactivate(self) -> None:
         """An old estimate is forgotten."""
@@ -81,7 +81,7 @@ class PayloadBridgeNode(ManagedNode):
             except SysIdError as err:
                 response.success, response.message = False, str(err)
                 self.get_logger().error(response.message)
-            self._tell(response.message)
+            self._report(response.message)
             return response
 
         return callback
@@ -101,7 +101,7 @@ class PayloadBridgeNode(ManagedNode):
         )
 
     async def _confirm(self, request: ConfirmPayload.Request, _: Any) -> str:
-        self._refuse_dry_run()
+        self.config.require_sending()
         try:
             payload = self._exchange.confirm(self.now_ns() * 1e-9, request.proposal)
             return await self._send(payload)
@@ -112,12 +112,12 @@ class PayloadBridgeNode(ManagedNode):
             raise NotTakenError(undone) from err
 
     async def _roll_back(self, *_: Any) -> str:
-        self._refuse_dry_run()
+        self.config.require_sending()
         return await self._send(self._exchange.roll_back())
 
     async def _send(self, payload: ControllerPayload, prefix: str = "") -> str:
         """Call the driver and keep the books."""
-        self._tell(f"Sending {payload}.")
+        self._report(f"Sending {payload}.")
         try:
             done = await self._service.send(payload)
         except SysIdError as err:
@@ -127,13 +127,7 @@ class PayloadBridgeNode(ManagedNode):
         self._exchange.succeeded()
         return prefix + done
 
-    def _refuse_dry_run(self) -> None:
-        if self.config.dry_run:
-            raise NotTakenError(
-                "dry_run is on: nothing was sent. Set the parameter to false first.", untouched=True
-            )
-
-    def _tell(self, words: str) -> None:
+    def _report(self, words: str) -> None:
         message = bridge_state_message(self._exchange, words)
         message.header.stamp = stamp_from_ns(self.now_ns())
         message.header.frame_id = self.config.flange_frame

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -14,66 +13,15 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.validation import ClosedChainPlant, SensorNoise, SimulatedRobot
+from sysid_core.validation import ClosedChainPlant, SimulatedRobot
 from sysid_nodes.conversions import (
     message_from_wrench,
     ns_from_stamp,
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, parameter, run_node
-from sysid_nodes.simulated_plants import build_plant
-
-
-@dataclass(frozen=True)
-class SimulatedRobotConfig:
-    """Parameters of `simulated_robot`."""
-
-    robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
-    loops: str = parameter(
-        "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
-    )
-    sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
-    payload: tuple[float, ...] = parameter(
-        (), "What the sensor carries, pi in the sensor frame; list of numbers, 10 or none [SI]."
-    )
-    start: tuple[float, ...] = parameter(
-        (), "Posture at the start; list of numbers, one per joint [rad], empty for zero."
-    )
-    link_error: float = parameter(
-        0.1,
-        "Relative sd by which true link masses differ from the URDF [-].",
-        minimum=0.0,
-        maximum=0.5,
-    )
-    drive_error: float = parameter(
-        0.3,
-        "Largest relative error of a closed chain's friction and drive inertia [-].",
-        minimum=0.0,
-        maximum=1.0,
-    )
-    coulomb: float = parameter(0.5, "True Coulomb friction of every joint [N m].", minimum=0.0)
-    viscous: float = parameter(
-        0.5, "True viscous friction of every joint [N m s/rad].", minimum=0.0
-    )
-    armature: float = parameter(0.05, "True drive inertia of every joint [kg m^2].", minimum=0.0)
-    rate_hz: float = parameter(
-        200.0, "Rate of joint_states and wrench [Hz].", minimum=1.0, maximum=1000.0
-    )
-    timestep: float = parameter(0.001, "Of the physics [s].", minimum=1e-5, maximum=0.01)
-    position_noise: float = parameter(1e-4, "Sd of positions [rad].", minimum=0.0)
-    velocity_noise: float = parameter(1e-3, "Sd of velocities [rad/s].", minimum=0.0)
-    effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
-    force_noise: float = parameter(0.1, "Sd of forces [N].", minimum=0.0)
-    torque_noise: float = parameter(0.005, "Sd of torques [N m].", minimum=0.0)
-    wrench_bias: tuple[float, ...] = parameter(
-        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
-    )
-    command_timeout_s: float = parameter(
-        0.1, "Without new efforts for so long it brakes and holds [s].", minimum=0.01, maximum=2.0
-    )
-    seed: int = parameter(0, "Of noise and link errors.", minimum=0)
-
+from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, run_node
+from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 
 _CATCH_UP_S = 0.02  # at a time; commands come in between
 
@@ -101,16 +49,8 @@ class SimulatedRobotNode(ManagedNode):
         rng = np.random.default_rng(c.seed)
         plant = build_plant(c, model, rng)
         self._sizes = {n, len(plant.actuated)} if isinstance(plant, ClosedChainPlant) else {n}
-        noise = SensorNoise(
-            c.position_noise,
-            c.velocity_noise,
-            c.effort_noise,
-            c.force_noise,
-            c.torque_noise,
-            tuple(c.wrench_bias) or (0.0,) * 6,
-        )
         self.robot = SimulatedRobot(
-            plant, c.start or np.zeros(n), noise, rng, command_timeout_s=c.command_timeout_s
+            plant, c.start or np.zeros(n), c.noise, rng, command_timeout_s=c.command_timeout_s
         )
         self.model = model
         self._joints = self.create_publisher(JointState, "joint_states", DATA)

@@ -69,7 +69,6 @@ class TrajectoryExecutorNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen to the robot, accept goals."""
-        assert self._player is not None
         self._inputs.listen(self._on_safety)
         self._action = execution.ExecuteAction(self, self._execute, self._player.cancel)
         self.create_service(Arm, "~/arm", self._on_arm)
@@ -111,7 +110,6 @@ class TrajectoryExecutorNode(ManagedNode):
         if not request.check_only:
             self._arming.use(request.token)
         action, player, check_only = self._action, self._player, request.check_only
-        assert action is not None and player is not None
         await self.waits.until(
             lambda: not action.wanted or self._admission.ready(self.model, check_only), 5.0
         )

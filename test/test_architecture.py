@@ -35,6 +35,24 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "studies": ("constrained", "payload"),
     "cli": ("bag", "identify", "live", "many", "plan", "reproduce", "validate"),
 }  # fmt: skip
+# The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
+NODES = ROOT / "sysid_nodes"
+NODE_ROOMS: dict[str, tuple[str, ...]] = {
+    "conversions": (),
+    "lifecycle": ("parameters",),
+    "security": (),
+    "execution": ("drives",),
+    "torque_control": (),
+    "logging": (),
+    "components": (),
+    "vendor_payload": (),
+    "simulation": (),
+    "": (),
+    "client": (),
+    "replay": (),
+    "bringup": (),
+}
+LONGEST_NODE, LONGEST_NODE_FILE, LONGEST_FUNCTION = 150, 250, 60
 DOORS = [(room,) for room in ROOMS] + [(r, sub) for r, subs in ROOMS.items() for sub in subs]
 ORDER = [door for room, subs in ROOMS.items() for door in [(room,), *((room, s) for s in subs)]]
 LONGEST_FILE, MOST_FILES = 350, 14
@@ -59,21 +77,26 @@ def door_of(module: str) -> tuple[str, ...]:
     return parts[:2] if parts[:2] in DOORS else parts[:1]
 
 
-def core_imports(file: Path) -> set[str]:
-    """Modules of the core that a file imports from: `sysid_core.signals.bags`, or past its door."""
+def modules_of(file: Path, package: str) -> set[str]:
+    """Modules of a package that a file imports from: `sysid_core.signals.bags`."""
     tree = ast.parse(file.read_text(encoding="utf-8"))
     found = {
         node.module
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sysid_core.")
-    } | {
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}.")
+    }
+    return found | {
         alias.name
         for node in ast.walk(tree)
         if isinstance(node, ast.Import)
         for alias in node.names
-        if alias.name.startswith("sysid_core.")
+        if alias.name.startswith(f"{package}.")
     }
-    return {m for m in found if door_of(m) in DOORS}
+
+
+def core_imports(file: Path) -> set[str]:
+    """Modules of the core that a file imports from, also past a door."""
+    return {m for m in modules_of(file, "sysid_core") if door_of(m) in DOORS}
 
 
 def module_of(file: Path) -> str:
@@ -131,6 +154,73 @@ def test_no_folder_is_crowded_and_no_file_is_long() -> None:
         for file in files:
             lines = len(file.read_text(encoding="utf-8").splitlines())
             assert lines <= LONGEST_FILE, f"{file.relative_to(ROOT)}: {lines} lines"
+
+
+def node_room(module: str) -> str:
+    """Room that a module of the nodes belongs to; "" for the nodes themselves."""
+    part = module.split(".")[1]
+    return part if part in NODE_ROOMS else ""
+
+
+def test_the_nodes_rooms_import_only_rooms_above_them() -> None:
+    order, wrong = list(NODE_ROOMS), []
+    for file in sorted(NODES.rglob("*.py")):
+        room = node_room(module_of(file))
+        for module in sorted(modules_of(file, "sysid_nodes")):
+            if order.index(node_room(module)) > order.index(room):
+                wrong.append(f"{file.relative_to(ROOT)} imports {module}")
+    assert not wrong
+
+
+def test_nobody_imports_past_a_door_of_the_nodes() -> None:
+    wrong = []
+    for folder in ("sysid_nodes", "sysid_demos", "sysid_monitor", "sysid_rqt", "test", "launch"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            own = module_of(file).split(".") if folder == "sysid_nodes" else []
+            for module in modules_of(file, "sysid_nodes"):
+                room, *rest = module.split(".")[1:]
+                if room not in NODE_ROOMS:
+                    past = room != module.split(".")[-1]
+                elif own[1:2] == [room]:  # its own room; of a sub-room the door only
+                    sub = rest[:1] if rest[:1] and rest[0] in NODE_ROOMS[room] else []
+                    past = bool(sub) and len(rest) > 1 and own[2:3] != sub
+                else:
+                    past = bool(rest)
+                if past:
+                    wrong.append(f"{file.relative_to(ROOT)} imports {module}")
+    assert not wrong
+
+
+def test_every_node_is_a_page_and_no_folder_of_theirs_is_crowded() -> None:
+    wrong = []
+    for file in sorted(NODES.rglob("*.py")):
+        text = file.read_text(encoding="utf-8")
+        lines, limit = len(text.splitlines()), LONGEST_NODE_FILE
+        if file.parent == NODES:
+            limit = LONGEST_NODE
+        if lines > limit:
+            wrong.append(f"{file.relative_to(ROOT)}: {lines} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                long = (node.end_lineno or 0) - node.lineno + 1
+                if long > LONGEST_FUNCTION:
+                    wrong.append(f"{file.relative_to(ROOT)} {node.name}: {long} lines")
+    for folder in {file.parent for file in NODES.rglob("*.py")}:
+        count = len([f for f in folder.glob("*.py") if f.name != "__init__.py"])
+        if count > MOST_FILES:
+            wrong.append(f"{folder.relative_to(ROOT)}: {count} files")
+    assert not wrong
+
+
+def test_every_room_of_the_nodes_declares_its_names_in_order() -> None:
+    folders = [NODES / room for room in NODE_ROOMS if room]
+    folders += [NODES / room / sub for room, subs in NODE_ROOMS.items() for sub in subs]
+    assert {f.parent for f in NODES.rglob("__init__.py")} == {NODES, *folders}
+    for folder in folders:
+        text = (folder / "__init__.py").read_text(encoding="utf-8")
+        (block,) = re.findall(r"__all__ = (\[.*?\])", text, flags=re.DOTALL)
+        names = ast.literal_eval(block)
+        assert len(names) == len(set(names)), folder
 
 
 def test_the_core_knows_no_ros_and_only_the_cli_a_command_line_library() -> None:

@@ -186,7 +186,7 @@ def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
         "ROS_DOMAIN_ID": str(free_domain()),
         "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
     }
-    command = [sys.executable, "-m", "sysid_nodes.loopback"]
+    command = [sys.executable, "-m", "sysid_nodes.client.loopback"]
     pipe = subprocess.PIPE
     echo = subprocess.Popen(
         [*command, "echo", str(timeout_s)], env=environment, stdout=pipe, stderr=pipe

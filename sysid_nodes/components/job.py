@@ -13,8 +13,8 @@ import yaml
 from robot_sysid.action import Identify
 
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
-from sysid_nodes.confined import existing_inside, new_inside
-from sysid_nodes.processes import die_with_parent
+from sysid_nodes.lifecycle import die_with_parent
+from sysid_nodes.security import existing_inside, new_inside
 
 _METHODS = {"constrained": "lmi"}  # of a closed chain
 _NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package

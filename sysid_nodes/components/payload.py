@@ -26,7 +26,7 @@ from sysid_nodes.components.sensor import SensorComponent
 from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 
 if TYPE_CHECKING:
-    from sysid_nodes.estimator import EstimatorConfig
+    from sysid_nodes.components.config import EstimatorConfig
 
 _HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health

@@ -11,7 +11,7 @@ from sysid_core.signals.wrench import check_wrench_frame, wrench_faults
 from sysid_nodes.lifecycle import OK, WARN, ManagedNode
 
 if TYPE_CHECKING:
-    from sysid_nodes.estimator import EstimatorConfig
+    from sysid_nodes.components.config import EstimatorConfig
 
 _FEW = 10  # readings that say nothing of a sensor's health
 

@@ -12,6 +12,7 @@ from sysid_nodes.lifecycle.parameters import (
     descriptor_of,
     parameter,
 )
+from sysid_nodes.lifecycle.process import die_with_parent, stop_flag
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.run import run_node
 
@@ -26,9 +27,11 @@ __all__ = [
     "ParameterError",
     "check",
     "descriptor_of",
+    "die_with_parent",
     "interface_definitions",
     "parameter",
     "run_node",
+    "stop_flag",
 ]
 
 

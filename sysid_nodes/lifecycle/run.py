@@ -10,6 +10,8 @@ import rclpy
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
+from sysid_nodes.lifecycle.process import stop_flag
+
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode
 
@@ -30,28 +32,20 @@ def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> in
         Exit status: 0 after an orderly end.
     """
     rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    stop = False
-
-    def on_signal(signum: int, frame: object) -> None:
-        nonlocal stop
-        stop = True
-
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-    node = node_class()
-    executor = _executor()
-    executor.add_node(node)
-    try:
-        while rclpy.ok() and not stop:
-            executor.spin_once(timeout_sec=0.1)
-    except (KeyboardInterrupt, ExternalShutdownException):
-        pass
-    finally:
-        # A second signal must not interrupt the closing of files.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with stop_flag() as stopped:
+        node = node_class()
+        executor = _executor()
+        executor.add_node(node)
         try:
-            node.clean_up()
-        finally:
-            node.destroy_node()
-            rclpy.try_shutdown()
+            while rclpy.ok() and not stopped():
+                executor.spin_once(timeout_sec=0.1)
+        except ExternalShutdownException:
+            pass
+        finally:  # another signal doesn't interrupt the closing of files
+            try:
+                node.clean_up()
+            finally:
+                node.destroy_node()
+                rclpy.try_shutdown()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     return 0

@@ -2,6 +2,7 @@
 """What the data logger consists of: live filters, the bag, messages as bytes."""
 
 from sysid_nodes.logging.bag_recording import BagRecording
+from sysid_nodes.logging.config import DataLoggerConfig
 from sysid_nodes.logging.live_filtering import LiveFiltering
 from sysid_nodes.logging.mirrored import Mirrored
 from sysid_nodes.logging.recorder import JOINTS, MARKS, TYPES, WRENCH, Recorder
@@ -19,6 +20,7 @@ __all__ = [
     "TYPES",
     "WRENCH",
     "BagRecording",
+    "DataLoggerConfig",
     "JointStateReader",
     "JointStateWriter",
     "LiveFiltering",

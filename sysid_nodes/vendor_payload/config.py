@@ -16,8 +16,8 @@ from sysid_core.controller_payload import (
 )
 from sysid_core.robot import RobotModel, transform_pi
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.interfaces import payload_from_message
 from sysid_nodes.lifecycle import ParameterError, parameter
+from sysid_nodes.vendor_payload.interfaces import payload_from_message
 from sysid_nodes.vendor_payload.not_taken import NotTakenError
 
 
@@ -72,6 +72,17 @@ class PayloadBridgeConfig:
         before = ControllerPayload.from_pi(self.initial_payload) if self.initial_payload else None
         limits = PayloadLimits(self.max_mass, self.max_com, self.max_radius)
         return PayloadExchange(limits, self.patience_s, before)
+
+    def require_sending(self) -> None:
+        """Refuse to go on where nothing may be sent.
+
+        Raises:
+            NotTakenError: dry_run is on.
+        """
+        if self.dry_run:
+            raise NotTakenError(
+                "dry_run is on: nothing was sent. Set the parameter to false first.", untouched=True
+            )
 
 
 def payload_at_flange(

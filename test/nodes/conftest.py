@@ -17,9 +17,12 @@ rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from sysid_core.excitation import MotionLimits, export_trajectory  # noqa: E402
 from sysid_core.excitation.payload import PayloadPlan, plan_payload_motion  # noqa: E402
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia  # noqa: E402
+from sysid_nodes.bringup import (  # noqa: E402
+    NodeProcesses,
+    NodeSpec,
+    running,
+)
 from sysid_nodes.client import LiveClient, live_client, own_domain  # noqa: E402
-from sysid_nodes.graph import NodeSpec  # noqa: E402
-from sysid_nodes.processes import NodeProcesses, running  # noqa: E402
 
 PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
 FRAME = "link_eef"

@@ -20,7 +20,7 @@ from emulated import (
     truth,
 )
 
-from sysid_nodes.graph import NodeSpec
+from sysid_nodes.bringup import NodeSpec
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

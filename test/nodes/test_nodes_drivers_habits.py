@@ -22,8 +22,8 @@ from std_msgs.msg import String
 
 from sysid_core.robot import RobotModel
 from sysid_core.signals.wrench import SensorCalibration
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
-from sysid_nodes.graph import NodeSpec
 from sysid_nodes.lifecycle import ERROR, LATCHED
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]

@@ -25,17 +25,17 @@ from std_msgs.msg import Float64MultiArray
 
 from sysid_core.excitation.payload import PayloadPlan
 from sysid_core.signals.bags import open_bag, read_bag
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import trajectory_arrays
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
-def alone(**executor: Any) -> list[graph.NodeSpec]:
+def alone(**executor: Any) -> list[NodeSpec]:
     """An executor for a robot that the test drives."""
     parameters = {**EXECUTOR, "robot": "xarm7", **executor}
-    return [graph.NodeSpec("trajectory_executor", "trajectory_executor", parameters=parameters)]
+    return [NodeSpec("trajectory_executor", "trajectory_executor", parameters=parameters)]
 
 
 def send(client: LiveClient, file: Path) -> Any:
@@ -71,7 +71,7 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    logger = graph.NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
+    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
     client, nodes = start_nodes([*alone(), logger])
     names = plan.trajectory.joint_names
     driver = RobotDriver(client.node, names, plan.trajectory.q[0], velocities=False)
@@ -94,7 +94,7 @@ def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
     file, plan = short_plan
-    logger = graph.NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
+    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
     client, _ = start_nodes([*alone(), logger])
     other = [f"left_{name}" for name in plan.trajectory.joint_names]
     RobotDriver(client.node, other, plan.trajectory.q[0])
@@ -166,7 +166,7 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
     file, plan = short_plan
-    specs = graph.demo(
+    specs = demo_graph(
         robot=simulated(plan),
         executor={**EXECUTOR, "command_mode": "position_stream", "tracking_error": 0.5},
     )[:2]
@@ -196,7 +196,7 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
 def test_a_reactivated_logger_records_every_message_once(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    specs = graph.demo(robot=simulated(), logger={"effort_kind": "actuator_torque"})
+    specs = demo_graph(robot=simulated(), logger={"effort_kind": "actuator_torque"})
     client, _ = start_nodes([s for s in specs if s.name in ("simulated_robot", "data_logger")])
     client.wait_for_active("data_logger")
     change(client, "data_logger", Transition.TRANSITION_DEACTIVATE)
@@ -215,7 +215,7 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
     # Three times what the logger's queue holds, in bursts of half a queue: what comes faster
     # than a machine can write is lost on every machine, somewhere.
     count, burst = 12_000, 2_000
-    logger = graph.NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
+    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
     client, _ = start_nodes([logger])
     states = client.node.create_publisher(JointState, "joint_states", QoSProfile(depth=count))
     names = [f"joint{k}" for k in range(1, 8)]
@@ -246,7 +246,7 @@ def small_files() -> Iterator[None]:
 def test_a_full_disk_ends_the_recording_not_the_logger(
     small_files: None, start_nodes: Start, tmp_path: Path
 ) -> None:
-    specs = graph.demo(robot=simulated(), logger={"effort_kind": "actuator_torque"})
+    specs = demo_graph(robot=simulated(), logger={"effort_kind": "actuator_torque"})
     client, nodes = start_nodes([s for s in specs if s.name in ("simulated_robot", "data_logger")])
     bag = client.start_recording(str(tmp_path / "bag"))
     log = tmp_path / "logs" / "data_logger.log"

@@ -17,9 +17,9 @@ from robot_sysid.srv import SaveResult
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.confined import existing_inside, inside, new_inside
-from sysid_nodes.graph import NodeSpec
+from sysid_nodes.security import existing_inside, inside, new_inside
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sysid_core.robot import RobotModel
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
-from sysid_nodes.graph import NodeSpec
 from sysid_nodes.lifecycle import LATCHED
 
 pytestmark = pytest.mark.ros

@@ -15,16 +15,23 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from sysid_core.errors import SysIdError
-from sysid_nodes import data_logger, estimator, execution, simulated_robot
 from sysid_nodes.bringup import read_config
+from sysid_nodes.components import EstimatorConfig
+from sysid_nodes.execution import TrajectoryExecutorConfig
 from sysid_nodes.lifecycle import ParameterError, check, descriptor_of
+from sysid_nodes.logging import DataLoggerConfig
+from sysid_nodes.simulation import SimulatedRobotConfig
+from sysid_nodes.torque_control import ComputedTorqueControllerConfig
+from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 SCHEMAS = [
-    data_logger.DataLoggerConfig,
-    estimator.EstimatorConfig,
-    simulated_robot.SimulatedRobotConfig,
-    execution.TrajectoryExecutorConfig,
+    DataLoggerConfig,
+    EstimatorConfig,
+    SimulatedRobotConfig,
+    TrajectoryExecutorConfig,
+    ComputedTorqueControllerConfig,
+    PayloadBridgeConfig,
 ]
 
 
@@ -101,7 +108,7 @@ def test_every_parameter_is_described_and_its_default_allowed(schema: type) -> N
 )
 def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: object) -> None:
     with pytest.raises(ParameterError, match=name):
-        check(execution.TrajectoryExecutorConfig, name, value)
+        check(TrajectoryExecutorConfig, name, value)
 
 
 @pytest.mark.parametrize(

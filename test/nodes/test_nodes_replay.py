@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -26,7 +27,7 @@ from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, re
 from sysid_core.robot import RobotModel, load_robot, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
 from sysid_core.signals.filters import filter_joints
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
 from sysid_nodes.lifecycle import DATA, LATCHED, interface_definitions
 
@@ -112,10 +113,8 @@ def test_live_logger_and_estimator_fed_by_replay_give_the_offline_numbers(
     parameters = {"robot": "xarm7", "use_sim_time": sim_time}
     client, _ = start_nodes(
         [
-            graph.NodeSpec("data_logger", "data_logger", parameters=parameters),
-            graph.NodeSpec(
-                "estimator", "estimator", parameters={**parameters, "sensor_frame": FRAME}
-            ),
+            NodeSpec("data_logger", "data_logger", parameters=parameters),
+            NodeSpec("estimator", "estimator", parameters={**parameters, "sensor_frame": FRAME}),
         ]
     )
     for name in ("data_logger", "estimator"):
@@ -171,7 +170,7 @@ def test_a_replay_is_paused_stepped_and_looped(start_nodes: Start, tmp_path: Pat
             client.wait_until(lambda: got.count(stamps[100]) >= 2, 60.0, "the second round")
         finally:
             process.terminate()
-        process.wait(20.0)
+        assert process.wait(20.0) == 0
     first = got[: len(stamps)]
     assert first == stamps[stamps.index(first[0]) :][: len(first)] or first == stamps
 
@@ -182,3 +181,20 @@ def client_gets(client: Any, got: list[int]) -> bool:
     while time.monotonic() < end:
         rclpy.spin_once(client.node, timeout_sec=0.05)
     return len(got) > before
+
+
+def test_a_replay_that_is_ended_by_a_signal_ends_in_order(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    bag = recorded(tmp_path / "bag", "ours")
+    client, _ = start_nodes([])
+    got: list[JointState] = []
+    client.node.create_subscription(JointState, "/joint_states", got.append, DATA)
+    command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), "--wait", "2"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        client.wait_until(lambda: len(got) > 20, 60.0, "messages of the bag")
+        process.send_signal(signal.SIGINT)
+        output, errors = process.communicate(timeout=20.0)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors + output

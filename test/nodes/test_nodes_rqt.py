@@ -17,7 +17,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from conftest import EXECUTOR, FRAME, simulated
 
-from sysid_nodes import graph
+from sysid_nodes.bringup import demo_graph
 
 ROOT = Path(__file__).resolve().parents[2]
 TOPICS = {
@@ -96,7 +96,7 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
 ) -> None:
     path, plan = short_plan
     client, _ = start_nodes(
-        graph.demo(
+        demo_graph(
             robot=simulated(plan),
             executor=EXECUTOR,
             logger={"effort_kind": "actuator_torque", "directory": str(tmp_path)},

@@ -17,7 +17,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.excitation.payload import PayloadPlan
 from sysid_core.robot import RobotModel
 from sysid_core.signals.bags import read_bag
-from sysid_nodes.graph import NodeSpec
+from sysid_nodes.bringup import NodeSpec
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

@@ -24,7 +24,7 @@ from sysid_core.robot import RobotModel, inertial_parameter_names
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo
 from sysid_demos.tracking import TrackingRecorder
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import message_from_estimate
 from sysid_nodes.lifecycle import LATCHED
@@ -44,9 +44,9 @@ def motion(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RobotModel, 
     return path, model, export_trajectory(model, plan.trajectory, limits, path)
 
 
-def controlled_ur5(trajectory: Any) -> tuple[graph.NodeSpec, ...]:
+def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
     """A UR5 whose efforts come from `computed_torque_controller`."""
-    specs = graph.demo(
+    specs = demo_graph(
         robot={
             "robot": "ur5",
             "sensor_frame": "",
@@ -195,7 +195,7 @@ def test_a_lost_executor_ends_in_a_damped_stop(
 
 def test_a_simulated_leg_closes_its_loops_and_holds(start_nodes: Start) -> None:
     chain = load_closed_chain("own-leg")
-    specs = graph.demo(
+    specs = demo_graph(
         robot={
             "robot": str(Path(importlib.import_module("sysid_core.robot").__file__).parent)
             + "/reference_robots/own_leg.urdf",

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import FRAME, Start, simulated
 
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
 from sysid_nodes.security import (
     CALL,
@@ -30,14 +30,14 @@ POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.x
 @pytest.mark.ros
 @pytest.mark.slow
 def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
-    specs = graph.demo(
+    specs = demo_graph(
         robot=simulated(),
         executor={"command_mode": "setpoint_stream"},
         estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1"},
         controller={},
     )
     bridge = {"service_type": "std_srvs/srv/Trigger", "service_name": "vendor/set_payload"}
-    specs = (*specs, graph.NodeSpec("payload_bridge", "payload_bridge", parameters=bridge))
+    specs = (*specs, NodeSpec("payload_bridge", "payload_bridge", parameters=bridge))
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name, 60.0)

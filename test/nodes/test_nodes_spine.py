@@ -28,7 +28,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
 from sysid_nodes.conversions import (
     estimate_from_message,
@@ -44,7 +44,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    specs = graph.demo(
+    specs = demo_graph(
         namespace="left_arm",
         robot=simulated(plan),
         executor=EXECUTOR,
@@ -93,7 +93,7 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
 
 
 def test_a_killed_logger_leaves_a_bag_that_can_be_read(start_nodes: Start, tmp_path: Path) -> None:
-    specs = graph.demo(robot=simulated(), logger={"effort_kind": "actuator_torque"})
+    specs = demo_graph(robot=simulated(), logger={"effort_kind": "actuator_torque"})
     client, nodes = start_nodes([s for s in specs if s.name in ("simulated_robot", "data_logger")])
     client.wait_for_active("data_logger")
     bag = Path(client.start_recording(str(tmp_path / "bag")))
@@ -116,7 +116,7 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    specs = graph.demo(robot=simulated(plan), executor=EXECUTOR)[:3]
+    specs = demo_graph(robot=simulated(plan), executor=EXECUTOR)[:3]
     client, nodes = start_nodes(specs)
     client.node.create_subscription(ExecutorState, "trajectory_executor/state", lambda _: None, 10)
     for spec in specs:
@@ -138,7 +138,7 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
 ) -> None:
     file, plan = short_plan
     quiet = {"position_noise": 0.0, "velocity_noise": 0.0}
-    specs = graph.demo(robot=simulated(plan, **quiet), executor=EXECUTOR)[:2]
+    specs = demo_graph(robot=simulated(plan, **quiet), executor=EXECUTOR)[:2]
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name)
@@ -188,7 +188,7 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
 def test_what_can_be_refused_is_refused_before_anything_moves(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    specs = graph.demo(robot=simulated(), executor=EXECUTOR)[:2]
+    specs = demo_graph(robot=simulated(), executor=EXECUTOR)[:2]
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name)
@@ -199,7 +199,7 @@ def test_what_can_be_refused_is_refused_before_anything_moves(
 def test_a_bad_parameter_fails_the_configuration_and_says_so(
     start_nodes: Start, tmp_path: Path
 ) -> None:
-    specs = [graph.NodeSpec("data_logger", "data_logger", parameters={"effort_kind": "guess"})]
+    specs = [NodeSpec("data_logger", "data_logger", parameters={"effort_kind": "guess"})]
     client, nodes = start_nodes(specs)
     log = tmp_path / "logs" / "data_logger.log"
     client.wait_until(lambda: "effort_kind" in log.read_text(), 20.0, "the message")

@@ -28,7 +28,7 @@ def replay(
     ] = 10.0,
 ) -> None:
     """Send a bag's messages again (needs ROS): space pauses, s sends one; ~/pause and ~/step too."""
-    module = ros_module("sysid_nodes.bag_replay")
+    module = ros_module("sysid_nodes.replay")
     sent = module.replay(
         path, rate=rate, start_s=start, loop=loop, clock=clock, wait_s=wait, say=console.print
     )

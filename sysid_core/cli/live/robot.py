@@ -31,7 +31,7 @@ def save(
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
 ) -> None:
     """Save the robot's description as a URDF file, with the hash that plans are made for."""
-    module = ros_module("sysid_nodes.save_robot")
+    module = ros_module("sysid_nodes.client")
     raise typer.Exit(
-        module.save(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
+        module.save_robot(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
     )

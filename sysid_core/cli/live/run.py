@@ -32,8 +32,10 @@ def run(
 
     The robot's driver must be running. Nothing moves before you have said yes; Ctrl-C stops smoothly.
     """
-    module = ros_module("sysid_nodes.run_plan")
+    module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):
         raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
     options = module.RunOptions(out=out, namespace=namespace, slow=slow, method=method)
-    raise typer.Exit(module.run(config, plan, options, lambda text: yes or typer.confirm(text)))
+    raise typer.Exit(
+        module.run_plan(config, plan, options, lambda text: yes or typer.confirm(text))
+    )

@@ -32,7 +32,7 @@ def up(
     if graph == "demo":
         status = ros_module("sysid_demos.run").run(scenario, out, namespace=namespace, fast=fast)
     elif graph == "bringup":
-        status = ros_module("sysid_nodes.bringup").run(config, out, namespace=namespace)
+        status = ros_module("sysid_nodes.bringup").bring_up(config, out, namespace=namespace)
     else:
         raise SysIdError(f"No graph '{graph}'.", remedy="Choose demo or bringup.")
     raise typer.Exit(status)

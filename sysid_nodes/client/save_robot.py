@@ -11,10 +11,10 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, received_urdf
-from sysid_nodes.client import live_client
+from sysid_nodes.client.session import live_client
 
 
-def save(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
+def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:
     """Write the latched description.
 
     Args:

@@ -1,45 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The nodes on a real robot, described by one small YAML file."""
+"""The bringup file: the nodes on a real robot, described by one small YAML file."""
 
 from __future__ import annotations
 
 import dataclasses
-import os
-import time
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
-from rich.console import Console
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, FileSchema, Name, read_schema, read_yaml, unknown_key
-from sysid_nodes import (
-    computed_torque_controller,
-    data_logger,
-    estimator,
-    execution,
-    graph,
-)
+from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
+from sysid_nodes.components import EstimatorConfig
+from sysid_nodes.execution import TrajectoryExecutorConfig
 from sysid_nodes.lifecycle import CommonConfig, check
-from sysid_nodes.processes import running
+from sysid_nodes.logging import DataLoggerConfig
+from sysid_nodes.torque_control import ComputedTorqueControllerConfig
 from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
 _FILE = FileKind("bringup file", "Start from one of config/bringup_*.yaml.")
 _ROS = "ros__parameters"
 CONTROLLER = "computed_torque_controller"
 SCHEMAS = {
-    "trajectory_executor": execution.TrajectoryExecutorConfig,
-    "data_logger": data_logger.DataLoggerConfig,
-    "estimator": estimator.EstimatorConfig,
+    "trajectory_executor": TrajectoryExecutorConfig,
+    "data_logger": DataLoggerConfig,
+    "estimator": EstimatorConfig,
     "payload_bridge": PayloadBridgeConfig,
-    CONTROLLER: computed_torque_controller.ComputedTorqueControllerConfig,
+    CONTROLLER: ComputedTorqueControllerConfig,
 }
 
 
-def read_config(
-    path: str | Path, *, namespace: str = "", **common: Any
-) -> tuple[graph.NodeSpec, ...]:
+def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tuple[NodeSpec, ...]:
     """The node graph of a bringup file, every parameter checked against its schema.
 
     The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
@@ -57,9 +49,7 @@ def read_config(
         SysIdError: An unknown section, topic or parameter, or a value of the wrong kind.
     """
     file = _read(Path(path))
-    unknown = [
-        unknown_key(topic, graph.TOPICS) for topic in file.topics if topic not in graph.TOPICS
-    ]
+    unknown = [unknown_key(topic, TOPICS) for topic in file.topics if topic not in TOPICS]
     if unknown:
         raise _FILE.refusal(path, f"`topics` {unknown[0]}")
     given = file.model_fields_set
@@ -71,7 +61,7 @@ def read_config(
         except SysIdError as err:
             raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
         _keep_apart(values[node], schema, namespace)
-    return graph.bringup(
+    return bringup_graph(
         namespace=namespace,
         executor=values["trajectory_executor"],
         logger=values["data_logger"],
@@ -125,47 +115,3 @@ class _File(FileSchema):
     estimator: dict[str, Any] | None = None
     payload_bridge: dict[str, Any] | None = None
     computed_torque_controller: dict[str, Any] | None = None
-
-
-def find_config(name: str | Path) -> Path:
-    """A bringup file: a path, or the name of one that comes with the package."""
-    path = Path(name)
-    if path.is_file() or path.is_absolute():
-        return path
-    for folder in (_share() / "config", Path(__file__).resolve().parents[1] / "config"):
-        if (folder / path.name).is_file():
-            return folder / path.name
-    return path
-
-
-def _share() -> Path:
-    from ament_index_python.packages import PackageNotFoundError, get_package_share_directory
-
-    try:
-        return Path(get_package_share_directory("robot_sysid"))
-    except PackageNotFoundError:
-        return Path()
-
-
-def run(config: Path | None, out: Path, *, namespace: str = "") -> int:
-    """Start the nodes and stay until interrupted."""
-    if config is None:
-        raise SysIdError(
-            "A bringup needs to know the robot.",
-            remedy="Give --config; start from config/bringup_ur.yaml, _franka.yaml or _xarm.yaml.",
-        )
-    specs = read_config(find_config(config), namespace=namespace)
-    console = Console()
-    console.print(
-        f"ROS_DOMAIN_ID={os.environ.get('ROS_DOMAIN_ID', '0')}: starting"
-        f" {', '.join(spec.name for spec in specs)}. Nothing moves until a goal is sent to"
-        " trajectory_executor/execute. Ctrl-C ends."
-    )
-    with running(specs, out / "logs") as nodes:
-        try:
-            while True:
-                nodes.check()
-                time.sleep(0.5)
-        except KeyboardInterrupt:
-            console.print("Stopping the nodes.")
-    return 0

@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from sysid_nodes.client import LiveClient
+from sysid_nodes.client.live_client import LiveClient
 
 
 def execute_watched(

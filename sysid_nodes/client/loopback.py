@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether messages pass between two processes of this machine: `python -m sysid_nodes.loopback`.
+"""Whether messages pass between two processes of this machine: `python -m sysid_nodes.client.loopback`.
 
 `echo` answers every text with the same text; `ask` sends one until the answer comes, prints the
 round trip in milliseconds and ends with exit status 0, or 1 after a timeout.
@@ -11,7 +11,7 @@ import sys
 import time
 
 import rclpy
-from rclpy.executors import ExternalShutdownException
+from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import String
 
 QUESTION, ANSWER = "sysid_loopback_question", "sysid_loopback_answer"
@@ -48,10 +48,10 @@ def ask(timeout_s: float) -> int:
 
 def main() -> int:
     """Run one of the two sides."""
-    rclpy.init()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     try:
         return {"echo": echo, "ask": ask}[sys.argv[1]](float(sys.argv[2]))
-    except (KeyboardInterrupt, ExternalShutdownException):
+    except KeyboardInterrupt:
         return 0
     finally:
         rclpy.try_shutdown()

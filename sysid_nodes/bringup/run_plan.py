@@ -15,11 +15,11 @@ from robot_sysid.srv import SaveResult
 
 from sysid_core.errors import SysIdError
 from sysid_core.excitation import Trajectory
-from sysid_nodes.bringup import find_config, read_config
-from sysid_nodes.client import LiveClient, live_client
-from sysid_nodes.graph import NodeSpec
-from sysid_nodes.processes import running
-from sysid_nodes.progress import execute_watched
+from sysid_nodes.bringup.config import read_config
+from sysid_nodes.bringup.find_config import find_config
+from sysid_nodes.bringup.graph import NodeSpec
+from sysid_nodes.bringup.processes import running
+from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 _TARE = "tare_"  # segments of a payload motion
 _SETTLED_S, _PATIENCE_S = 2.0, 60.0
@@ -43,7 +43,7 @@ class RunOptions:
     method: str = "lmi"
 
 
-def run(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
+def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
     """Do it on a live graph; the robot's driver must be running.
 
     Args:

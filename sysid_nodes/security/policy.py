@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """An SROS2 policy from a running graph: each node may do what it does, and nothing more.
 
-`python -m sysid_nodes.security NODE... > config/security/policy.xml` while the nodes run. Besides the
+`python -m sysid_nodes.client.policy NODE... > config/security/policy.xml` while the nodes run. Besides the
 nodes there are two enclaves for people: `operator` may command, `monitor` may only listen.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from rclpy.node import Node
-
-from sysid_nodes.client import live_client
 
 _ACTION, _DESCRIPTION = "/_action/", "robot_description"
 # (kind of element, its attribute): who publishes, listens, serves and calls.
@@ -92,16 +88,3 @@ def read_policy(text: str) -> dict[str, Rights]:
             names = {f"/{str(entry.text).strip()}" for entry in group}
             rights.setdefault((group.tag, attribute), set()).update(names)
     return out
-
-
-def main(names: Sequence[str]) -> int:
-    """Print the policy of the running nodes."""
-    with live_client() as client:
-        begin = time.monotonic()
-        client.wait_until(lambda: time.monotonic() - begin > 3.0, 10.0, "the graph")
-        print(policy_text({name: rights_of(client.node, name) for name in names}), end="")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person at the keyboard does with the nodes: wait, record, execute, read back."""
+"""A client of nodes: waits, topics, services, actions."""
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import rclpy
@@ -14,10 +13,6 @@ from lifecycle_msgs.msg import State
 from lifecycle_msgs.srv import GetState
 from rclpy.action import ActionClient
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions
-from robot_sysid.action import ExecuteTrajectory, Identify
-from robot_sysid.msg import FilteredJointState
-from robot_sysid.srv import Arm, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
@@ -28,8 +23,8 @@ class LiveError(SysIdError):
     """The nodes didn't do what was asked, or didn't answer in time."""
 
 
-class LiveClient:
-    """Calls the nodes of one namespace; every wait has a timeout.
+class NodeClient:
+    """Waits, follows topics, calls services and actions of one namespace; every wait has a timeout.
 
     Args:
         namespace: Namespace of the nodes, "" for none.
@@ -124,65 +119,21 @@ class LiveClient:
             raise LiveError(f"{name}: {response.message}")
         return response
 
-    def start_recording(self, path: str) -> str:
-        """Start the logger's bag, once joint states are flowing."""
-        self.flowing = False
-
-        def flows(_: Any) -> None:
-            self.flowing = True
-
-        topic = self.node.create_subscription(FilteredJointState, "data_logger/filtered", flows, 10)
-        self.wait_until(lambda: self.flowing, 20.0, "filtered joint states")
-        self.node.destroy_subscription(topic)
-        request = StartRecording.Request(path=path)
-        return str(self.call(StartRecording, "data_logger/start", request).path)
-
-    def stop_recording(self) -> str:
-        """Close the bag."""
-        return str(self.call(StopRecording, "data_logger/stop", StopRecording.Request()).path)
-
-    def execute(
-        self,
-        trajectory_file: str,
-        on_feedback: Callable[[Any], None],
-        *,
-        timeout_s: float,
-        speed_scale: float = 1.0,
-    ) -> Any:
-        """Play a trajectory; an interruption here cancels it there.
-
-        Raises:
-            LiveError: Refused or aborted; the message is the executor's.
-        """
-        token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
-        goal = ExecuteTrajectory.Goal(
-            trajectory_file=trajectory_file, speed_scale=speed_scale, token=token
-        )
-        return self._act(
-            ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
-        )
-
-    def check(self, trajectory_file: str, *, timeout_s: float = 120.0) -> None:
-        """Have the executor check a trajectory; nothing moves.
-
-        Raises:
-            LiveError: A check failed; the message says which.
-        """
-        goal = ExecuteTrajectory.Goal(
-            trajectory_file=trajectory_file, speed_scale=1.0, check_only=True
-        )
-        name = "trajectory_executor/execute"
-        self._act(ExecuteTrajectory, name, goal, lambda _: None, timeout_s)
-
-    def identify(
-        self, goal: Any, on_feedback: Callable[[Any], None], *, timeout_s: float = 120.0
-    ) -> Any:
-        """Have the estimator identify a recording."""
-        return self._act(Identify, "estimator/identify", goal, on_feedback, timeout_s)
-
-    def _act(
+    def act(
         self, kind: type, name: str, goal: Any, on_feedback: Callable[[Any], None], timeout_s: float
     ) -> Any:
+        """Have an action done; an interruption here cancels it there.
+
+        Args:
+            kind: Type of the action.
+            name: Name of the action.
+            goal: What is wanted.
+            on_feedback: Called with each feedback.
+            timeout_s: How long to wait for its end [s].
+
+        Raises:
+            LiveError: Refused, aborted or not done in time; the message is the node's.
+        """
         client = ActionClient(self.node, kind, name)
         self.wait_until(client.server_is_ready, 20.0, f"the action {name}")
         sent = client.send_goal_async(
@@ -205,33 +156,3 @@ class LiveClient:
         if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
             raise LiveError(f"{name} did not succeed: {answer.result.message}")
         return answer.result
-
-
-@contextlib.contextmanager
-def live_client(
-    namespace: str = "", check: Callable[[], None] = lambda: None
-) -> Iterator[LiveClient]:
-    """A client for the time of a `with` block; leaves signals to Python."""
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
-    client = LiveClient(namespace, check)
-    try:
-        yield client
-    finally:
-        client.node.destroy_node()
-        rclpy.try_shutdown()
-
-
-@contextlib.contextmanager
-def own_domain() -> Iterator[dict[str, str]]:
-    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
-    with contextlib.ExitStack() as stack:
-        try:
-            from domain_coordinator import domain_id
-
-            number = stack.enter_context(domain_id())
-        except ImportError:
-            number = 1 + time.time_ns() // 1_000_000 % 100
-        yield {
-            "ROS_DOMAIN_ID": str(number),
-            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
-        }

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
@@ -18,19 +17,12 @@ from typing import Any
 import yaml
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.graph import NodeSpec
-
-_PR_SET_PDEATHSIG = 1
+from sysid_nodes.bringup.graph import NodeSpec
+from sysid_nodes.lifecycle import die_with_parent
 
 
 class ProcessError(SysIdError):
     """A node that didn't start or ended by itself."""
-
-
-def die_with_parent() -> None:
-    """In the child: be interrupted when the parent ends, however it ends."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
 
 
 def command_of(spec: NodeSpec, parameter_file: Path) -> list[str]:

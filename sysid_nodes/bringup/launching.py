@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from launch_ros.actions import LifecycleNode
+from sysid_nodes.bringup.graph import NodeSpec
 
-from sysid_nodes.graph import NodeSpec
+if TYPE_CHECKING:
+    from launch_ros.actions import LifecycleNode
 
 
 def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
@@ -17,6 +19,8 @@ def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[Li
         specs: What to start.
         respawn: Start a node that ends by itself again; nothing moves on a start.
     """
+    from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes
+
     actions = []
     for spec in specs:
         parameters = {

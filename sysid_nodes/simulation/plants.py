@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_core.validation import ClosedChainPlant, MujocoPlant
+from sysid_nodes.simulation.config import SimulatedRobotConfig
 
 
 def differing_pi(model: RobotModel, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -32,7 +32,7 @@ def differing_chain(
 
 
 def build_plant(
-    config: Any, model: RobotModel, rng: np.random.Generator
+    config: SimulatedRobotConfig, model: RobotModel, rng: np.random.Generator
 ) -> MujocoPlant | ClosedChainPlant:
     """The physics that a configuration of `simulated_robot` asks for."""
     c, n = config, model.nv

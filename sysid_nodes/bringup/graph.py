@@ -37,7 +37,7 @@ class NodeSpec:
     remappings: Mapping[str, str] = field(default_factory=dict)
 
 
-def bringup(
+def bringup_graph(
     *,
     namespace: str = "",
     executor: Mapping[str, Any] | None = None,
@@ -73,7 +73,7 @@ def bringup(
     )
 
 
-def demo(
+def demo_graph(
     *,
     namespace: str = "",
     robot: Mapping[str, Any] | None = None,
@@ -94,7 +94,7 @@ def demo(
     """
     return (
         NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {}),
-        *bringup(
+        *bringup_graph(
             namespace=namespace,
             executor=executor,
             logger=logger,

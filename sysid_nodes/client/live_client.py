@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a person at the keyboard does with the nodes: record, execute, identify."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from robot_sysid.action import ExecuteTrajectory, Identify
+from robot_sysid.msg import FilteredJointState
+from robot_sysid.srv import Arm, StartRecording, StopRecording
+
+from sysid_nodes.client.node_client import NodeClient
+
+
+class LiveClient(NodeClient):
+    """Calls the nodes of this package."""
+
+    def start_recording(self, path: str) -> str:
+        """Start the logger's bag, once joint states are flowing."""
+        self.flowing = False
+
+        def flows(_: Any) -> None:
+            self.flowing = True
+
+        topic = self.node.create_subscription(FilteredJointState, "data_logger/filtered", flows, 10)
+        self.wait_until(lambda: self.flowing, 20.0, "filtered joint states")
+        self.node.destroy_subscription(topic)
+        request = StartRecording.Request(path=path)
+        return str(self.call(StartRecording, "data_logger/start", request).path)
+
+    def stop_recording(self) -> str:
+        """Close the bag."""
+        return str(self.call(StopRecording, "data_logger/stop", StopRecording.Request()).path)
+
+    def execute(
+        self,
+        trajectory_file: str,
+        on_feedback: Callable[[Any], None],
+        *,
+        timeout_s: float,
+        speed_scale: float = 1.0,
+    ) -> Any:
+        """Play a trajectory; an interruption here cancels it there.
+
+        Raises:
+            LiveError: Refused or aborted; the message is the executor's.
+        """
+        token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=trajectory_file, speed_scale=speed_scale, token=token
+        )
+        return self.act(
+            ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
+        )
+
+    def check(self, trajectory_file: str, *, timeout_s: float = 120.0) -> None:
+        """Have the executor check a trajectory; nothing moves.
+
+        Raises:
+            LiveError: A check failed; the message says which.
+        """
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=trajectory_file, speed_scale=1.0, check_only=True
+        )
+        name = "trajectory_executor/execute"
+        self.act(ExecuteTrajectory, name, goal, lambda _: None, timeout_s)
+
+    def identify(
+        self, goal: Any, on_feedback: Callable[[Any], None], *, timeout_s: float = 120.0
+    ) -> Any:
+        """Have the estimator identify a recording."""
+        return self.act(Identify, "estimator/identify", goal, on_feedback, timeout_s)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node that publishes a bag's messages, with their topics' qualities."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
+from std_srvs.srv import SetBool, Trigger
+
+from sysid_core.signals.bags import OfferedQos, StoredBag, offered_qos
+
+_DEPTH = 4000  # a subscriber that stalls for seconds loses nothing
+_NEEDED = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped")
+_CLOCK_NS = 1_000_000  # between messages on /clock
+
+
+class BagPublisher(Node):
+    """Publishes a bag's messages; `~/pause` and `~/step` by service.
+
+    Args:
+        bag: Opened.
+        clock: Whether to publish `/clock`, for nodes with `use_sim_time`.
+    """
+
+    def __init__(self, bag: StoredBag, *, clock: bool) -> None:
+        super().__init__("bag_replay")
+        self.begin_ns = min(topic.first_ns for topic in bag.topics if topic.count)
+        self.paused = False
+        self.steps = 0
+        self.left_out: list[str] = []
+        self._topics: dict[str, Any] = {}
+        for topic in bag.topics:
+            kind = _message_class(topic.type)
+            if kind is None:
+                self.left_out.append(f"{topic.name} ({topic.type})")
+                continue
+            self._topics[topic.name] = self.create_publisher(
+                kind, topic.name, _qos(offered_qos(topic))
+            )
+        self._needed = [t.name for t in bag.topics if t.type in _NEEDED and t.name in self._topics]
+        self._clock = self.create_publisher(Clock, "/clock", 10) if clock else None
+        self._clock_ns = 0
+        self.create_service(SetBool, "~/pause", self._on_pause)
+        self.create_service(Trigger, "~/step", self._on_step)
+
+    def unheard(self) -> list[str]:
+        """Topics of joint states and wrenches that nobody listens to."""
+        return [t for t in self._needed if self._topics[t].get_subscription_count() == 0]
+
+    def unmatched(self) -> list[str]:
+        """Topics that somebody wants to hear and isn't connected to yet."""
+        return [
+            name
+            for name, publisher in self._topics.items()
+            if publisher.get_subscription_count() < self.count_subscribers(name)
+        ]
+
+    def send(self, topic: str, data: bytes, now_ns: int) -> None:
+        """Publish one message, and the time."""
+        self.tell_time(now_ns)
+        if topic in self._topics:
+            self._topics[topic].publish(data)
+
+    def tell_time(self, now_ns: int) -> None:
+        """Publish `/clock`, if that is wanted and a millisecond has passed."""
+        if self._clock is not None and abs(now_ns - self._clock_ns) >= _CLOCK_NS:
+            message = Clock()
+            message.clock.sec, message.clock.nanosec = divmod(now_ns, 1_000_000_000)
+            self._clock.publish(message)
+            self._clock_ns = now_ns
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        self.paused, response.success = request.data, True
+        return response
+
+    def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        self.paused, response.success = True, True
+        self.steps += 1
+        return response
+
+
+def _message_class(type_name: str) -> Any:
+    """The message's Python class, or None where it isn't installed."""
+    package, _, name = type_name.partition("/msg/")
+    try:
+        return getattr(importlib.import_module(f"{package}.msg"), name, None)
+    except (ImportError, ValueError):
+        return None
+
+
+def _qos(offered: OfferedQos) -> QoSProfile:
+    latched = offered.durability == "transient_local"
+    best_effort = offered.reliability == "best_effort"
+    return QoSProfile(
+        depth=max(offered.depth, 1 if latched else _DEPTH),
+        reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )

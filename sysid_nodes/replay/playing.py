@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded bag as a live robot: its messages again, in their order and at their pace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+
+from sysid_core.signals.bags import StoredBag, open_bag
+from sysid_nodes.lifecycle import stop_flag
+from sysid_nodes.replay.bag_publisher import BagPublisher
+from sysid_nodes.replay.keys import pressed_keys
+
+_STEADY_S = 0.3  # without anybody new who wants to listen
+_ARRIVAL_S = 2.0  # after the last message
+
+
+def replay(
+    path: Path,
+    *,
+    rate: float = 1.0,
+    start_s: float = 0.0,
+    loop: bool = False,
+    clock: bool = False,
+    wait_s: float = 10.0,
+    say: Any = print,
+) -> int:
+    """Replay a bag until its end.
+
+    Args:
+        path: Path of the bag.
+        rate: Times real time.
+        start_s: Leave out so much at the beginning [s].
+        loop: Begin again at the end.
+        clock: Publish `/clock`.
+        wait_s: How long to wait for subscribers of joint states and wrenches [s].
+        say: Takes a sentence.
+
+    Returns:
+        Messages sent.
+
+    Raises:
+        SignalError: The bag can't be read.
+    """
+    bag = open_bag(path)
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    node = BagPublisher(bag, clock=clock)
+    sent = 0
+    try:
+        with stop_flag() as stopped, pressed_keys() as key:
+            for topic in node.left_out:
+                say(f"{topic} is left out: its type isn't installed here.")
+            _wait_for_listeners(node, wait_s, stopped)
+            if node.unheard() and not stopped():
+                say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
+            while not stopped():
+                pace = _Pace(node, rate, start_s, key, stopped)
+                sent += _play(node, bag, start_s, pace)
+                if not loop:
+                    break
+            _let_arrive(node, max(topic.last_ns for topic in bag.topics), rate, stopped)
+    finally:
+        node.destroy_node()
+        rclpy.try_shutdown()
+    return sent
+
+
+def _wait_for_listeners(node: BagPublisher, wait_s: float, stopped: Callable[[], bool]) -> None:
+    """Until joint states and wrenches are heard, and everybody who asked for a topic has it."""
+    end, ready = time.monotonic() + wait_s, 0.0
+    while (now := time.monotonic()) < end and not stopped():
+        if node.unheard() or node.unmatched():
+            ready = now
+        elif now - ready > _STEADY_S:
+            return
+        # On simulated time, nodes look for publishers only while it runs.
+        node.tell_time(node.begin_ns - round((end - now) * 1e9))
+        rclpy.spin_once(node, timeout_sec=0.02)
+
+
+class _Pace:
+    """When a message's turn has come.
+
+    Args:
+        node: That pauses and steps by service.
+        rate: Times real time.
+        start_s: Time in the bag at which the replay begins [s].
+        key: Gives the key that was pressed: space pauses, s steps.
+        stopped: Whether to end.
+    """
+
+    def __init__(
+        self,
+        node: BagPublisher,
+        rate: float,
+        start_s: float,
+        key: Callable[[], str],
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._node, self._rate, self._key, self._stopped = node, rate, key, stopped
+        self._origin, self._offset_s = time.monotonic(), start_s
+        self._turns = 0
+
+    def wait_for(self, at_s: float) -> bool:
+        """Wait until a time in the bag [s]; false: to end."""
+        node = self._node
+        self._turns += 1
+        while not self._stopped():
+            wait = self._origin + (at_s - self._offset_s) / self._rate - time.monotonic()
+            if node.paused or wait > 0.0:
+                rclpy.spin_once(node, timeout_sec=0.05 if node.paused else min(wait, 0.05))
+            elif self._turns % 100 == 1:
+                rclpy.spin_once(node, timeout_sec=0.0)
+            pressed = self._key() if node.paused or self._turns % 20 == 1 else ""
+            if pressed == " ":
+                node.paused = not node.paused
+            node.steps += pressed == "s"
+            if node.paused:
+                self._origin, self._offset_s = time.monotonic(), at_s  # time stands still
+                if node.steps:
+                    node.steps -= 1
+                    return True
+            elif wait <= 0.0:
+                return True
+        return False
+
+
+def _play(node: BagPublisher, bag: StoredBag, start_s: float, pace: _Pace) -> int:
+    """Send all messages since a time in the bag [s]; how many these are."""
+    sent = 0
+    for message in bag.messages():
+        at_s = (message.log_ns - node.begin_ns) * 1e-9
+        if at_s < start_s and message.log_ns > node.begin_ns:
+            continue
+        if not pace.wait_for(at_s):
+            break
+        node.send(message.topic, message.data, message.log_ns)
+        sent += 1
+    return sent
+
+
+def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable[[], bool]) -> None:
+    """Reliable messages are on their way until they are acknowledged; simulated time goes on."""
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < _ARRIVAL_S and not stopped():
+        node.tell_time(last_ns + round(max(rate, 1.0) * passed * 1e9))
+        rclpy.spin_once(node, timeout_sec=0.02)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the simulated robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sysid_core.validation import SensorNoise
+from sysid_nodes.lifecycle import parameter
+
+
+@dataclass(frozen=True)
+class SimulatedRobotConfig:
+    """Parameters of `simulated_robot`."""
+
+    robot: str = parameter("xarm7", "URDF file or name in example-robot-data.")
+    loops: str = parameter(
+        "", "Loops file or own-leg, for closed chains with the drives that it names; empty: an arm."
+    )
+    sensor_frame: str = parameter("link_eef", "Frame of the force-torque sensor; empty for none.")
+    payload: tuple[float, ...] = parameter(
+        (), "What the sensor carries, pi in the sensor frame; list of numbers, 10 or none [SI]."
+    )
+    start: tuple[float, ...] = parameter(
+        (), "Posture at the start; list of numbers, one per joint [rad], empty for zero."
+    )
+    link_error: float = parameter(
+        0.1,
+        "Relative sd by which true link masses differ from the URDF [-].",
+        minimum=0.0,
+        maximum=0.5,
+    )
+    drive_error: float = parameter(
+        0.3,
+        "Largest relative error of a closed chain's friction and drive inertia [-].",
+        minimum=0.0,
+        maximum=1.0,
+    )
+    coulomb: float = parameter(0.5, "True Coulomb friction of every joint [N m].", minimum=0.0)
+    viscous: float = parameter(
+        0.5, "True viscous friction of every joint [N m s/rad].", minimum=0.0
+    )
+    armature: float = parameter(0.05, "True drive inertia of every joint [kg m^2].", minimum=0.0)
+    rate_hz: float = parameter(
+        200.0, "Rate of joint_states and wrench [Hz].", minimum=1.0, maximum=1000.0
+    )
+    timestep: float = parameter(0.001, "Of the physics [s].", minimum=1e-5, maximum=0.01)
+    position_noise: float = parameter(1e-4, "Sd of positions [rad].", minimum=0.0)
+    velocity_noise: float = parameter(1e-3, "Sd of velocities [rad/s].", minimum=0.0)
+    effort_noise: float = parameter(0.05, "Sd of efforts [N m].", minimum=0.0)
+    force_noise: float = parameter(0.1, "Sd of forces [N].", minimum=0.0)
+    torque_noise: float = parameter(0.005, "Sd of torques [N m].", minimum=0.0)
+    wrench_bias: tuple[float, ...] = parameter(
+        (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), "Constant bias of the sensor: force, torque [N, N m]."
+    )
+    command_timeout_s: float = parameter(
+        0.1, "Without new efforts for so long it brakes and holds [s].", minimum=0.01, maximum=2.0
+    )
+    seed: int = parameter(0, "Of noise and link errors.", minimum=0)
+
+    @property
+    def noise(self) -> SensorNoise:
+        """What the sensors add."""
+        return SensorNoise(
+            self.position_noise,
+            self.velocity_noise,
+            self.effort_noise,
+            self.force_noise,
+            self.torque_noise,
+            tuple(self.wrench_bias) or (0.0,) * 6,
+        )
