@@ -116,6 +116,6 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
     for key in ("nodes", "streams", "moving", "payload", "stopped"):
-        assert found[key], found
+        assert found[key], json.dumps(found)
     assert "payload_bridge" in found["no_bridge"]
     assert {p.name for p in pictures.glob("*.png")} == {"robot.png", "estimate.png", "send.png"}
