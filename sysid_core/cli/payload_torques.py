@@ -16,6 +16,7 @@ from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
     from sysid_core.estimation.loaded_arm import LoadedArm
+    from sysid_core.judgement import Judgement
     from sysid_core.robot import Array, RobotModel
     from sysid_core.signals import ColumnMap
 
@@ -143,7 +144,7 @@ def payload_torques(
         )
         status.update("looking for faults of data and description")
         carrying = with_load(model, frame, fit.estimate.values)
-        judgement = judge_estimate(fit.estimate)
+        judgement = judge_estimate(fit.estimate) + judge_added(*fit.added)
         for robot_then, some in zip((carrying, model), runs, strict=True):
             if some:
                 judgement = judgement + examine(robot_then, some, drives).judgement
@@ -163,6 +164,21 @@ def payload_torques(
     print_judgement(judgement)
     _print_summary(fit, truth, out)
     raise typer.Exit(judgement.exit_status)
+
+
+def judge_added(mass: float, sd: float) -> Judgement:
+    """Fail where loaded runs carry less than unloaded ones, mass and deviation in kg."""
+    from sysid_core.judgement import Judgement
+
+    if mass >= -3.0 * sd:
+        return Judgement()
+    return Judgement(
+        (
+            f"The loaded runs carry {-mass:.2f} ± {sd:.2f} kg less than the unloaded arm: are loaded"
+            " and unloaded runs exchanged, or are the efforts' signs or the mounting (--gravity)"
+            " wrong?",
+        )
+    )
 
 
 def gain_deviations(model: RobotModel, columns: ColumnMap | None, given: float | None) -> Array:

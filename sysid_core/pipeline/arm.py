@@ -192,8 +192,40 @@ def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path 
         }
         for symbol in ("F_c", "F_v")
     )
-    xml = identified_urdf(result.model, result.pi, coulomb=coulomb, viscous=viscous)
+    xml = identified_urdf(
+        result.model, result.pi, coulomb=coulomb, viscous=viscous, remarks=_remarks(result)
+    )
     return write_urdf(out / "identified.urdf", xml)
+
+
+def _remarks(result: Identification) -> dict[str, str]:
+    """Link to what was measured of its parameters, and what is the URDF's share."""
+    import numpy as np
+
+    estimate = result.estimate
+    known = {
+        name: f"{value:.4g} +- {sd:.2g} {unit}"
+        for name, value, sd, unit in zip(
+            estimate.names,
+            estimate.values,
+            estimate.standard_deviations,
+            estimate.units,
+            strict=True,
+        )
+        if np.isfinite(sd)
+    }
+    out = {}
+    for body in result.model.body_names:
+        own = [name for name in result.names if name.startswith(f"{body}.")]
+        measured = [f"{name.rsplit('.', 1)[1]} {known[name]}" for name in own if name in known]
+        open_ = [name.rsplit(".", 1)[1] for name in own if name not in known]
+        parts = [f"measured alone: {', '.join(measured)}"] if measured else []
+        if open_:
+            parts.append(
+                f"only in combination with others, with the URDF's share: {', '.join(open_)}"
+            )
+        out[body] = f"{estimate.method}, about the link's frame; {'; '.join(parts)}"
+    return out
 
 
 def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:

@@ -31,6 +31,7 @@ def identified_urdf(
     *,
     coulomb: Mapping[str, float] | None = None,
     viscous: Mapping[str, float] | None = None,
+    remarks: Mapping[str, str] | None = None,
 ) -> str:
     """The robot's URDF with other inertial parameters and joint friction.
 
@@ -42,6 +43,7 @@ def identified_urdf(
         pi: Inertial parameters of the bodies, shape (n_bodies, 10), physically consistent.
         coulomb: Joint to Coulomb friction, `<dynamics friction>` [N m].
         viscous: Joint to viscous friction, `<dynamics damping>` [N m s/rad].
+        remarks: Link to what is said of its values in a comment.
 
     Returns:
         XML text.
@@ -82,6 +84,8 @@ def identified_urdf(
             link.remove(old)
         if name == model.body_names[body - 1] and np.any(pi[body - 1]):
             link.insert(0, _inertial(pi[body - 1]))
+            if remarks and name in remarks:
+                link.insert(0, ET.Comment(f" {remarks[name].replace('--', '-')} "))
     for name, position in model.locked.items():
         _fix(joints[name], position)
     for key, values in (("friction", coulomb or {}), ("damping", viscous or {})):

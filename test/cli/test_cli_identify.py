@@ -96,6 +96,9 @@ def test_a_physical_model_is_written_back_and_validated(files, tmp_path):
     assert found["physically_consistent"] is True
     assert abs(found["delay"]) < 0.002
     RobotModel.from_urdf(tmp_path / "identified.urdf")
+    assert (
+        "lmi, about the link's frame; measured alone" in (tmp_path / "identified.urdf").read_text()
+    )
     arguments = [
         *("validate", str(tmp_path), str(files / "test.csv")),
         *("--robot", str(files / "robot.urdf"), "--columns", str(files / "columns.yaml")),

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
-from sysid_core.cli.payload_torques import column_range
+from sysid_core.cli.payload_torques import column_range, judge_added
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 
@@ -59,3 +59,8 @@ def test_ur10e_payload_is_weighed_from_the_command_line(shared_data: Path, tmp_p
 def test_wrong_column_ranges_are_refused(text: str) -> None:
     with pytest.raises(SignalError, match=text):
         column_range(text, 6)
+
+
+def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:
+    assert "exchanged" in judge_added(-2.8, 0.1).text and not judge_added(-2.8, 0.1).ok
+    assert judge_added(-0.2, 0.1).ok and judge_added(2.8, 0.1).ok

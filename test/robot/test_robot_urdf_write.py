@@ -98,3 +98,11 @@ def test_xacro_is_told_from_urdf(tmp_path):
     path.write_text('<robot name="r"><xacro:include filename="a"/><link name="l"/></robot>')
     with pytest.raises(ModelError, match="xacro file"):
         RobotModel.from_urdf(path)
+
+
+def test_links_say_in_a_comment_where_their_values_come_from(rng):
+    model = RobotModel.from_urdf(ROBOTS[0])
+    body = model.body_names[1]
+    xml = identified_urdf(model, other_pi(model, rng), remarks={body: "lmi: mx -- measured"})
+    assert "<!-- lmi: mx - measured -->" in xml
+    assert RobotModel.from_urdf(xml).joint_names == model.joint_names

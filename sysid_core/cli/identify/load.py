@@ -99,8 +99,8 @@ def write_columns(
         run: Where there was no map, what it says of joints and efforts is written.
         path: Path of the new map.
     """
-    import yaml
-
+    from sysid_core.errors import SignalError
+    from sysid_core.files import FileKind, read_yaml, write_yaml
     from sysid_core.signals import COLUMNS_SCHEMA
 
     drives = loaded.identification.friction.drives
@@ -111,7 +111,7 @@ def write_columns(
             "effort": {"kind": run.joints.effort_kind.value},
         }
     else:
-        raw = yaml.safe_load(columns.read_text(encoding="utf-8"))
+        raw = read_yaml(columns, FileKind("column map", "Check the path.", SignalError))
     section = dict(raw.get("drives") or {})
     old = section.get("gain")
     found = dict(zip(drives.joint_names, drives.gains.tolist(), strict=True))
@@ -122,7 +122,5 @@ def write_columns(
     sd = dict(zip(drives.joint_names, (loaded.gains.sd / drives.gains).tolist(), strict=True))
     section["gain_sd"] = [min(abs(sd.get(joint, 0.0)), 0.99) for joint in raw["joints"]]
     section["source"] = f"sysid identify --loaded, {loaded.identification.estimate.source}"
-    text = yaml.safe_dump({**raw, "drives": section}, sort_keys=False, width=100)
-    path.write_text(
-        f"# With the drive gains that `sysid identify --loaded` found.\n{text}", encoding="utf-8"
-    )
+    head = "# With the drive gains that `sysid identify --loaded` found.\n"
+    write_yaml(path, {**raw, "drives": section}, head=head)

@@ -54,6 +54,7 @@ from sysid_core.signals import JointStream
 # Of chi-squared with ten degrees of freedom, once in a thousand.
 _MAX_SURPRISE = 29.6
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
+_SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,11 +80,14 @@ class LoadedArm:
         estimate: Estimate of the payload.
         joint_names: Columns of the torques.
         extra: One entry for each loaded recording.
+        added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
+            alone, and its standard deviation [kg]; negative where they carry less.
     """
 
     estimate: Estimate
     joint_names: tuple[str, ...]
     extra: tuple[ExtraTorque, ...]
+    added: tuple[float, float]
 
 
 class PayloadFromTorques:
@@ -91,7 +95,7 @@ class PayloadFromTorques:
 
     Args:
         model: The unloaded robot. Its inertial parameters are the prior of the arm's.
-        frame: Frame that carries the payload, and in which it is told.
+        frame: Frame that carries the payload, and in in which it is given.
         friction: Friction terms per joint; default: those of geared arms, load-dependent friction
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
@@ -186,11 +190,16 @@ class PayloadFromTorques:
         require_filtered(first, "the loaded recording")
         relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
         known = arm_prior(self.model, self.friction, first, relative, identified)
-        fit, mean, prior = self._solve(loaded, unloaded, *known)
+        fit, mean, prior, step = self._solve(loaded, unloaded, *known)
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
         notes = [f"In the axes of '{self.frame}', about its origin."]
+        if step > _SETTLED * np.sqrt(covariance[0, 0]):
+            notes.append(
+                f"The passes for noise and load-dependent friction haven't settled: the last changed"
+                f" the mass by {step:.2g} kg."
+            )
         # What the data add to the prior.
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
         score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
@@ -260,14 +269,19 @@ class PayloadFromTorques:
             )
             for stream, run in zip(loaded, loaded_runs, strict=True)
         )
-        return LoadedArm(estimate, self.model.joint_names, extra)
+        added_mass = float(fit.x[-10]), float(np.sqrt(covariance[0, 0]))
+        return LoadedArm(estimate, self.model.joint_names, extra, added_mass)
 
     # ---- the equations
 
     def _solve(
         self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
-    ) -> tuple[RunFit, Array, Array]:
-        """Noise levels, load-dependent friction and the prior's scale follow from pass to pass."""
+    ) -> tuple[RunFit, Array, Array, float]:
+        """Noise levels, load-dependent friction and the prior's scale follow from pass to pass.
+
+        Returns:
+            Fit, mean and covariance of the payload's prior, change of the mass in the last pass.
+        """
         n_arm, n_drift = len(x0), len(self.friction.names)
         x = np.concatenate([x0, np.zeros(n_drift), np.eye(10)[0]])  # a kilogram to start from
         fit: RunFit | None = None
@@ -285,9 +299,9 @@ class PayloadFromTorques:
             precision = scipy.linalg.block_diag(np.linalg.inv(P0), drift, np.linalg.inv(prior))
             mean = np.concatenate([x0, np.zeros(n_drift), prior_mean])
             fit = solve_runs(runs, weights, mean, precision)
-            x = fit.x
+            step, x = abs(float(fit.x[-10] - x[-10])), fit.x
         assert fit is not None  # _PASSES > 0
-        return fit, prior_mean, prior
+        return fit, prior_mean, prior, step
 
     def _run(self, stream: JointStream, x: Array, with_load: bool) -> Run:
         stream = stream.ordered(self.model.joint_names)

@@ -7,12 +7,13 @@ import heapq
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import yaml
-
 from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, parse_yaml
 from sysid_core.signals.bags.records import StoredMessage, StoredTopic
 from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.writer import BagWriter, OfferedQos
+
+_QOS = FileKind("quality of service", "Record again.", SignalError)
 
 
 def recover_bag(path: str | Path, out: str | Path) -> StoredBag:
@@ -91,11 +92,11 @@ def merge_bags(paths: Sequence[str | Path], out: str | Path) -> StoredBag:
 def offered_qos(topic: StoredTopic) -> OfferedQos:
     """What the bag says about the publisher, as far as replaying needs it."""
     try:
-        profile = yaml.safe_load(topic.qos)[0]
+        profile = parse_yaml(topic.qos, _QOS, topic.name)[0]
         best_effort = str(profile["reliability"]) in ("best_effort", "2")
         latched = str(profile["durability"]) in ("transient_local", "1")
         depth = int(profile["depth"])
-    except (yaml.YAMLError, KeyError, IndexError, TypeError, ValueError):
+    except (SignalError, KeyError, IndexError, TypeError, ValueError):
         return OfferedQos()
     return OfferedQos(
         "best_effort" if best_effort else "reliable",

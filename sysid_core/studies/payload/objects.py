@@ -9,8 +9,9 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import yaml
 
+from sysid_core.errors import SysIdError
+from sysid_core.files import FileKind, read_yaml
 from sysid_core.robot import Array, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import Shape
 
@@ -35,7 +36,7 @@ class StudyObject:
 @cache
 def _facts() -> dict[str, Any]:
     path = files("sysid_core.studies") / "data" / "modular_object.yaml"
-    facts: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    facts: dict[str, Any] = read_yaml(str(path), FileKind("object", "Install again.", SysIdError))
     return facts
 
 
