@@ -1,7 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fleets: what nightly recordings of ordinary work say, and what drifts."""
 
+from sysid_core.fleet.analysis import FleetState, Trend, analyse
+from sysid_core.fleet.drift import (
+    Change,
+    Monitored,
+    Series,
+    Spread,
+    monitor,
+    run_length,
+    spread_of,
+    threshold,
+)
+from sysid_core.fleet.page import fleet_report
 from sysid_core.fleet.recording import Task, recording_rows
-from sysid_core.fleet.registry import Registry, load_registry, settings_hash
+from sysid_core.fleet.registry import Registry, load_registry
+from sysid_core.fleet.work import fleet_jobs, identify_fleet, write_state
 
-__all__ = ["Registry", "Task", "load_registry", "recording_rows", "settings_hash"]
+__all__ = [
+    "Change",
+    "FleetState",
+    "Monitored",
+    "Registry",
+    "Series",
+    "Spread",
+    "Task",
+    "Trend",
+    "analyse",
+    "fleet_jobs",
+    "fleet_report",
+    "identify_fleet",
+    "load_registry",
+    "monitor",
+    "recording_rows",
+    "run_length",
+    "spread_of",
+    "threshold",
+    "write_state",
+]

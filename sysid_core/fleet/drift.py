@@ -17,8 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtr, ndtri, stdtr
 
 from sysid_core.errors import EstimationError
 from sysid_core.robot import Array
@@ -176,23 +175,25 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
     h = threshold(k, 2.0 * run_length)
     residual, level = np.full(K, np.nan), np.zeros(K)
     changes: list[Change] = []
-    start, high, low, high_from, low_from = 0, 0.0, 0.0, 0, 0
+    tamed = x.copy()  # a single wild night doesn't spoil what the next ones are compared with
+    start, high, low = 0, 0.0, 0.0
     for n in range(K):
         if n - start < _LEAST_BASE:
             continue
         weight = 1.0 / variance[start:n]
-        mean = float(weight @ x[start:n] / weight.sum())
-        surprise = (x[n] - mean) / np.sqrt(variance[n] + 1.0 / weight.sum())
-        u = float(np.clip(norm.ppf(student.cdf(surprise, spread.freedom)), -CLIP, CLIP))
+        mean = float(weight @ tamed[start:n] / weight.sum())
+        sd = float(np.sqrt(variance[n] + 1.0 / weight.sum()))
+        surprise = (x[n] - mean) / sd
+        tamed[n] = mean + sd * np.clip(surprise, -CLIP, CLIP)
+        u = float(np.clip(ndtri(stdtr(spread.freedom, surprise)), -CLIP, CLIP))
         residual[n] = u
-        high_from, low_from = (n if high == 0.0 else high_from), (n if low == 0.0 else low_from)
         high, low = max(0.0, high + u - k), max(0.0, low - u - k)
         level[n] = max(high, low) / h
         if level[n] < 1.0:
             continue
-        begins = high_from if high >= low else low_from
-        changes.append(_change(x, variance, start, begins, n, float(level[n])))
-        start, high, low = begins, 0.0, 0.0
+        changes.append(_change(x, variance, start, n, float(level[n])))
+        start, high, low = changes[-1].begins, 0.0, 0.0
+        tamed[start : n + 1] = x[start : n + 1]
     weight = 1.0 / variance[start:]
     pooled = float(weight @ x[start:] / weight.sum())
     return Monitored(
@@ -200,15 +201,23 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
     )
 
 
-def _change(
-    x: Array, variance: Array, start: int, begins: int, noticed: int, statistic: float
-) -> Change:
-    means, variances = [], []
-    for part in (slice(start, begins), slice(begins, noticed + 1)):
-        weight = 1.0 / variance[part]
-        means.append(float(weight @ x[part] / weight.sum()))
-        variances.append(1.0 / float(weight.sum()))
-    return Change(noticed, begins, means[0], means[1], float(np.sqrt(sum(variances))), statistic)
+def _change(x: Array, variance: Array, start: int, noticed: int, statistic: float) -> Change:
+    """The change with the largest likelihood among those up to the alarm (Hinkley 1970, eq. (2.4))."""
+    best: Change | None = None
+    clearest = -1.0
+    for begins in range(start + 1, noticed + 1):
+        means, variances = [], []
+        for part in (slice(start, begins), slice(begins, noticed + 1)):
+            weight = 1.0 / variance[part]
+            means.append(float(weight @ x[part] / weight.sum()))
+            variances.append(1.0 / float(weight.sum()))
+        contrast = (means[1] - means[0]) ** 2 / sum(variances)
+        if contrast > clearest:
+            clearest = contrast
+            sd = float(np.sqrt(sum(variances)))
+            best = Change(noticed, begins, means[0], means[1], sd, statistic)
+    assert best is not None  # an alarm comes after `_LEAST_BASE` estimates at the earliest
+    return best
 
 
 def run_length(k: float, h: float) -> float:
@@ -225,7 +234,7 @@ def run_length(k: float, h: float) -> float:
     i, j = np.arange(_STATES)[:, None], np.arange(_STATES)[None, :]
 
     def below(x: Array) -> Array:
-        return np.where(x >= CLIP, 1.0, np.where(x < -CLIP, 0.0, norm.cdf(x)))
+        return np.where(x >= CLIP, 1.0, np.where(x < -CLIP, 0.0, ndtr(x)))
 
     upper = below(width * (j - i + 0.5) + k)
     Q = upper - np.where(j == 0, 0.0, below(width * (j - i - 0.5) + k))

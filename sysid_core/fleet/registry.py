@@ -66,7 +66,7 @@ class Registry(FileSchema):
 
     schema_: Literal["robot_sysid/fleet/1"] = Field(alias="schema")
     robots: dict[str, Robot]
-    false_alarms: Positive = 0.5
+    false_alarms: Positive = 0.3
     recordings_per_year: Positive = 365.0
     shift: Number = 2.0
 

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fleets: time for each recording, efficiency from one process to two, and change points with truth.
+
+    python benchmarks/fleet.py [--bags N] [--only speed|drift]
+
+Speed needs the recordings that aren't shipped (SYSID_TEST_DATA): copies of a UR10's bag of 27.5 s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import tempfile
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import yaml
+
+from sysid_core.batch import Engine, Rows
+from sysid_core.fleet import Series, identify_fleet, load_registry, monitor, spread_of
+from sysid_core.robot import RobotModel
+from sysid_core.signals import EffortKind
+from sysid_core.signals.bags import read_bag
+
+DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
+WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms per robot and year
+
+
+def calibrate(folder: Path) -> None:
+    """`calibrated/` of the UR10."""
+    from sysid_core.estimation.arm import Processing, identify, save_identification
+    from sysid_core.estimation.fit import LeastSquares
+    from sysid_core.robot import DriveTrain, FrictionModel
+
+    model = RobotModel.from_urdf("ur10")
+    friction = FrictionModel(DriveTrain.direct(model.joint_names))
+    run = read_bag(BAG, effort_kind=EffortKind.LINK_TORQUE)
+    found = identify(model, [run], friction, LeastSquares("joint"), Processing())
+    (folder / "calibrated").mkdir()
+    save_identification(found, folder / "calibrated" / "parameters.yaml")
+    found.estimate.save(folder / "calibrated" / "estimate.yaml")
+
+
+def speed(bags: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        calibrate(folder)
+        (folder / "nights").mkdir()
+        for k in range(bags):
+            (folder / "nights" / f"2026-01-01_{k:05d}.db3").symlink_to(BAG)
+        robot = {"description": "ur10", "calibration": "calibrated", "match": "*"}
+        robot["effort_kind"] = "link_torque"
+        registry = {"schema": "robot_sysid/fleet/1", "robots": {"r": robot}}
+        (folder / "fleet.yaml").write_text(yaml.safe_dump(registry))
+        known = load_registry(folder / "fleet.yaml")
+        spent = {}
+        for workers in (1, 2):
+            with Engine(workers) as engine:
+                some = [str(p) for p in sorted((folder / "nights").iterdir())[: 4 * workers]]
+                identify_fleet(some, known, Rows(folder / f"warm{workers}"), engine)  # imports
+                begun = time.perf_counter()
+                place = str(folder / "nights")
+                state = identify_fleet([place], known, Rows(folder / f"rows{workers}"), engine)
+                spent[workers] = time.perf_counter() - begun
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(
+                f"{workers} workers: {state.done} bags of 27.5 s in {spent[workers]:.1f} s,"
+                f" {1e3 * spent[workers] / bags:.0f} ms a bag; client at most {memory:.0f} MB"
+            )
+        efficiency = spent[1] / spent[2] / 2
+        print(f"efficiency from 1 to 2: {efficiency:.2f}")
+        print(f"3000 bags on 2 workers: {spent[2] / bags * 3000 / 60:.1f} min")
+        with Engine(2) as engine:
+            begun = time.perf_counter()
+            for _ in engine.map(abs, range(1000)):
+                pass
+            overhead = (time.perf_counter() - begun) / 1000
+        job = spent[1] / bags
+        print(
+            f"overhead of the scheduler {1e3 * overhead:.1f} ms a job: 64 workers would be"
+            f" {min(1.0, job / overhead / 64):.0%} busy"
+        )
+
+
+def drift() -> None:
+    rng = np.random.default_rng(0)
+    length = 365.0 * WATCHED / RATE
+    for night in (0.01, 0.02, 0.03, 0.04):
+        fleet, truth = _fleet(rng, 100, 30, night, 0.15)
+        spread, soon = spread_of(fleet), 0
+        for series, begins in zip(fleet, truth, strict=True):
+            found = monitor(series, spread, shift=2.0, run_length=length)
+            soon += any(begins <= c.noticed < begins + 3 for c in found.changes)
+        print(f"{100 * night:.0f} % between nights: {soon} of 100 rises of 15 % within 3 nights")
+    for robots, nights, repeats in ((100, 30, 100), (300, 365, 1), (1, 60, 1000)):
+        alarms = 0
+        for _ in range(repeats):
+            fleet, _ = _fleet(rng, robots, nights, 0.02, 0.0)
+            spread = spread_of(fleet)
+            for series in fleet:
+                found = monitor(series, spread, shift=2.0, run_length=length)
+                alarms += len(found.changes)
+        years = repeats * robots * (nights - 3) / 365.0 / WATCHED
+        print(f"{robots} robots, {nights} nights: {alarms / years:.2f} false alarms a robot-year")
+
+
+def _fleet(
+    rng: np.random.Generator, robots: int, nights: int, night: float, rise: float
+) -> tuple[list[Series], list[int]]:
+    fleet, truth = [], []
+    for _ in range(robots):
+        warmth = 25.0 + 5.0 * rng.normal(size=nights) + 3.0 * np.sin(np.arange(nights) / 30.0)
+        own = 0.01 * np.exp(0.3 * rng.normal(size=nights))
+        x = 1.0 - 0.01 * (warmth - 25.0) + night * rng.normal(size=nights)
+        x += own * rng.normal(size=nights)
+        begins = int(rng.integers(8, nights - 3)) if rise else nights
+        x[begins:] *= 1.0 + rise
+        fleet.append(Series(np.arange(nights) * 86400.0, x, own, warmth))
+        truth.append(begins)
+    return fleet, truth
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bags", type=int, default=100)
+    parser.add_argument("--only", choices=("speed", "drift"))
+    given = parser.parse_args()
+    if given.only != "drift" and BAG.exists():
+        speed(given.bags)
+    if given.only != "speed":
+        drift()

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small fleet from recordings to alarms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from sysid_core.batch import Rows
+from sysid_core.cli.app import app
+from sysid_core.errors import BatchError
+from sysid_core.fleet import load_registry
+from sysid_core.robot import RobotModel
+
+URDF = """<robot name="two"><link name="base"/>
+<link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link>
+<link name="b"><inertial><mass value="1"/><origin xyz="0.12 0.01 0"/>
+<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.007"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
+<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0.25 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
+NIGHTS, WORSE = 14, 9  # robot r2 rubs more from this night on
+
+
+def record(path: Path, seed: int, friction: float, seconds: float = 8.0) -> None:
+    """Motion of the two-joint arm; the first night moves more."""
+    model, rng = RobotModel.from_urdf(URDF), np.random.default_rng(seed)
+    t = np.arange(0.0, seconds, 0.01)
+    w = 2 * np.pi * 0.15 * np.arange(1, 5)
+    A, phase = rng.normal(size=(4, 2)) * 0.4, t[:, None] * w
+    q, v, a = np.sin(phase) @ A, (np.cos(phase) * w) @ A, -(np.sin(phase) * w**2) @ A
+    tau = model.inverse_dynamics(q, v, a)
+    tau += friction * (np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v)
+    tau += 0.02 * rng.normal(size=tau.shape)
+    np.savetxt(path, np.column_stack([t, q, v, tau]), delimiter=",", fmt="%.9g")
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    result = CliRunner().invoke(app, [str(x) for x in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two robots, fourteen nights, one corrupt recording; calibrated on a night before."""
+    folder = tmp_path_factory.mktemp("fleet")
+    (folder / "robot.urdf").write_text(URDF)
+    columns = {
+        "schema": "robot_sysid/columns/1",
+        "joints": ["j1", "j2"],
+        "time": {"column": 0},
+        "position": {"columns": [1, 2]},
+        "velocity": {"columns": [3, 4]},
+        "effort": {"columns": [5, 6], "kind": "link_torque"},
+    }
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
+    record(folder / "calibration.csv", 99, 1.0, 20.0)
+    code, said = call(
+        *("identify", folder / "calibration.csv", "--robot", folder / "robot.urdf", "--friction"),
+        *("usual", "--columns", folder / "columns.yaml", "--out", folder / "calibrated"),
+        *("--motion-cutoff-hz", 12),
+    )
+    assert code == 0, said
+    rng = np.random.default_rng(5)
+    for k, robot in enumerate(("r1", "r2")):
+        (folder / "nights" / robot).mkdir(parents=True)
+        for night in range(NIGHTS):
+            friction = 1.15 if robot == "r2" and night >= WORSE else 1.0
+            path = folder / "nights" / robot / f"2026-03-{night + 1:02d}_0210.csv"
+            record(path, 100 * k + night, friction * (1.0 + 0.015 * rng.normal()))
+    (folder / "nights" / "r1" / "2026-03-05_0210.csv").write_text("1,2,corrupt\n")
+    registry = {
+        "schema": "robot_sysid/fleet/1",
+        "robots": {
+            name: {
+                "description": "robot.urdf",
+                "calibration": "calibrated",
+                "match": f"*/{name}/*",
+                "columns": "columns.yaml",
+            }
+            for name in ("r1", "r2")
+        },
+    }
+    (folder / "fleet.yaml").write_text(yaml.safe_dump(registry))
+    return folder
+
+
+def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
+    fleet: Path, tmp_path: Path
+) -> None:
+    arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
+    code, said = call("fleet", "identify", fleet / "nights", *arguments)
+    assert code == 1 and "28 recordings (0 done before, 1 gave no numbers)" in said
+    rows = Rows(tmp_path / "rows").latest()
+    (bad,) = (row for row in rows if row["outcome"] == "refused")
+    assert bad["robot"] == "r1" and "2026-03-05" in bad["recording"] and bad["reason"]
+    pq = pytest.importorskip("pyarrow.parquet")
+    alarms = pq.read_table(tmp_path / "alarms.parquet").to_pylist()
+    rubbing = [a for a in alarms if a["parameter"].endswith(".friction")]
+    assert {(a["robot"], a["parameter"]) for a in rubbing} == {
+        ("r2", "j1.friction"),
+        ("r2", "j2.friction"),
+    }
+    for alarm in rubbing:
+        assert WORSE <= alarm["noticed"].day - 1 < WORSE + 3
+        assert alarm["after"] / alarm["before"] == pytest.approx(1.15, abs=0.05)
+    page = (tmp_path / "fleet.html").read_text()
+    assert "j1.friction" in page and "gave no numbers" in page and "2026-03-05_0210" in page
+    code, said = call("fleet", "identify", fleet / "nights", *arguments, "--resume")
+    assert "28 recordings (28 done before" in said and code == 1
+    value = {r["parameter"]: r for r in rows if r["recording"].endswith("r1/2026-03-01_0210.csv")}
+    found = value["j1.friction"]
+    assert found["value"] == pytest.approx(1.0 + 0.7 * 0.5, abs=0.06)
+    assert found["time"].hour == 2 and len(found["data_hash"]) == 64
+    assert value["load.m"]["value"] == pytest.approx(1.0, abs=4 * value["load.m"]["deviation"])
+
+
+def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "nights" / "r1"
+    folder.mkdir(parents=True)
+    for night in (1, 2, 3):
+        name = f"2026-03-{night:02d}_0210.csv"
+        (folder / name).write_bytes((fleet / "nights" / "r1" / name).read_bytes())
+    out = ["--registry", fleet / "fleet.yaml", "--out", tmp_path / "out", "--every", 0.1]
+    _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 1)
+    assert "new recordings" not in said  # seen once: they may still grow
+    _, said = call("fleet", "watch", tmp_path / "nights", *out, "--looks", 3)
+    assert said.count("3 new recordings, 0 gave no numbers") == 1
+    assert (tmp_path / "out" / "fleet.html").exists()
+
+
+def test_a_recording_of_nobody_is_refused(fleet: Path, tmp_path: Path) -> None:
+    registry = load_registry(fleet / "fleet.yaml")
+    assert registry.owner("/x/r2/a.mcap") == ("r2", "")
+    with pytest.raises(BatchError, match="no robot"):
+        registry.owner("/x/r3/a.mcap")
+
+
+def test_a_calibration_that_isnt_there_is_named(fleet: Path, tmp_path: Path) -> None:
+    raw = yaml.safe_load((fleet / "fleet.yaml").read_text())
+    raw["robots"]["r1"]["calibration"] = "nowhere"
+    (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(raw))
+    with pytest.raises(BatchError, match="nowhere"):
+        load_registry(tmp_path / "fleet.yaml")
