@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from sysid_core.errors import BatchError, SysIdError
@@ -85,12 +84,7 @@ class Engine:
             self._connect()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for one in (self._client, self._local):
             if one is not None:
                 one.close(**({"timeout": 10} if one is self._client else {}))

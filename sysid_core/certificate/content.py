@@ -98,16 +98,8 @@ def statement(numbers: Numbers) -> dict[str, Any]:
 def _budget(numbers: Numbers) -> list[dict[str, Any]]:
     """Parts of every estimated parameter's standard uncertainty (GUM: root of summed squares)."""
     estimate = numbers.estimate
-    deviations = estimate.standard_deviations
     rows = []
-    for name, value, sd, unit, verdict in zip(
-        estimate.names,
-        estimate.values.tolist(),
-        deviations.tolist(),
-        estimate.units,
-        estimate.verdicts,
-        strict=True,
-    ):
+    for name, value, sd, unit, verdict in estimate.rows():
         gain = abs(value) * numbers.gain_sd
         known = bool(np.isfinite(sd))
         rows.append(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, errors, example, remark
+from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
@@ -53,9 +54,7 @@ def identifiability(
     every: Annotated[
         bool, typer.Option("--all", help="Print every combination, however many there are.")
     ] = False,
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Write the answer; - prints it.")
-    ] = "",
+    json_path: JsonPathOption = "",
     html_path: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")
     ] = None,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example
+from sysid_core.cli.recordings import JsonPathOption
 
 loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
 app.add_typer(loops, name="loops")
@@ -24,9 +25,7 @@ def check(
     html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
         "loops.html"
     ),
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")
-    ] = "",
+    json_path: JsonPathOption = "",
     samples: Annotated[int, typer.Option(min=10, max=100_000, help="Random postures.")] = 300,
     seed: Annotated[int, typer.Option(help="Of the postures.")] = 1,
 ) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
 from sysid_core.cli.mounting import GravityOption, MountOption, mounted
+from sysid_core.cli.recordings import ColumnsOption, EffortKindOption, JsonPathOption, RobotOption
 from sysid_core.cli.tables import print_table
 from sysid_core.errors import SignalError
 
@@ -31,7 +32,7 @@ def payload_torques(
     loaded: Annotated[
         list[Path], typer.Argument(metavar="LOADED...", help="Tables (CSV) or rosbag2 bags.")
     ],
-    robot: Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")],
+    robot: RobotOption,
     frame: Annotated[str, typer.Option(help="Frame that carries the payload, such as tool0.")],
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")],
     unloaded: Annotated[
@@ -42,9 +43,7 @@ def payload_torques(
         Path | None,
         typer.Option(help="estimate.yaml of the unloaded arm (full parameters) instead."),
     ] = None,
-    columns: Annotated[
-        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
-    ] = None,
+    columns: ColumnsOption = None,
     gain_sd: Annotated[
         float | None,
         typer.Option(
@@ -79,15 +78,11 @@ def payload_torques(
     ] = 0.15,
     rate_hz: Annotated[float, typer.Option(min=1.0, help="Rate of the regressor.")] = 50.0,
     motion_cutoff_hz: Annotated[float, typer.Option(min=0.1, help="Low-pass of the motion.")] = 8.0,
-    effort_kind: Annotated[
-        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
-    ] = "",
+    effort_kind: EffortKindOption = "",
     gravity: GravityOption = "",
     mount: MountOption = "",
     true_mass: Annotated[float, typer.Option(help="To compare with, in kg.")] = float("nan"),
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
-    ] = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
     import numpy as np
@@ -278,14 +273,7 @@ def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
     table = Table(title=f"{estimate.robot}: {estimate.method}")
     for column in ("parameter", "value", "± sd", "unit", "verdict"):
         table.add_column(column, justify="right" if column in ("value", "± sd") else "left")
-    for name, x, sd, unit, verdict in zip(
-        estimate.names,
-        estimate.values,
-        estimate.standard_deviations,
-        estimate.units,
-        estimate.verdicts,
-        strict=True,
-    ):
+    for name, x, sd, unit, verdict in estimate.rows():
         table.add_row(name, f"{x:.4g}", f"{sd:.2g}", unit, verdict.value)
     print_table(table)
     if true_mass is not None:

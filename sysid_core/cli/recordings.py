@@ -1,17 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How commands find robots on fixed bases, and what they call recordings."""
+"""Options that commands share, robots on fixed bases, and what recordings are called."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from sysid_core.cli.app import errors, remark
 from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
+
+RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
+BagRobotOption = Annotated[
+    str, typer.Option(help="URDF file or name; default: the description in the bag.")
+]
+ColumnsOption = Annotated[
+    Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
+]
+EffortKindOption = Annotated[
+    str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+]
+JsonPathOption = Annotated[
+    str, typer.Option("--json", metavar="FILE|-", help="The result as JSON; - prints it.")
+]
 
 
 def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:

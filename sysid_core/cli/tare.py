@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, remark
+from sysid_core.cli.recordings import BagRobotOption, JsonPathOption
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -31,9 +32,7 @@ def tare(
     ],
     sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")],
     out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")],
-    robot: Annotated[
-        str, typer.Option(help="URDF file or name; default: the description in the bag.")
-    ] = "",
+    robot: BagRobotOption = "",
     lock: LockOption = None,
     wrench_frame: WrenchFrameOption = None,
     sensor_parent: SensorParentOption = "",
@@ -62,9 +61,7 @@ def tare(
     torque_range: Annotated[
         float, typer.Option(min=0.0, help="Full scale of the torques, in N m; 0: not known.")
     ] = 0.0,
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Write the result; - prints it.")
-    ] = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     """Find the sensor's bias and load in still postures; refuse a wrong mounting."""
     from dataclasses import replace

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -113,6 +113,17 @@ class Estimate:
                     remedy="Give one entry for each parameter.",
                 )
 
+    def rows(self) -> Iterator[tuple[str, float, float, str, Verdict]]:
+        """Name, value, standard deviation, unit and verdict of each parameter."""
+        return zip(
+            self.names,
+            self.values.tolist(),
+            self.standard_deviations.tolist(),
+            self.units,
+            self.verdicts,
+            strict=True,
+        )
+
     @property
     def standard_deviations(self) -> Array:
         """Shape (p,); NaN where the value isn't known from the data (see `unknown`)."""
@@ -177,14 +188,6 @@ class Estimate:
         }
 
     def _parameters(self) -> list[dict[str, object]]:
-        rows = zip(
-            self.names,
-            self.values.tolist(),
-            self.standard_deviations.tolist(),
-            self.units,
-            self.verdicts,
-            strict=True,
-        )
         return [
             {
                 "name": name,
@@ -194,7 +197,7 @@ class Estimate:
                 "verdict": verdict.value,
                 **({"stands_for": dict(terms)} if (terms := self.combinations.get(name)) else {}),
             }
-            for name, value, sd, unit, verdict in rows
+            for name, value, sd, unit, verdict in self.rows()
         ]
 
     def save(self, path: str | Path) -> None:

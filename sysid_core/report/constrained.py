@@ -88,19 +88,12 @@ def constrained_identification_report(
         [
             (
                 name,
-                with_deviation(float(value), float(sd)),
+                with_deviation(value, sd),
                 nominal_values.get(name),
                 unit,
                 verdict.value,
             )
-            for name, value, sd, unit, verdict in zip(
-                estimate.names,
-                estimate.values,
-                estimate.standard_deviations,
-                estimate.units,
-                estimate.verdicts,
-                strict=True,
-            )
+            for name, value, sd, unit, verdict in estimate.rows()
         ],
     )
     return report

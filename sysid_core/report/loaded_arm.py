@@ -69,15 +69,8 @@ def loaded_arm_report(
     report.table(
         ["parameter", "value ± standard deviation", "unit", "verdict"],
         [
-            [name, with_deviation(float(x), float(sd)), unit, verdict.value]
-            for name, x, sd, unit, verdict in zip(
-                estimate.names,
-                estimate.values,
-                estimate.standard_deviations,
-                estimate.units,
-                estimate.verdicts,
-                strict=True,
-            )
+            [name, with_deviation(x, sd), unit, verdict.value]
+            for name, x, sd, unit, verdict in estimate.rows()
         ],
         f"Rank {estimate.rank} of {estimate.structural_rank},"
         f" condition number {estimate.condition_number:.3g}",

@@ -12,6 +12,7 @@ from sysid_core.robot.friction import (
 )
 from sysid_core.robot.held_joints import held_text, hold_joints, lock_positions
 from sysid_core.robot.inertia import (
+    INERTIA_ENTRIES,
     INERTIAL_NAMES,
     INERTIAL_UNITS,
     Array,
@@ -49,6 +50,7 @@ __all__ = [
     "GEARED_ARM_TERMS",
     "INERTIAL_NAMES",
     "INERTIAL_UNITS",
+    "INERTIA_ENTRIES",
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
     "WAVE_KINDS",

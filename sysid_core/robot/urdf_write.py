@@ -12,17 +12,13 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.inertia import Array, is_physically_consistent, mass_com_inertia_from_pi
+from sysid_core.robot.inertia import (
+    INERTIA_ENTRIES,
+    Array,
+    is_physically_consistent,
+    mass_com_inertia_from_pi,
+)
 from sysid_core.robot.model import RobotModel
-
-_MOMENTS = {
-    "ixx": (0, 0),
-    "ixy": (0, 1),
-    "ixz": (0, 2),
-    "iyy": (1, 1),
-    "iyz": (1, 2),
-    "izz": (2, 2),
-}
 
 
 def identified_urdf(
@@ -154,6 +150,6 @@ def _inertial(pi: Array) -> ET.Element:
     ET.SubElement(
         element, "origin", rpy="0 0 0", xyz=" ".join(repr(float(x)) for x in np.asarray(com))
     )
-    moments = {key: repr(float(inertia[i, j])) for key, (i, j) in _MOMENTS.items()}
+    moments = {key: repr(float(inertia[i, j])) for key, (i, j) in INERTIA_ENTRIES.items()}
     ET.SubElement(element, "inertia", moments)
     return element

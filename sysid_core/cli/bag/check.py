@@ -17,6 +17,7 @@ from sysid_core.cli.bag.group import (
     bag,
     write_json,
 )
+from sysid_core.cli.recordings import BagRobotOption, EffortKindOption
 from sysid_core.errors import SignalError, SysIdError
 
 if TYPE_CHECKING:
@@ -32,10 +33,8 @@ def check(
     path: PathArgument,
     joint_topic: JointTopicOption = "",
     wrench_topic: WrenchTopicOption = "",
-    effort_kind: Annotated[str, typer.Option(help="What `effort` means, if the bag is mute.")] = "",
-    robot: Annotated[
-        str, typer.Option(help="URDF file or name; default: the description in the bag.")
-    ] = "",
+    effort_kind: EffortKindOption = "",
+    robot: BagRobotOption = "",
     sensor_frame: Annotated[
         str, typer.Option(help="Frame of the force-torque sensor; default: the wrench's.")
     ] = "",

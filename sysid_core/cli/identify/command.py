@@ -10,6 +10,7 @@ import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, require_folder
 from sysid_core.cli.mounting import ESTIMATE, GravityOrEstimateOption, MountOption, mounted
+from sysid_core.cli.recordings import ColumnsOption, EffortKindOption, JsonPathOption, RobotOption
 from sysid_core.errors import EstimationError
 from sysid_core.pipeline import METHODS, estimator_from, friction_terms
 
@@ -29,11 +30,9 @@ def identify(
     recordings: Annotated[
         list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
     ],
-    robot: Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")],
+    robot: RobotOption,
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")],
-    columns: Annotated[
-        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
-    ] = None,
+    columns: ColumnsOption = None,
     lock: Annotated[
         list[str] | None,
         typer.Option(
@@ -123,12 +122,8 @@ def identify(
     delay: Annotated[
         str, typer.Option(help="Of the efforts [s]; 'auto' corrects the estimated one.")
     ] = "0",
-    effort_kind: Annotated[
-        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
-    ] = "",
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Copy of result.json; - prints it.")
-    ] = "",
+    effort_kind: EffortKindOption = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
     from sysid_core.cli.identify.load import known_load, load_section, write_columns

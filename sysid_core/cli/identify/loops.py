@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from sysid_core.estimation.arm import Estimator
     from sysid_core.robot.loops import ClosedChain
     from sysid_core.signals import ColumnMap, Recording
+    from sysid_core.validation import TorqueError
 
 
 def identify_closed_chain(
@@ -107,13 +109,7 @@ def identify_closed_chain(
         "structural_rank": estimate.structural_rank,
         "physically_consistent": estimate.physically_consistent,
         "delay_s": equations.delay,
-        "torque_rms": {
-            label: {
-                joint: {"identified": new[joint].rms, "nominal": old[joint].rms}
-                for joint in chain.actuated
-            }
-            for label, (new, old) in tables.items()
-        },
+        "torque_rms": torque_rms(chain, tables),
         "verdict": judgement.to_dict(),
         "gravity": chain.model.gravity.tolist(),
         "doubts": list(estimate.certify()),
@@ -124,9 +120,7 @@ def identify_closed_chain(
     if copy_json(text, json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)
-    for label, (new, old) in tables.items():
-        shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
-        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
+    print_torque_rms(chain, tables)
     for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
     console.print(
@@ -145,3 +139,24 @@ def load_loop_recording(
         kind = effort_kind or (columns.effort_kind if columns else None)
         return read_loop_bag(path, chain, kind)
     return load_recording(path, columns, effort_kind)
+
+
+Tables = Mapping[str, tuple[Mapping[str, "TorqueError"], Mapping[str, "TorqueError"]]]
+
+
+def torque_rms(chain: ClosedChain, tables: Tables) -> dict[str, dict[str, dict[str, float]]]:
+    """RMS torque errors of the identified and the nominal chain, by run and joint [N m]."""
+    return {
+        label: {
+            joint: {"identified": new[joint].rms, "nominal": old[joint].rms}
+            for joint in chain.actuated
+        }
+        for label, (new, old) in tables.items()
+    }
+
+
+def print_torque_rms(chain: ClosedChain, tables: Tables) -> None:
+    """A line for each run."""
+    for label, (new, old) in tables.items():
+        shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
+        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)

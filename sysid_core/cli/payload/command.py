@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, remark, require_folder
+from sysid_core.cli.recordings import BagRobotOption
 from sysid_core.cli.sensor import (
     LockOption,
     SensorParentOption,
@@ -56,9 +57,7 @@ def payload(
         Path | None,
         typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
     ] = None,
-    robot: Annotated[
-        str, typer.Option(help="URDF file or name; default: the description in the bag.")
-    ] = "",
+    robot: BagRobotOption = "",
     lock: LockOption = None,
     wrench_frame: WrenchFrameOption = None,
     sensor_parent: SensorParentOption = "",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import console, copy_json, errors, plan, require_folder
+from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_table
 from sysid_core.errors import ExcitationError
 
@@ -185,9 +186,7 @@ def _run(
             help="Size of what the robot holds, and its centre in the TCP frame [m].",
         ),
     ] = "",
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Copy of plan.json; - prints it.")
-    ] = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     from rich.progress import Progress
 

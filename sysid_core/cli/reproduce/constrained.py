@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from sysid_core.cli.app import console, copy_json, errors, example, reproduce, tick
+from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_table
 
 
@@ -21,9 +22,7 @@ def constrained(
     html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
         "constrained.html"
     ),
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="The numbers; - prints them.")
-    ] = "",
+    json_path: JsonPathOption = "",
     loops: Annotated[
         str,
         typer.Option(help="Loops file of another mechanism, such as Digit's left leg."),

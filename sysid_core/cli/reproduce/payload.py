@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import console, copy_json, errors, example, reproduce
+from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -26,9 +27,7 @@ def payload(
     full: Annotated[
         bool, typer.Option("--full/--quick", help="All 640 runs and four seeds (some minutes).")
     ] = False,
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
-    ] = "",
+    json_path: JsonPathOption = "",
     report: Annotated[
         Path, typer.Option("--html", "--report", metavar="FILE", help="The report.")
     ] = Path("payload_study.html"),

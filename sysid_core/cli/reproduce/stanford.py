@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import console, example, reproduce
+from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
 
 @reproduce.command("stanford", epilog=example("sysid reproduce stanford"))
 def stanford(
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
-    ] = "",
+    json_path: JsonPathOption = "",
     seed: Annotated[int, typer.Option(help="Of the motions of the closing check.")] = 1992,
     motions: Annotated[int, typer.Option(min=1, help="Random motions of the closing check.")] = 200,
 ) -> None:

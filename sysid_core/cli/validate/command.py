@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, copy_json, errors, example
+from sysid_core.cli.recordings import ColumnsOption, EffortKindOption, JsonPathOption
 from sysid_core.cli.tables import print_table
 from sysid_core.errors import SysIdError
 
@@ -28,19 +29,13 @@ def validate(
         list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
     ],
     robot: Annotated[str, typer.Option(help="The URDF that was used for identification.")],
-    columns: Annotated[
-        Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
-    ] = None,
+    columns: ColumnsOption = None,
     loops: Annotated[
         str, typer.Option(help="YAML of closed loops, where it was identified with one.")
     ] = "",
     out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None,
-    effort_kind: Annotated[
-        str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
-    ] = "",
-    json_path: Annotated[
-        str, typer.Option("--json", metavar="FILE|-", help="Write the numbers; - prints them.")
-    ] = "",
+    effort_kind: EffortKindOption = "",
+    json_path: JsonPathOption = "",
 ) -> None:
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
     from rich.table import Table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sysid_core.cli.app import console, copy_json, errors
+from sysid_core.cli.app import copy_json, errors
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
@@ -42,7 +42,11 @@ def validate_closed_chain(
     Raises:
         EstimationError: The folder holds no closed chain's result.
     """
-    from sysid_core.cli.identify.loops import load_loop_recording
+    from sysid_core.cli.identify.loops import (
+        load_loop_recording,
+        print_torque_rms,
+        torque_rms,
+    )
     from sysid_core.cli.identify.result import json_text
     from sysid_core.cli.recordings import run_labels
     from sysid_core.cli.verdict import print_judgement
@@ -72,13 +76,7 @@ def validate_closed_chain(
     result = {
         "schema": "robot_sysid/constrained_validation/1",
         "robot": chain.name,
-        "torque_rms": {
-            label: {
-                joint: {"identified": a[joint].rms, "nominal": b[joint].rms}
-                for joint in chain.actuated
-            }
-            for label, (a, b) in tables.items()
-        },
+        "torque_rms": torque_rms(chain, tables),
         "verdict": judgement.to_dict(),
     }
     text = json_text(result) + "\n"
@@ -90,7 +88,5 @@ def validate_closed_chain(
     if copy_json(text, json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)
-    for label, (a, b) in tables.items():
-        shown = ", ".join(f"{j} {a[j].rms:.3g} ({b[j].rms:.3g})" for j in chain.actuated)
-        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
+    print_torque_rms(chain, tables)
     raise typer.Exit(judgement.exit_status)

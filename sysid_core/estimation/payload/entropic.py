@@ -16,11 +16,7 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
-from sysid_core.estimation.payload.result import (
-    linear_error_covariance,
-    payload_estimate,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload.result import linear_error_covariance, shrunk_estimate
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
@@ -59,14 +55,7 @@ class EntropicRegression(WrenchEstimator):
         covariance = linear_error_covariance(
             gain @ G, gain @ (4.0 * wrenches.noise_moment()) @ gain.T, pi, prior
         )
-        return payload_estimate(
-            self.method,
-            pi,
-            covariance,
-            verdicts_from_prior(covariance, prior),
-            wrenches,
-            source=source,
-        )
+        return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
 
 def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tuple[Array, Array]:

@@ -8,11 +8,7 @@ import numpy as np
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches, positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior
-from sysid_core.estimation.payload.result import (
-    linear_error_covariance,
-    payload_estimate,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload.result import linear_error_covariance, shrunk_estimate
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.robot.shapes import Shape
 
@@ -40,14 +36,7 @@ class HomogeneousBody(WrenchEstimator):
         prior = self.prior.covariance(pi[0])
         noise = wrenches.noise_sd()[0] ** 2 * gain @ gain.T
         covariance = linear_error_covariance(gain @ F, noise, pi, prior)
-        return payload_estimate(
-            self.method,
-            pi,
-            covariance,
-            verdicts_from_prior(covariance, prior),
-            wrenches,
-            source=source,
-        )
+        return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
 
 def weigh(shape: Shape, wrenches: CompressedWrenches) -> float:

@@ -22,11 +22,7 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
-from sysid_core.estimation.payload.result import (
-    linear_error_covariance,
-    payload_estimate,
-    verdicts_from_prior,
-)
+from sysid_core.estimation.payload.result import linear_error_covariance, shrunk_estimate
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
@@ -94,14 +90,7 @@ class PointMassDiscretization(WrenchEstimator):
         m = self.masses(wrenches)
         pi = self.shape.parameters_per_mass @ m
         covariance, prior = self._covariance(wrenches, m, pi)
-        return payload_estimate(
-            self.method,
-            pi,
-            covariance,
-            verdicts_from_prior(covariance, prior),
-            wrenches,
-            source=source,
-        )
+        return shrunk_estimate(self.method, pi, covariance, prior, wrenches, source)
 
     def masses(self, wrenches: CompressedWrenches) -> Array:
         """The cells' masses, shape (n,) [kg].

@@ -68,6 +68,19 @@ def payload_estimate(
     )
 
 
+def shrunk_estimate(
+    method: str,
+    pi: Array,
+    covariance: Array,
+    prior: Array,
+    wrenches: CompressedWrenches,
+    source: str,
+) -> Estimate:
+    """Result of an estimator that pulls towards a prior of covariance `prior`, (10, 10)."""
+    verdicts = verdicts_from_prior(covariance, prior)
+    return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
+
+
 def verdicts_from_prior(covariance: Array, prior_covariance: Array) -> tuple[Verdict, ...]:
     """Prior-dominated where the data have not even halved the prior's variance.
 

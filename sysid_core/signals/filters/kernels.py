@@ -20,6 +20,26 @@ _LATE = 4.0  # samples in which the filter follows
 
 
 @njit(cache=True)
+def _propagate(
+    P: Array, F: Array, Q: Array, density: float, FP: Array
+) -> None:  # pragma: no cover - compiled
+    """`P -> F P F^T + Q density` of one filter, in place; FP is room for `F P`."""
+    d = len(F)
+    for a in range(d):
+        for b in range(d):
+            total = 0.0
+            for c in range(d):
+                total += F[a, c] * P[c, b]
+            FP[a, b] = total
+    for a in range(d):
+        for b in range(d):
+            total = 0.0
+            for c in range(d):
+                total += FP[a, c] * F[b, c]
+            P[a, b] = total + Q[a, b] * density
+
+
+@njit(cache=True)
 def predict(
     x: Array, P: Array, F: Array, Q: Array, density: Array
 ) -> None:  # pragma: no cover - compiled
@@ -43,18 +63,7 @@ def predict(
             moved[a] = total
         for a in range(d):
             x[i, a] = moved[a]
-        for a in range(d):
-            for b in range(d):
-                total = 0.0
-                for c in range(d):
-                    total += F[a, c] * P[i, c, b]
-                FP[a, b] = total
-        for a in range(d):
-            for b in range(d):
-                total = 0.0
-                for c in range(d):
-                    total += FP[a, c] * F[b, c]
-                P[i, a, b] = total + Q[a, b] * density[i]
+        _propagate(P[i], F, Q, density[i], FP)
 
 
 @njit(cache=True)
@@ -123,18 +132,7 @@ def estimate(
     K = np.empty(d)
     moved = np.empty(d)
     for i in range(m):
-        for a in range(d):
-            for b in range(d):
-                total = 0.0
-                for c in range(d):
-                    total += F[a, c] * P[i, c, b]
-                FP[a, b] = total
-        for a in range(d):
-            for b in range(d):
-                total = 0.0
-                for c in range(d):
-                    total += FP[a, c] * F[b, c]
-                P[i, a, b] = total + Q[a, b] * ratio[i]
+        _propagate(P[i], F, Q, ratio[i], FP)
         S = P[i, 0, 0] + 1.0
         for a in range(d):
             K[a] = P[i, a, 0] / S
