@@ -14,7 +14,7 @@ be known from an earlier `Estimate`, or only nominally from its URDF: both are p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -22,7 +22,13 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
-from sysid_core.estimation.fit import inverse, nearest_consistent, root, symmetric
+from sysid_core.estimation.fit import (
+    inverse,
+    nearest_consistent,
+    root,
+    span_slices,
+    symmetric,
+)
 from sysid_core.estimation.loaded_arm.arm_prior import arm_prior, drift_precision
 from sysid_core.estimation.loaded_arm.carried_load import (
     RANK_TOLERANCE,
@@ -30,7 +36,12 @@ from sysid_core.estimation.loaded_arm.carried_load import (
     require_filtered,
     structural_verdicts,
 )
-from sysid_core.estimation.loaded_arm.run_fit import Run, RunFit, noise_weights, solve_runs
+from sysid_core.estimation.loaded_arm.loaded_equations import LoadedEquations
+from sysid_core.estimation.loaded_arm.prior_fit import (
+    PriorFit,
+    noise_weights,
+    solve_with_prior,
+)
 from sysid_core.estimation.payload import (
     MIN_MASS,
     PAYLOAD_NAMES,
@@ -45,9 +56,7 @@ from sysid_core.robot import (
     DriveTrain,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
     is_physically_consistent,
-    joint_torque_regressor,
 )
 from sysid_core.signals import JointStream
 
@@ -95,7 +104,7 @@ class PayloadFromTorques:
 
     Args:
         model: The unloaded robot. Its inertial parameters are the prior of the arm's.
-        frame: Frame that carries the payload, and in in which it is given.
+        frame: Frame that carries the payload, and in which it is reported.
         friction: Friction terms per joint; default: those of geared arms, load-dependent friction
             included (on a UR10e they halve the residual of the usual four).
         gain_sd: Relative standard deviation of the torque scale (drive gains), a number or one
@@ -139,7 +148,8 @@ class PayloadFromTorques:
         self.size = size
         self.density = density
         self.correlation_s = correlation_s
-        self._carry = carried_by(model, frame)
+        carried_by(model, frame)  # refuses a frame that doesn't move
+        self._equations = LoadedEquations(model, self.friction, frame)
         positive = {"reach": reach, "size": size, "friction_drift": friction_drift}
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
@@ -150,7 +160,7 @@ class PayloadFromTorques:
     @property
     def arm_names(self) -> tuple[str, ...]:
         """Names of the arm's own parameters: inertial, then friction."""
-        return inertial_parameter_names(self.model) + self.friction.names
+        return self._equations.arm_names
 
     def fit(
         self,
@@ -191,48 +201,48 @@ class PayloadFromTorques:
         relative = self.link_sd if self.link_sd is not None else (1.0 if unloaded else 0.2)
         known = arm_prior(self.model, self.friction, first, relative, identified)
         fit, mean, prior, step = self._solve(loaded, unloaded, *known)
+        estimate, added = self._estimate(fit, mean, prior, source)
+        notes = estimate.notes
+        if step > _SETTLED * added[1]:
+            notes += (
+                "The passes for noise and load-dependent friction haven't settled: the last changed"
+                f" the mass by {step:.2g} kg.",
+            )
+        first_loaded = fit.regression.recordings[len(unloaded)]
+        loaded_starts = fit.regression.recordings[len(unloaded) :]
+        parts = span_slices(loaded_starts, fit.regression.n_samples)
+        Y, tau = fit.regression.matrix, fit.regression.tau
+        extra = tuple(
+            ExtraTorque(
+                stream.time,
+                tau[rows] - Y[rows, :, :-10] @ fit.x[:-10],
+                Y[rows, :, -10:] @ estimate.values,
+            )
+            for stream, rows in zip(loaded, parts, strict=True)
+        )
+        rms = np.sqrt(np.mean(fit.residual[first_loaded:] ** 2, axis=0))
+        joints = self.model.joint_names
+        by_joint = dict(zip(joints, rms.tolist(), strict=True))
+        return LoadedArm(
+            replace(estimate, residual_rms=by_joint, notes=notes), joints, extra, added
+        )
+
+    def _estimate(
+        self, fit: PriorFit, mean: Array, prior: Array, source: str
+    ) -> tuple[Estimate, tuple[float, float]]:
+        """The payload's part of a solution, made consistent; and `LoadedArm.added`."""
         rows = fit.gain[-10:]
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
-        notes = [f"In the axes of '{self.frame}', about its origin."]
-        if step > _SETTLED * np.sqrt(covariance[0, 0]):
-            notes.append(
-                f"The passes for noise and load-dependent friction haven't settled: the last changed"
-                f" the mass by {step:.2g} kg."
-            )
-        # What the data add to the prior.
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
-        score = information @ fit.x[-10:] + np.linalg.solve(prior, fit.x[-10:] - mean)
-        R = root(information)
-        r = np.linalg.lstsq(R.T, score, rcond=1e-9)[0]
-        surprise = _surprise(R, r - R @ mean, prior)
-        if surprise > _MAX_SURPRISE:
-            notes.append(
-                "The torques contradict what was assumed of the payload"
-                f" ({'shape' if self.density else 'reach and size'}) by"
-                f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
-                f" '{self.frame}'."
-            )
-        if self.density is None:
-            pi = fit.x[-10:]
-            if not bool(is_physically_consistent(pi)):
-                pi = nearest_consistent(pi, covariance, self.size)
-                notes.append(
-                    "The plain estimate was not physically consistent: this is the nearest one"
-                    " that is."
-                )
-        else:
-            masses = self.density.most_likely_masses(R, r)
-            pi = self.density.cells.parameters_per_mass @ masses
+        pi, notes = self._consistent(fit.x[-10:], covariance, information, mean, prior)
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
             notes.append("The mass is less than three standard deviations: it may well be nothing.")
-        structural_rank, shown = structural_verdicts(self.model, self.frame)
+        structural_rank, structural = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
-            seen if can is Verdict.IDENTIFIABLE else can
-            for seen, can in zip(verdicts_from_prior(covariance, prior), shown, strict=True)
+            found if can is Verdict.IDENTIFIABLE else can
+            for found, can in zip(verdicts_from_prior(covariance, prior), structural, strict=True)
         )
-        loaded_runs = fit.runs[len(unloaded) :]
-        residual = np.concatenate([run.residual(fit.x) for run in loaded_runs])
         factor = np.linalg.cholesky(prior)
         added = np.linalg.eigvalsh(factor.T @ information @ factor)
         gained = added[added > RANK_TOLERANCE]
@@ -244,39 +254,50 @@ class PayloadFromTorques:
             covariance=covariance,
             verdicts=verdicts,
             consistent={"payload": bool(is_physically_consistent(pi))},
-            residual_rms=dict(
-                zip(
-                    self.model.joint_names,
-                    np.sqrt(np.mean(residual**2, axis=0)).tolist(),
-                    strict=True,
-                )
-            ),
             condition_number=float(np.sqrt(added[-1] / gained[0])) if len(gained) else float("inf"),
             rank=len(gained),
             structural_rank=structural_rank,
             rank_tolerance=RANK_TOLERANCE,
-            n_samples=sum(len(run.tau) for run in fit.runs),
+            n_samples=fit.regression.n_samples,
             robot=self.model.name,
             urdf_hash=self.model.urdf_hash,
             source=source,
             notes=tuple(notes),
         )
-        extra = tuple(
-            ExtraTorque(
-                stream.time,
-                run.tau - run.A[:, :, :-10] @ fit.x[:-10],
-                run.A[:, :, -10:] @ pi,
+        return estimate, (float(fit.x[-10]), float(np.sqrt(covariance[0, 0])))
+
+    def _consistent(
+        self, pi: Array, covariance: Array, information: Array, mean: Array, prior: Array
+    ) -> tuple[Array, list[str]]:
+        """Consistent payload nearest to the solution, or the density's most likely; with notes."""
+        notes = [f"In the axes of '{self.frame}', about its origin."]
+        score = information @ pi + np.linalg.solve(prior, pi - mean)
+        R = root(information)
+        r = np.linalg.lstsq(R.T, score, rcond=1e-9)[0]
+        surprise = _surprise(R, r - R @ mean, prior)
+        if surprise > _MAX_SURPRISE:
+            notes.append(
+                "The torques contradict what was assumed of the payload"
+                f" ({'shape' if self.density else 'reach and size'}) by"
+                f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
+                f" '{self.frame}'."
             )
-            for stream, run in zip(loaded, loaded_runs, strict=True)
-        )
-        added_mass = float(fit.x[-10]), float(np.sqrt(covariance[0, 0]))
-        return LoadedArm(estimate, self.model.joint_names, extra, added_mass)
+        if self.density is not None:
+            return self.density.cells.parameters_per_mass @ self.density.most_likely_masses(
+                R, r
+            ), notes
+        if not bool(is_physically_consistent(pi)):
+            pi = nearest_consistent(pi, covariance, self.size)
+            notes.append(
+                "The plain estimate was not physically consistent: this is the nearest one that is."
+            )
+        return pi, notes
 
     # ---- the equations
 
     def _solve(
         self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
-    ) -> tuple[RunFit, Array, Array, float]:
+    ) -> tuple[PriorFit, Array, Array, float]:
         """Noise levels, load-dependent friction and the prior's scale follow from pass to pass.
 
         Returns:
@@ -284,11 +305,13 @@ class PayloadFromTorques:
         """
         n_arm, n_drift = len(x0), len(self.friction.names)
         x = np.concatenate([x0, np.zeros(n_drift), np.eye(10)[0]])  # a kilogram to start from
-        fit: RunFit | None = None
+        streams = [(s, False) for s in unloaded] + [(s, True) for s in loaded]
+        period = min(float(np.median(np.diff(s.time))) for s, _ in streams)
+        max_lag = max(1, round(self.correlation_s / period))
+        fit: PriorFit | None = None
         for _ in range(_PASSES):
-            runs = [self._run(s, x, with_load=False) for s in unloaded]
-            runs += [self._run(s, x, with_load=True) for s in loaded]
-            weights = noise_weights(runs, None if fit is None else x)
+            regression = self._equations.regression(streams, x)
+            weights = noise_weights(regression, max_lag, None if fit is None else x)
             prior_mean, prior = self._payload_prior(x[-10:])
             drift = drift_precision(
                 self.friction,
@@ -298,29 +321,10 @@ class PayloadFromTorques:
             )
             precision = scipy.linalg.block_diag(np.linalg.inv(P0), drift, np.linalg.inv(prior))
             mean = np.concatenate([x0, np.zeros(n_drift), prior_mean])
-            fit = solve_runs(runs, weights, mean, precision)
+            fit = solve_with_prior(regression, weights, mean, precision, max_lag)
             step, x = abs(float(fit.x[-10] - x[-10])), fit.x
         assert fit is not None  # _PASSES > 0
         return fit, prior_mean, prior, step
-
-    def _run(self, stream: JointStream, x: Array, with_load: bool) -> Run:
-        stream = stream.ordered(self.model.joint_names)
-        require_filtered(stream, "the recording")
-        q, v, a = stream.q, np.asarray(stream.v), np.asarray(stream.a)
-        Y = joint_torque_regressor(self.model, q, v, a)
-        Y_L = Y @ self._carry
-        n_pi = Y.shape[2]
-        rigid = Y @ x[:n_pi] + (Y_L @ x[-10:] if with_load else 0.0)
-        Phi = self.friction.regressor(q, v, a, rigid)
-        if not with_load:
-            Y_L = np.zeros_like(Y_L)
-        drift = Phi if with_load else np.zeros_like(Phi)
-        period = float(np.median(np.diff(stream.time)))
-        return Run(
-            A=np.concatenate([Y, Phi, drift, Y_L], axis=2),
-            tau=np.asarray(stream.effort),
-            max_lag=max(1, round(self.correlation_s / period)),
-        )
 
     # ---- what is known beforehand
 
