@@ -26,6 +26,11 @@ class Judgement:
         failures: Why the result must not be used.
         warnings: What to keep in mind.
         basis: What a result that passes was held against.
+
+    Examples:
+        >>> judgement = Judgement(warnings=("The mass has 3 % standard deviation.",))
+        >>> judgement.outcome.value, judgement.ok
+        ('warn', True)
     """
 
     failures: tuple[str, ...] = ()

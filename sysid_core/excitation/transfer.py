@@ -26,6 +26,11 @@ def minimum_jerk(s: ArrayLike) -> tuple[Array, Array, Array]:
 
     Returns:
         Value, first and second derivative, each of shape (...).
+
+    Examples:
+        >>> value, rate, second = minimum_jerk([0.0, 0.5, 1.0])
+        >>> value.tolist(), rate.tolist()
+        ([0.0, 0.5, 1.0], [0.0, 1.875, 0.0])
     """
     x: Array = np.clip(np.asarray(s, dtype=float), 0.0, 1.0)
     return (
@@ -52,7 +57,7 @@ def straight_move(
         rate_hz: Rate of the samples.
 
     Returns:
-        time (K,), q, v and a (K, n).
+        time (K,), q (K, n), v (K, n) and a (K, n).
     """
     q_start, q_goal = np.asarray(q_start, dtype=float), np.asarray(q_goal, dtype=float)
     time = sample_times(duration, rate_hz)

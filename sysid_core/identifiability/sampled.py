@@ -30,7 +30,12 @@ def _column_scale(Y: Array) -> Array:
 
 
 def numerical_rank(Y: ArrayLike, tolerance: float = 1e-9) -> NumericalRank:
-    """Rank of the column-scaled matrix, relative to its largest singular value; Y is (rows, p)."""
+    """Rank of the column-scaled matrix, relative to its largest singular value; Y is (rows, p).
+
+    Examples:
+        >>> numerical_rank(np.array([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]])).rank
+        1
+    """
     Y = np.asarray(Y, dtype=float)
     s = np.linalg.svd(np.linalg.qr(Y / _column_scale(Y), mode="r"), compute_uv=False)
     rank = int(np.sum(s > tolerance * s[0])) if s.size and s[0] > 0 else 0

@@ -104,6 +104,11 @@ def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -
 
     Returns:
         Shape (..., 10).
+
+    Examples:
+        >>> pi = pi_from_mass_com_inertia(2.0, [0.0, 0.0, 0.1], np.diag([0.01, 0.01, 0.02]))
+        >>> pi.round(4).tolist()
+        [2.0, 0.0, 0.0, 0.2, 0.03, 0.0, 0.03, 0.0, 0.0, 0.02]
     """
     mass = np.asarray(mass, dtype=float)
     p_BC = np.asarray(p_BC, dtype=float)
@@ -166,6 +171,12 @@ def is_physically_consistent(pi: ArrayLike, tolerance: float = 1e-9) -> NDArray[
 
     Returns:
         Shape (...).
+
+    Examples:
+        >>> ball = pi_from_mass_com_inertia(1.0, np.zeros(3), 0.01 * np.eye(3))
+        >>> needle = pi_from_mass_com_inertia(1.0, np.zeros(3), np.diag([0.01, 0.01, 0.03]))
+        >>> is_physically_consistent([ball, needle]).tolist()  # I_zz > I_xx + I_yy: no body is so
+        [True, False]
     """
     pi = np.asarray(pi, dtype=float)
     return np.where(np.any(pi != 0.0, axis=-1), consistency_margin(pi) >= -tolerance, True) & (

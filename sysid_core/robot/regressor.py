@@ -29,6 +29,13 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
 
     Returns:
         Shape (K, n, 10 N).
+
+    Examples:
+        >>> model = RobotModel.from_urdf("panda").with_locked(["panda_finger_joint1", "panda_finger_joint2"])
+        >>> q, v, a = np.random.default_rng(0).normal(size=(3, 4, model.nv))
+        >>> Y = joint_torque_regressor(model, q, v, a)
+        >>> Y.shape, bool(np.allclose(Y @ model.pi.ravel(), model.inverse_dynamics(q, v, a)))
+        ((4, 7, 70), True)
     """
     q_pin = model.configuration(q)
     v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)

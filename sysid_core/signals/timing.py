@@ -84,6 +84,11 @@ def check_timing(
 
     Returns:
         The counts, and the rows to keep: strictly increasing stamps, after the last reset.
+
+    Examples:
+        >>> report, keep = check_timing([0, 10_000_000, 9_000_000, 20_000_000])
+        >>> keep.tolist()  # the third is older than the second
+        [0, 1, 3]
     """
     stamps = np.asarray(stamps_ns, dtype=np.int64)
     rows = np.arange(len(stamps)) if valid is None else np.flatnonzero(valid)

@@ -30,6 +30,19 @@ class LeastSquares:
     References:
         Gautier (1997), "Dynamic identification of robots with power model" (base parameters by
         WLS); Huber (1981), "Robust Statistics", section 7.6 (covariance of robust estimates).
+
+    Examples:
+        >>> from sysid_core.estimation.fit import Regression
+        >>> rng = np.random.default_rng(0)
+        >>> Y = rng.normal(size=(500, 1, 2))
+        >>> regression = Regression(
+        ...     Y=Y, tau=Y @ [0.5, 2.0] + rng.normal(size=(500, 1)), names=("j.F_c", "j.F_v"),
+        ...     units=("N m", "N m s/rad"), joints=("j",), bodies=(), prior=np.zeros(2),
+        ...     prior_sd=np.ones(2), non_negative=np.ones(2, dtype=bool), structure=np.eye(2),
+        ... )
+        >>> estimate = LeastSquares().fit(regression)
+        >>> [f"{x:.1f} +- {sd:.2f}" for x, sd in zip(estimate.values, estimate.standard_deviations)]
+        ['0.5 +- 0.05', '2.0 +- 0.05']
     """
 
     def __init__(

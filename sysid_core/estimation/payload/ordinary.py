@@ -16,6 +16,17 @@ class PayloadOLS(WrenchEstimator):
     """`min |A pi - b|`, all six axes weighted alike. May give impossible bodies.
 
     Where the motion doesn't show everything, the smallest solution is taken (columns scaled).
+
+    Examples:
+        >>> from sysid_core.estimation.payload import PayloadData
+        >>> from sysid_core.robot import wrench_regressor
+        >>> rng = np.random.default_rng(0)
+        >>> a, omega, alpha = rng.normal(size=(3, 200, 3))
+        >>> pi = np.array([2.0, 0.0, 0.1, 0.2, 0.03, 0.0, 0.03, 0.0, 0.0, 0.02])
+        >>> wrench = wrench_regressor(a, omega, alpha) @ pi
+        >>> data = PayloadData(np.arange(200) * 0.01, wrench, a, omega, alpha, np.zeros((200, 3)))
+        >>> (PayloadOLS().fit(data).values.round(6) + 0.0).tolist()
+        [2.0, 0.0, 0.1, 0.2, 0.03, 0.0, 0.03, 0.0, 0.0, 0.02]
     """
 
     method = "OLS"

@@ -58,7 +58,7 @@ def oscillation(
         rate_hz: Rate of the samples.
 
     Returns:
-        time (K,), q, v and a (K, n).
+        time (K,), q (K, n), v (K, n) and a (K, n).
     """
     posture, columns = np.asarray(posture, dtype=float), np.asarray(columns, dtype=int)
     ramp = min(ramp, duration / 2.0)

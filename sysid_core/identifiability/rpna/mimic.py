@@ -132,7 +132,7 @@ def coupling_matrix(model: RobotModel) -> Array:
     r"""`G` with `v = G @ v_leading` for a model with coupled mimic joints; `tau_leading = G^T tau`.
 
     Returns:
-        Shape (nv, nv - number of followers).
+        Shape (nv, m), m being nv without the followers.
     """
     followers = {mimic.joint: mimic for mimic in mimic_joints(model)}
     pin_model = model.pin_model

@@ -52,6 +52,12 @@ def structural_identifiability(
     Raises:
         IdentifiabilityError: A joint isn't covered; the message says what to do.
         ModelError: Rotors that don't fit the robot.
+
+    Examples:
+        >>> from sysid_core.robot import reference_robot
+        >>> answer = structural_identifiability(reference_robot("puma560"))
+        >>> answer.n_base, len(answer.base.names)
+        (36, 60)
     """
     g = np.array(model.gravity if gravity is None else gravity, dtype=float)
     if g.shape != (3,) or not np.all(np.isfinite(g)):

@@ -27,7 +27,7 @@ _SINGULAR = 1e-9  # least singular value of J_u over the largest
 
 
 def actuation_map(chain: ClosedChain, q: ArrayLike) -> Array:
-    """G with q̇ = G q̇_a (eq. 19-21), shape (K, n, n_a); q must close the loops, shape (K, n)."""
+    """G with q̇ = G q̇_a (eq. 19-21); closed postures (K, n) to (K, n, n_a)."""
     return _map_from_jacobian(chain, loop_jacobian(chain, q))
 
 

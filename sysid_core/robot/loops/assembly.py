@@ -80,6 +80,13 @@ def assemble(chain: ClosedChain, q_a: ArrayLike, start: ArrayLike | None = None)
 
     Raises:
         ModelError: A loop doesn't close; the message names it and the posture.
+
+    Examples:
+        >>> from sysid_core.robot.loops import load_closed_chain, loop_residual
+        >>> leg = load_closed_chain("own-leg")
+        >>> q = assemble(leg, leg.actuated_home + 0.1)
+        >>> q.shape, bool(np.abs(loop_residual(leg, q)).max() < 1e-12)
+        ((1, 15), True)
     """
     found = try_assemble(chain, q_a, start)
     _require_assembled(chain, found)

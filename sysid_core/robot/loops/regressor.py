@@ -115,7 +115,7 @@ def projected_drive_regressor(
         drives: Joints with a drive or friction, actuated or passive.
 
     Returns:
-        Shape (K, n_a, 4 len(drives)).
+        Shape (K, n_a, 4 d) for d drives.
 
     Raises:
         ModelError: A joint isn't in the robot.
@@ -146,7 +146,7 @@ def projected_regressor(
         drives: Joints with friction and drive columns; default: the actuated ones.
 
     Returns:
-        Shape (K, n_a, 10 n_bodies + 4 len(drives)).
+        Shape (K, n_a, 10 N + 4 d) for N bodies and d drives.
     """
     names = chain.actuated if drives is None else drives
     return np.concatenate(
