@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, errors, example, remark
+from sysid_core.cli.mounting import MountOption, mounted
 from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
@@ -36,6 +37,7 @@ def identifiability(
         tuple[float, float, float] | None,
         typer.Option(metavar="X Y Z", help="In the base frame [m/s²]; default: the robot's own."),
     ] = None,
+    mount: MountOption = "",
     no_gravity: Annotated[bool, typer.Option("--no-gravity", help="Weightless.")] = False,
     static: Annotated[
         bool, typer.Option("--static", help="Only resting postures are measured.")
@@ -64,9 +66,9 @@ def identifiability(
     from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot
 
-    if no_gravity and gravity is not None:
+    if sum((no_gravity, gravity is not None, bool(mount))) > 1:
         raise IdentifiabilityError(
-            "Both --gravity and --no-gravity are given.", remedy="Give one of them."
+            "Two of --gravity, --mount and --no-gravity are given.", remedy="Give one of them."
         )
     if mimic not in ("coupled", "independent"):
         raise IdentifiabilityError(
@@ -75,6 +77,7 @@ def identifiability(
     model = load_robot(
         robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
     )
+    model = mounted(model, "", mount)
     found = _rotors(robot, model, rotors)
     how: Mimic = "coupled" if mimic == "coupled" else "independent"
     answer = structural_identifiability(model, static=static, rotors=found, mimic=how)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import errors, remark
+from sysid_core.cli.mounting import mounted
 from sysid_core.errors import ModelError, SignalError
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def sensor_robot(
     accepted: Sequence[str] = (),
     parent: str = "",
     pose: str = "",
+    gravity: str = "",
+    mount: str = "",
 ) -> RobotModel:
     """The robot that carries a force-torque sensor, as the live estimator has it; remarks are printed.
 
@@ -51,6 +54,8 @@ def sensor_robot(
         accepted: Other frame ids of the wrench that mean `sensor_frame`.
         parent: Link that the sensor is fixed to, where the description has no `sensor_frame`.
         pose: Mounting in `parent`: six numbers, x y z roll pitch yaw [m, rad].
+        gravity: Gravity in the base frame, `X,Y,Z` [m/s^2]; "" as the URDF says.
+        mount: Orientation of the base instead, `ROLL,PITCH,YAW` [rad].
 
     Raises:
         SignalError: There is no description, or the wrench is in another frame.
@@ -64,6 +69,7 @@ def sensor_robot(
             "The recording holds no robot_description.", remedy="Give the URDF with --robot."
         )
     model = RobotModel.from_urdf(robot or run.urdf_xml)
+    model = mounted(model, gravity, mount)
     model = hold_joints(model, lock=lock, measured=run.joints.names)
     if parent:
         try:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, remark
+from sysid_core.cli.mounting import GravityOption, MountOption
 from sysid_core.cli.recordings import BagRobotOption, JsonPathOption
 from sysid_core.cli.sensor import (
     LockOption,
@@ -37,6 +38,8 @@ def tare(
     wrench_frame: WrenchFrameOption = None,
     sensor_parent: SensorParentOption = "",
     sensor_pose: SensorPoseOption = "",
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     tool: Annotated[
         bool, typer.Option("--tool", help="What hangs there is the tool: subtract it from now on.")
     ] = False,
@@ -86,6 +89,8 @@ def tare(
         accepted=wrench_frame or (),
         parent=sensor_parent,
         pose=sensor_pose,
+        gravity=gravity,
+        mount=mount,
     )
     if run.wrench is not None:
         require_sound_wrench(

@@ -161,3 +161,14 @@ def test_reproduced_cheetah_has_its_zeros_where_the_paper_has_them(tmp_path):
     assert np.min(locked["galloping, body forces"]) > 1e-2
     assert np.max(study["errors"]["floating torso"]["galloping, body torques"]) < 1e-9
     assert page.stat().st_size > 50_000
+
+
+def test_a_mount_on_the_wall_shows_a_planar_arms_weight():
+    assert answer("two-link-parallel")["n_base"] == 4  # turns about the vertical
+    assert answer("two-link-parallel", "--mount", "0,1.5708,0")["n_base"] == 6
+    with pytest.raises(IdentifiabilityError, match="Two of"):
+        runner.invoke(
+            app,
+            ["identifiability", "puma560", "--mount", "0,0,0", "--no-gravity"],
+            catch_exceptions=False,
+        )

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import app, plan
 from sysid_core.cli.app import run as cli_run
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import Trajectory
@@ -130,3 +131,9 @@ def test_messages_keep_their_brackets(capsys, monkeypatch):
         cli_run()
     said = capsys.readouterr().err
     assert "[m]" in said and "[deg, m]" in said
+
+
+@pytest.mark.parametrize("command", ["arm", "payload", "sequential", "check", "show"])
+def test_planning_knows_how_the_base_is_mounted(command: str) -> None:
+    known = {c.name or c.callback.__name__: c.callback for c in plan.registered_commands}
+    assert {"gravity", "mount"} <= set(inspect.signature(known[command]).parameters)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example, remark, require_folder
+from sysid_core.cli.mounting import GravityOption, MountOption
 from sysid_core.cli.recordings import BagRobotOption
 from sysid_core.cli.sensor import (
     LockOption,
@@ -62,6 +63,8 @@ def payload(
     wrench_frame: WrenchFrameOption = None,
     sensor_parent: SensorParentOption = "",
     sensor_pose: SensorPoseOption = "",
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map",
     compare: Annotated[
         bool, typer.Option(help="Every other method on the same data too, for the report.")
@@ -118,7 +121,15 @@ def payload(
 
     def weigh(bag: Path) -> tuple[Weighing, Recording, RobotModel]:
         run, model = _opened(
-            bag, robot, sensor_frame, lock, wrench_frame, sensor_parent, sensor_pose
+            bag,
+            robot,
+            sensor_frame,
+            lock,
+            wrench_frame,
+            sensor_parent,
+            sensor_pose,
+            gravity,
+            mount,
         )
         known = SensorCalibration.load(calibration) if calibration else None
         if clock == "estimate":
@@ -149,6 +160,8 @@ def _opened(
     wrench_frame: list[str] | None,
     parent: str,
     pose: str,
+    gravity: str,
+    mount: str,
 ) -> tuple[Recording, RobotModel]:
     """Recording and robot; faults of the sensor are said."""
     from sysid_core.signals.bags import read_bag
@@ -168,6 +181,8 @@ def _opened(
         accepted=wrench_frame or (),
         parent=parent,
         pose=pose,
+        gravity=gravity,
+        mount=mount,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import console, errors, example, plan, require_folder
+from sysid_core.cli.mounting import GravityOption, MountOption, mounted
 
 if TYPE_CHECKING:
     from sysid_core.excitation import MotionLimits, Trajectory
@@ -36,6 +37,8 @@ def check(
     robot: Robot,
     limits: Limits = None,
     lock: Lock = None,
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     out: Annotated[
         Path | None, typer.Option(help="Write the checked motion here (NPZ), for the executor.")
     ] = None,
@@ -43,7 +46,7 @@ def check(
     """Check a motion against a robot's limits; exit status 1 if it breaks one."""
     from sysid_core.excitation import check_motion, export_trajectory
 
-    model, bounds, motion = _load(file, robot, limits, lock)
+    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
     result = check_motion(model, motion, bounds)
     for kind, share in result.usage.items():
         console.print(f"{kind}: {100 * share:.1f} % of the limit", highlight=False)
@@ -68,6 +71,8 @@ def show(
     robot: Robot,
     limits: Limits = None,
     lock: Lock = None,
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html"),
 ) -> None:
     """Write an interactive page of a motion: joints, margins, path of the tool in space."""
@@ -75,7 +80,7 @@ def show(
     from sysid_core.report import motion_report, save_and_list
 
     require_folder(out.parent)
-    model, bounds, motion = _load(file, robot, limits, lock)
+    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
     checker = MotionChecker(model, bounds)
     facts = {"file": file.name, "duration": f"{motion.duration:.1f} s"}
     page = motion_report(
@@ -93,12 +98,14 @@ def validation(
     robot: Robot,
     limits: Limits = None,
     lock: Lock = None,
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz"),
 ) -> None:
     """Plan a motion for validation that differs from the one identified from."""
     from sysid_core.excitation import export_trajectory, plan_validation_motion
 
-    model, bounds, motion = _load(file, robot, limits, lock)
+    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
     with errors.status("planning another motion: about 10 s"):
         other = plan_validation_motion(model, bounds, motion)
         export_trajectory(model, other, bounds, out)
@@ -106,7 +113,12 @@ def validation(
 
 
 def _load(
-    file: Path, robot: str, limits: Path | None, lock: list[str] | None
+    file: Path,
+    robot: str,
+    limits: Path | None,
+    lock: list[str] | None,
+    gravity: str,
+    mount: str,
 ) -> tuple[RobotModel, MotionLimits, Trajectory]:
     from sysid_core.excitation import initial_limits, read_limits, read_motion
     from sysid_core.robot import load_robot
@@ -114,5 +126,6 @@ def _load(
     model = load_robot(robot)
     if lock:
         model = model.with_locked(lock)
+    model = mounted(model, gravity, mount)
     bounds = read_limits(limits, model) if limits else initial_limits(model)[0]
     return model, bounds, read_motion(file, model)

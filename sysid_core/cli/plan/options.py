@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import console, copy_json, errors, plan, require_folder
+from sysid_core.cli.mounting import GravityOption, MountOption, mounted
 from sysid_core.cli.recordings import JsonPathOption
 from sysid_core.cli.tables import print_table
 from sysid_core.errors import ExcitationError
@@ -133,6 +134,8 @@ def _run(
         list[str] | None,
         typer.Option(metavar="JOINT", help="Joint to hold still; may be repeated."),
     ] = None,
+    gravity: GravityOption = "",
+    mount: MountOption = "",
     limits_file: Annotated[
         Path | None,
         typer.Option(
@@ -204,6 +207,7 @@ def _run(
     model = load(robot, own) if load else load_robot(robot)
     if lock:
         model = model.with_locked(lock)
+    model = mounted(model, gravity, mount)
     box = corners = None
     if held:
         x, y, z, *centre = numbers(held, (3, 6), "--held")

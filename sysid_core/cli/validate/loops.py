@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -53,14 +54,18 @@ def validate_closed_chain(
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.closed_chain import ConstrainedEquations, chain_with_parameters
     from sysid_core.report import constrained_identification_report, save_and_list
+    from sysid_core.robot import with_gravity
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.validation import judge_chain, torque_errors
 
     chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
     estimate = Estimate.load(identified / "estimate.yaml")
     try:
-        delay = float(json.loads((identified / "result.json").read_text())["delay_s"])
-    except (OSError, ValueError, KeyError) as err:
+        found = json.loads((identified / "result.json").read_text(encoding="utf-8"))
+        delay = float(found["delay_s"])
+        if "gravity" in found:  # mounted as it was identified
+            chain = replace(chain, model=with_gravity(chain.model, found["gravity"]))
+    except (OSError, ValueError, KeyError, TypeError) as err:
         raise EstimationError(
             f"'{identified}' holds no result of a closed chain: {err}.",
             remedy="Give the folder that `sysid identify … --loops` wrote.",
