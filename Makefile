@@ -1,7 +1,7 @@
 # `make demo` and `make test` are the two commands; each does all its own set-up.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-fast lint bench docs clean
+.PHONY: help setup demo test test-fast lint bench docs gallery clean
 # Small matrices: one thread per process is fastest.
 ENV := export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1; source scripts/env.sh
 
@@ -29,6 +29,9 @@ bench: setup  ## all benchmarks, each a table
 
 docs: setup  ## the documentation site, into site/
 	@$(ENV) && NO_MKDOCS_2_WARNING=1 mkdocs build --quiet
+
+gallery: setup  ## every picture of the documentation, into docs/pictures
+	@$(ENV) && python scripts/gallery.py
 
 clean:  ## removes what setup made
 	rm -rf .venv .ros results

@@ -64,35 +64,41 @@ def identifiable() -> Figure:
 
 
 def transfer() -> Figure:
-    """Mass that moves from a link to its neighbour along their common axis: same torques."""
-    from sysid_core.robot import RobotModel, joint_torque_regressor, load_robot
+    """Two kilograms more in the forearm that no motion shows: the neighbours' values make up for it."""
+    from sysid_core.robot import joint_torque_regressor, load_robot
 
-    model: RobotModel = load_robot("two-link-parallel")
-    t = np.linspace(0.0, 6.0, 400)
-    q = np.column_stack([np.sin(1.1 * t), 0.8 * np.sin(1.7 * t + 1.0)])
-    v, a = (np.gradient(x, t, axis=0) for x in (q, np.gradient(q, t, axis=0)))
+    model = load_robot("ur5")
+    rng = np.random.default_rng(0)
+    t = np.linspace(0.0, 6.0, 300)
+    phase, pace = rng.uniform(0, 6, 6), rng.uniform(0.8, 2.0, 6)
+    q = np.sin(t[:, None] * pace + phase)
+    v, a = np.cos(t[:, None] * pace + phase) * pace, -q * pace**2
     Y = joint_torque_regressor(model, q, v, a)
-    # The null space of the regressor: changes of the parameters that no motion shows.
-    _, s, Vt = np.linalg.svd(Y.reshape(-1, Y.shape[-1]))
-    hidden = Vt[int((s > 1e-9 * s[0]).sum()) :]
-    change = hidden.T @ hidden @ (0.4 * np.abs(model.pi.ravel()) + 0.05)
-    figure = Figure(figsize=(7.2, 2.6), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=[1, 1.4])
-    names = [f"{b}.{s}" for b in model.body_names for s in ("m", "mx", "my", "mz")]
+    _, s, Vt = np.linalg.svd(Y.reshape(-1, Y.shape[-1]), full_matrices=True)
+    hidden = Vt[int((s > 1e-9 * s[0]).sum()) :]  # changes of the parameters that no torque shows
+    names = [f"{body}.{row}" for body in model.body_names for row in ("m", "mx", "my", "mz")]
     index = [10 * k + i for k in range(model.n_bodies) for i in range(4)]
-    place = np.arange(len(index))
+    heavier = index[names.index("forearm_link.m")]
+    direction = hidden.T @ hidden[:, heavier]
     pi = model.pi.ravel()
-    left.barh(place - 0.2, pi[index], 0.4, color=BLUE, label="one robot")
-    left.barh(place + 0.2, (pi + change)[index], 0.4, color=ORANGE, label="another robot")
-    left.set_yticks(place, names, fontsize=7)
+    other = pi + 2.0 * direction / direction[heavier]
+    shown = [i for i, k in enumerate(index) if abs(other[k] - pi[k]) > 0.02]
+    figure = Figure(figsize=(7.2, 2.8), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=[1, 1.3])
+    place = np.arange(len(shown))
+    for offset, values, colour, label in (
+        (-0.2, pi, BLUE, "the URDF"),
+        (0.2, other, ORANGE, "forearm 2 kg heavier"),
+    ):
+        left.barh(place + offset, [values[index[i]] for i in shown], 0.4, color=colour, label=label)
+    left.set_yticks(place, [names[i] for i in shown], fontsize=7)
     left.invert_yaxis()
     left.legend(frameon=False, fontsize=7)
-    left.set_title("different masses and centres …", loc="left", fontsize=9)
-    for parameters, colour, style in ((pi, BLUE, "-"), (pi + change, ORANGE, "--")):
-        torque = (Y @ parameters).reshape(len(t), -1)
-        right.plot(t, torque, style, color=colour, lw=1.3)
+    left.set_title("other masses and centres …", loc="left", fontsize=9)
+    for values, colour, style in ((pi, BLUE, "-"), (other, ORANGE, "--")):
+        right.plot(t, (Y @ values).reshape(len(t), -1)[:, 1:4], style, color=colour, lw=1.3)
     right.set(xlabel="time [s]", ylabel="torque [N m]")
-    right.set_title("… the same torques in every motion", loc="left", fontsize=9)
+    right.set_title("… the same torques, whatever the motion", loc="left", fontsize=9)
     return figure
 
 
@@ -140,24 +146,23 @@ def stop() -> Figure:
     from sysid_core.excitation import Trajectory
     from sysid_core.excitation.execution import PathFollower
 
-    t = np.linspace(0.0, 6.0, 601)
-    s = t / 6.0
+    t = np.linspace(0.0, 3.0, 301)
+    s = t / 3.0
     shape = 10 * s**3 - 15 * s**4 + 6 * s**5
     q = np.column_stack([2.0 * shape, 0.9 * np.sin(np.pi * shape)])
     v = np.gradient(q, t, axis=0)
     v[[0, -1]] = 0.0
     a = np.gradient(v, t, axis=0)
-    limit = np.array([1.6, 2.4])
+    limit = np.array([1.5, 4.0])
     motion = Trajectory("arm", "", ("joint 1", "joint 2"), t, q, v, a)
     follower = PathFollower(motion, limit)
-    played = []
-    for k in range(700):
-        follower.advance(0.01, 0.0 if k >= 230 else 1.0)
+    played, begin = [], 120
+    for k in range(400):
+        follower.advance(0.01, 0.0 if k > begin else 1.0)
         played.append((follower.q.copy(), follower.v.copy(), follower.rate))
-        if k > 230 and follower.rate == 0.0:
+        if k > begin and follower.rate == 0.0:
             break
     x, dx, rate = (np.array(column) for column in zip(*played, strict=True))
-    begin = 230
     alone, speed = x[begin].copy(), dx[begin].copy()
     each = [alone.copy()]
     while np.any(np.abs(speed) > 1e-6):

@@ -37,6 +37,8 @@ def commands() -> str:
     lines = ["# Commands", "", "`sysid COMMAND --help` shows the same in the terminal.", ""]
     for name, command in _leaves(typer.main.get_command(app), "sysid"):
         lines += [f"## `{name}`", "", inspect.cleandoc(command.help or ""), ""]
+        if command.epilog:
+            lines += ["```", command.epilog.removeprefix("Example: "), "```", ""]
         lines += ["| option | what it does | default |", "|---|---|---|"]
         for option in command.params:
             names = ", ".join(f"`{o}`" for o in option.opts if o != "--help")

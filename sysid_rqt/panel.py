@@ -91,8 +91,7 @@ def table(columns: Sequence[str]) -> QTableWidget:
     out.setHorizontalHeaderLabels(list(columns))
     out.verticalHeader().setVisible(False)
     out.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
-    out.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-    out.horizontalHeader().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+    out.horizontalHeader().setSectionResizeMode(QHeaderView.ResizeMode.ResizeToContents)
     out.horizontalHeader().setStretchLastSection(True)
     out.setWordWrap(True)
     return out

@@ -42,6 +42,26 @@ def test_every_page_is_in_the_navigation() -> None:
     assert not pages - listed
 
 
+def test_messages_of_the_troubleshooting_page_are_real() -> None:
+    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
+    rows = page[page.index("## Before a fit") : page.index("## After a fit")].splitlines()
+    quoted = [row.split("`")[1] for row in rows if row.startswith("| `")]
+    code = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "sysid_core").rglob("*.py"))
+    joined = re.sub(r'"\s*f?"', "", code)  # a message goes on over several lines
+    assert len(quoted) > 4
+    assert [text for text in quoted if text not in joined] == []
+
+
+def test_pictures_are_small_and_shown() -> None:
+    """Each is in a page, below 150 kB, and loads nothing from outside."""
+    pages = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "docs").rglob("*.md"))
+    for picture in (ROOT / "docs" / "pictures").iterdir():
+        assert picture.stat().st_size < 150_000, picture
+        assert f"pictures/{picture.name}" in pages, picture
+        if picture.suffix == ".svg":
+            assert not re.search(r"(href|src|url\()=?[\"']?https?:", picture.read_text("utf-8"))
+
+
 def test_the_references_name_every_node_and_command(hooks) -> None:
     assert {"sysid identify", "sysid plan payload"} <= set(
         re.findall("## `(.*)`", hooks.commands())

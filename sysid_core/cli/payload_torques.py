@@ -269,12 +269,14 @@ def result_dict(
 def _print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
     from rich.table import Table
 
+    from sysid_core.report import with_deviation
+
     estimate = fit.estimate
     table = Table(title=f"{estimate.robot}: {estimate.method}")
-    for column in ("parameter", "value", "± sd", "unit", "verdict"):
-        table.add_column(column, justify="right" if column in ("value", "± sd") else "left")
+    for column in ("parameter", "value ± sd", "unit", "verdict"):
+        table.add_column(column, justify="right" if "±" in column else "left")
     for name, x, sd, unit, verdict in estimate.rows():
-        table.add_row(name, f"{x:.4g}", f"{sd:.2g}", unit, verdict.value)
+        table.add_row(name, with_deviation(float(x), float(sd)), unit, verdict.value)
     print_table(table)
     if true_mass is not None:
         off = estimate.values[0] - true_mass

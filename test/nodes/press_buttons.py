@@ -6,7 +6,9 @@ Usage: press_buttons.py PLAN BAG PICTURES; prints one JSON object.
 
 from __future__ import annotations
 
+import io
 import json
+import re
 import sys
 import threading
 import time
@@ -16,7 +18,9 @@ from pathlib import Path
 import rclpy
 from python_qt_binding.QtWidgets import QApplication, QPushButton
 from rclpy.executors import SingleThreadedExecutor
+from rich.console import Console
 
+from sysid_monitor.watch import page
 from sysid_rqt.estimate_panel import EstimatePanel
 from sysid_rqt.panel import Panel
 from sysid_rqt.robot_panel import RobotPanel
@@ -63,6 +67,16 @@ def main(plan: str, bag: str, pictures: str) -> None:
     until(lambda: False, 1.5)
     for name, panel in panels.items():
         panel.grab().save(str(Path(pictures) / f"{name}.png"))
+    if "done" in robot.state.text():  # a machine so slow that the motion ended meanwhile
+        press(robot, "arm")
+        press(robot, "play", 30.0)
+        until(lambda: 20 < robot.progress.value() < 900, 60.0)
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console.print(page(robot.view.snapshot()))
+    drawn = re.sub(
+        r"@font-face \{.*?\}", "", console.export_svg(title="sysid watch"), flags=re.DOTALL
+    )
+    (Path(pictures) / "watch.svg").write_text(drawn.replace("Fira Code", "monospace"), "utf-8")
     found["stop"] = press(robot, "stop")
     found["stopped"] = until(lambda: "abort" in robot.state.text(), 20.0)
     found["state"] = robot.state.text()

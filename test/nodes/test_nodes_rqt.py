@@ -105,8 +105,8 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
     )
     for name in ("trajectory_executor", "data_logger", "estimator"):
         client.wait_for_active(name)
-    pictures = tmp_path / "pictures"
-    pictures.mkdir()
+    pictures = Path(os.environ.get("SYSID_PICTURES", tmp_path / "pictures"))
+    pictures.mkdir(exist_ok=True)
     script = str(Path(__file__).with_name("press_buttons.py"))
     domain = {"ROS_DOMAIN_ID": os.environ["ROS_DOMAIN_ID"]}
     done = subprocess.run(
@@ -119,3 +119,4 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
         assert found[key], json.dumps(found)
     assert "payload_bridge" in found["no_bridge"]
     assert {p.name for p in pictures.glob("*.png")} == {"robot.png", "estimate.png", "send.png"}
+    assert "trajectory_executor" in (pictures / "watch.svg").read_text(encoding="utf-8")

@@ -87,19 +87,26 @@ def print_summary(
 
     estimate = result.estimate
     table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
-    for column in ("run", "joint", "RMS", "R²", "R² whole run"):
-        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
+    for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
+        table.add_column(column, justify="left" if column == "joint" else "right")
     for kind, predictions in (("fitted", training), ("not fitted", validation)):
         for p in predictions:
-            whole = p.joints(whole=True)
-            for name, stats in p.joints().items():
-                label = f"{kind}: {Path(p.source).stem}" if name == p.joint_names[0] else ""
-                rms, r2 = f"{stats['rms']:.4g} {p.unit}", f"{stats['r2']:.4f}"
-                table.add_row(label, name, rms, r2, f"{whole[name]['r2']:.4f}")
+            beside = p if p.nominal is None else p.beside()
+            whole, nominal = p.joints(whole=True), beside.joints()
+            shares = (p.relative_error(), beside.relative_error(), p.relative_error(whole=True))
+            error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
             table.add_row(
-                "", "all", f"{100 * p.relative_error():.2f} %", "",
-                f"{100 * p.relative_error(whole=True):.2f} %", end_section=True,
-            )  # fmt: skip
+                f"{kind}: {Path(p.source).stem}", error, other, "", all_of_it, style="bold"
+            )
+            for i, (name, stats) in enumerate(p.joints().items(), 1):
+                table.add_row(
+                    name,
+                    f"{stats['rms']:.4g} {p.unit}",
+                    f"{nominal[name]['rms']:.4g} {p.unit}",
+                    f"{stats['r2']:.4f}",
+                    f"{whole[name]['r2']:.4f}",
+                    end_section=i == len(p.joint_names),
+                )
     print_table(table)
     console.print(
         f"rank {estimate.rank} of {estimate.structural_rank}, condition number"

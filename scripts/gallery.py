@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes every picture of the documentation: `make gallery` (needs chromium; panels need ROS 2).
+
+Runs the commands on the shipped recording, photographs their pages on a screen and on a phone, their
+terminal output, the rqt panels beside a live graph, and draws the concepts.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import concept_pictures
+
+ROOT = Path(__file__).resolve().parent.parent
+PICTURES = ROOT / "docs" / "pictures"
+LARGEST = 150_000  # bytes of a picture
+UR5 = "--robot ur5 --columns examples/ur5/columns.yaml"
+COMMANDS = {  # name of the picture: command; OUT is a folder called results
+    "identify": f"identify examples/ur5/train.csv {UR5} --method lmi"
+    " --validate examples/ur5/validate.csv --out OUT/ur5",
+    "validate": f"validate OUT/ur5 examples/ur5/validate.csv {UR5} --out OUT/validate",
+    "motion": "plan payload xarm7 --ground 0 --out OUT/plan_payload",
+    "sequential": "plan sequential ur5 --moves 12 --out OUT/plan_sequential",
+    "identifiability": "identifiability ur5 --html OUT/identifiability.html",
+    "loops": "loops check own-leg --html OUT/loops.html",
+    "study": "reproduce identifiability --html OUT/study.html",
+}
+PAGES = {  # name of the picture: page, and the chart that it begins with (none: the first screen)
+    "page_identify": ("ur5/report.html", None),
+    "page_torques": ("ur5/report.html", 0),
+    "page_parameters": ("ur5/report.html", -6),
+    "page_robot": ("ur5/report.html", -1),
+    "page_validate": ("validate/validation.html", None),
+    "page_motion": ("plan_payload/report.html", 2),
+    "page_sequential": ("plan_sequential/report.html", None),
+    "page_identifiability": ("identifiability.html", None),
+    "page_loops": ("loops.html", 0),
+    "page_study": ("study.html", None),
+    "page_index": ("index.html", None),
+}
+TERMINALS = ("identify", "identifiability", "validate")
+
+
+def main() -> None:
+    """Make all pictures and check that each is small."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    made = concept_pictures.draw_all(PICTURES)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "results"
+        for name, command in COMMANDS.items():
+            text = run(command.replace("OUT", str(out)))
+            if name in TERMINALS:
+                shown = command.replace("OUT", "results")
+                made.append(terminal(name, shown, text.replace(str(out), "results")))
+        made += photograph(out)
+    made += panels()
+    for path in made:
+        size = path.stat().st_size
+        print(f"{path.relative_to(ROOT)}: {size / 1000:.0f} kB", file=sys.stderr)
+        assert size < LARGEST, f"{path} is too large"
+
+
+def run(command: str) -> str:
+    """Output of a command, with its colours, 80 columns wide."""
+    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "80", "TERM": "xterm-256color"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sysid_core.cli", *command.split()],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def terminal(name: str, command: str, text: str) -> Path:
+    """A terminal that shows a command and the head of its output, as SVG."""
+    import re
+
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(record=True, width=84, file=io.StringIO(), force_terminal=True)
+    console.print(Text(f"$ sysid {command}", "bold"))
+    lines = text.splitlines()[:34]
+    console.print(Text.from_ansi("\n".join(lines)))
+    svg = console.export_svg(title=f"sysid {command.split()[0]}")
+    svg = re.sub(r"@font-face \{.*?\}", "", svg, flags=re.DOTALL)  # nothing from outside
+    path = PICTURES / f"terminal_{name}.svg"
+    path.write_text(svg.replace("Fira Code", "monospace"), encoding="utf-8")
+    return path
+
+
+def photograph(results: Path) -> list[Path]:
+    """Pages on a screen; the first one on a phone and in the dark, too."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium") or shutil.which("google-chrome")
+    flags = ["--no-sandbox", "--use-gl=swiftshader", "--enable-unsafe-swiftshader"]
+    made = []
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program, args=flags)
+        for name, (page, chart) in PAGES.items():
+            made.append(shot(browser, results / page, name, chart, (1280, 800)))
+        first = results / "ur5/report.html"
+        made.append(shot(browser, first, "page_phone", None, (390, 844)))
+        made.append(shot(browser, first, "page_dark", 0, (1280, 800), dark=True))
+        browser.close()
+    return made
+
+
+def shot(
+    browser: Any,
+    page: Path,
+    name: str,
+    chart: int | None,
+    size: tuple[int, int],
+    *,
+    dark: bool = False,
+) -> Path:
+    """One screen of a page, from its top or from a chart on, as WebP."""
+    from PIL import Image
+
+    tab = browser.new_page(
+        viewport={"width": size[0], "height": size[1]}, color_scheme="dark" if dark else "light"
+    )
+    tab.goto(page.absolute().as_uri())
+    tab.wait_for_function(
+        "document.body.dataset.charts || !document.querySelector('.chart')", timeout=60_000
+    )
+    if chart is not None:
+        tab.evaluate(f"[...document.querySelectorAll('.chart')].at({chart}).scrollIntoView()")
+    picture = Image.open(io.BytesIO(tab.screenshot()))
+    tab.close()
+    path = PICTURES / f"{name}.webp"
+    picture.convert("RGB").save(path, "WEBP", quality=70, method=6)
+    return path
+
+
+def panels() -> list[Path]:
+    """The rqt panels beside a live graph: the test that presses their buttons takes the pictures."""
+    from importlib.util import find_spec
+
+    if find_spec("rclpy") is None:
+        print("no ROS 2 here: the pictures of the panels stay as they are", file=sys.stderr)
+        return []
+    from PIL import Image
+
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "test/nodes/test_nodes_rqt.py"],
+            cwd=ROOT, env={**os.environ, "SYSID_PICTURES": folder}, check=True,
+        )  # fmt: skip
+        made = []
+        for file in (Path(folder) / f"{name}.png" for name in ("robot", "estimate")):
+            path = PICTURES / f"panel_{file.stem}.webp"
+            Image.open(file).convert("RGB").save(path, "WEBP", quality=80, method=6)
+            made.append(path)
+        for file in sorted(Path(folder).glob("*.svg")):
+            made.append(Path(shutil.copy(file, PICTURES / f"terminal_{file.name}")))
+    return made
+
+
+if __name__ == "__main__":
+    main()
