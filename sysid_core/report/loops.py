@@ -44,6 +44,23 @@ def loops_report(
     report = Report(
         f"Loops of {chain.name}", f"{chain.n} joints, {chain.n_actuated} of them driven"
     )
+    _assembly(report, chain, limits, inside)
+    report.heading("Where it assembles")
+    report.figure(
+        assembly_figure(chain, box),
+        "Other driven joints at home. Maps: condition number of J_u (log10), white where it doesn't"
+        " assemble; orange: limits of the passive joints; black: the box to move in. Curves: passive"
+        " joints over the driven one.",
+    )
+    report.heading("Where motions should stay")
+    _box(report, chain, box)
+    report.heading("What can be identified")
+    _ranks(report, chain, ranks)
+    return report
+
+
+def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap) -> None:
+    """Whether the loops close, and in one way only."""
     report.verdict(
         bool(inside.assembled.all() and inside.within_limits.all()),
         f"{100 * inside.assembled.mean():.0f} % of {len(inside.q)} random postures of the box"
@@ -78,14 +95,10 @@ def loops_report(
         ("loop", "kind", "from", "to"),
         [(loop.name, loop.kind.value, loop.a.link, loop.b.link) for loop in chain.loops],
     )
-    report.heading("Where it assembles")
-    report.figure(
-        assembly_figure(chain, box),
-        "Other driven joints at home. Maps: condition number of J_u (log10), white where it doesn't"
-        " assemble; orange: limits of the passive joints; black: the box to move in. Curves: passive"
-        " joints over the driven one.",
-    )
-    report.heading("Where motions should stay")
+
+
+def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
+    """Coordinates of the box and how far motions may go along them."""
     report.table(
         ("coordinate", "joints", "half range [rad]"),
         [
@@ -101,7 +114,10 @@ def loops_report(
             for name, column, half in zip(box.names, box.directions.T, box.half, strict=True)
         ],
     )
-    report.heading("What can be identified")
+
+
+def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
+    """Numbers of parameters against the ranks of their regressors."""
     report.table(
         ("parameters", "number", "rank", "gap in the singular values"),
         [
@@ -128,7 +144,6 @@ def loops_report(
         "Numerical ranks at random consistent states, relative tolerance"
         f" {ranks.inertial.tolerance:g}.",
     )
-    return report
 
 
 def assembly_figure(chain: ClosedChain, box: MotionBox) -> go.Figure:

@@ -120,65 +120,9 @@ def payload_report(
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
     """
-    report.heading("The payload in the sensor frame")
-    columns = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
-    kept = [i for i in range(len(columns)) if truth is not None or i not in (3, 4)]
-    report.table(
-        [columns[i] for i in kept],
-        [
-            [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
-            for row in comparison_rows(estimate, truth)
-        ],
-        "Inertia about the centre of mass, in the axes of the sensor."
-        " Prior-dominated: these data say less than the shape does.",
-    )
-    report.table(
-        ("", ""),
-        (
-            ("method", estimate.method),
-            ("samples", estimate.n_samples),
-            ("rank of the data", f"{estimate.rank} of {estimate.structural_rank}"),
-            ("condition number (scaled columns)", estimate.condition_number),
-            ("physically consistent", bool(estimate.physically_consistent)),
-            *(
-                (f"residual RMS, {k} [{'N' if k == 'force' else 'N m'}]", v)
-                for k, v in estimate.residual_rms.items()
-            ),
-        ),
-    )
-    report.bullets([*estimate.notes, *estimate.certify()])
+    _numbers(report, estimate, truth)
     if others:
-        report.heading("All methods on the same data")
-        measures = () if truth is None else ("mass", "com", "inertia")
-        size = object_size(summarise_payload(estimate)) if shape is None else shape.size
-        rows = []
-        for other in (estimate, *others):
-            p = summarise_payload(other) if other.values[0] > 0 else None
-            errors = error_summary(other, truth, size) if p and truth is not None else {}
-            rows.append(
-                [
-                    other.method,
-                    None if p is None else p.mass,
-                    *([None] * 3 if p is None else ((1e3 * p.com).round(9) + 0.0).tolist()),
-                    bool(other.physically_consistent),
-                    *(errors.get(name) for name in measures),
-                ]
-            )
-        report.table(
-            (
-                "method",
-                "mass [kg]",
-                "com x [mm]",
-                "com y [mm]",
-                "com z [mm]",
-                "consistent",
-                *(f"{name} error [%]" for name in measures),
-            ),
-            rows,
-            "Errors in the measures of Nadeau et al. 2022 (eq. 10–12), of the object's extent."
-            if measures
-            else "",
-        )
+        _other_methods(report, estimate, others, shape, truth)
     report.heading("Wrench, measured against predicted")
     report.figure(
         wrench_chart(data, estimate.values[:10]), "Bias and tool removed from the measured one."
@@ -209,4 +153,76 @@ def payload_report(
     report.preformatted(
         f"pi (sensor frame) = {np.array2string(estimate.values[:10], precision=6)}\n"
         f"inertia about the sensor's origin =\n{np.array2string(inertia, precision=6)}"
+    )
+
+
+def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> None:
+    """Values, deviations and what they rest on."""
+    report.heading("The payload in the sensor frame")
+    columns = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
+    kept = [i for i in range(len(columns)) if truth is not None or i not in (3, 4)]
+    report.table(
+        [columns[i] for i in kept],
+        [
+            [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
+            for row in comparison_rows(estimate, truth)
+        ],
+        "Inertia about the centre of mass, in the axes of the sensor."
+        " Prior-dominated: these data say less than the shape does.",
+    )
+    report.table(
+        ("", ""),
+        (
+            ("method", estimate.method),
+            ("samples", estimate.n_samples),
+            ("rank of the data", f"{estimate.rank} of {estimate.structural_rank}"),
+            ("condition number (scaled columns)", estimate.condition_number),
+            ("physically consistent", bool(estimate.physically_consistent)),
+            *(
+                (f"residual RMS, {k} [{'N' if k == 'force' else 'N m'}]", v)
+                for k, v in estimate.residual_rms.items()
+            ),
+        ),
+    )
+    report.bullets([*estimate.notes, *estimate.certify()])
+
+
+def _other_methods(
+    report: Report,
+    estimate: Estimate,
+    others: Sequence[Estimate],
+    shape: Shape | None,
+    truth: ArrayLike | None,
+) -> None:
+    """Results of other methods on the same data."""
+    report.heading("All methods on the same data")
+    measures = () if truth is None else ("mass", "com", "inertia")
+    size = object_size(summarise_payload(estimate)) if shape is None else shape.size
+    rows = []
+    for other in (estimate, *others):
+        p = summarise_payload(other) if other.values[0] > 0 else None
+        errors = error_summary(other, truth, size) if p and truth is not None else {}
+        rows.append(
+            [
+                other.method,
+                None if p is None else p.mass,
+                *([None] * 3 if p is None else ((1e3 * p.com).round(9) + 0.0).tolist()),
+                bool(other.physically_consistent),
+                *(errors.get(name) for name in measures),
+            ]
+        )
+    report.table(
+        (
+            "method",
+            "mass [kg]",
+            "com x [mm]",
+            "com y [mm]",
+            "com z [mm]",
+            "consistent",
+            *(f"{name} error [%]" for name in measures),
+        ),
+        rows,
+        "Errors in the measures of Nadeau et al. 2022 (eq. 10–12), of the object's extent."
+        if measures
+        else "",
     )

@@ -40,7 +40,7 @@ def test_loops_check_prints_pure_json_and_writes_a_picture(tmp_path):
         "with_all_joints": 156,
     }
     assert numbers["assembled_in_box"] == 40 and numbers["residual"] <= 1e-12
-    assert "data:image/png" in page.read_text()
+    assert page.read_text().count("<figure") >= 1
 
 
 def test_a_missing_file_is_one_clear_error(tmp_path):
