@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import io
 import shlex
+import subprocess
+import sys
 
 import pytest
 import typer
@@ -75,3 +77,16 @@ def test_every_command_shows_an_example_that_it_understands(name, command) -> No
     assert command.epilog and command.epilog.startswith(f"Example: {name}")
     words = shlex.split(command.epilog.removeprefix("Example: "))[len(name.split()) :]
     command.make_context(name, words)
+
+
+def test_help_imports_no_numerics() -> None:
+    """`--help` stays quick as long as commands import what they compute with when they run."""
+    code = (
+        "import sys; sys.argv = ['sysid', '--help']\n"
+        "from sysid_core.cli import run\n"
+        "try:\n    run()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'numpy', 'scipy', 'pinocchio', 'plotly', 'jinja2', 'cvxpy', 'mujoco', 'yaml'}\n"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -114,17 +114,19 @@ def validate(
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)
     table = Table(title=f"{model.name}: raw efforts against prediction")
-    for column in ("run", "joint", "RMS", "R²", "RMS whole run"):
+    for column in ("run", "joint", "RMS", "URDF's RMS", "R²", "RMS whole run"):
         table.add_column(column, justify="left" if column in ("run", "joint") else "right")
     for p in predictions:
         still = not p.motion.any()  # R² of a constant says nothing
-        whole = p.joints(whole=True)
+        beside = p if p.nominal is None else p.beside()
+        whole, nominal = p.joints(whole=True), beside.joints()
         for name, stats in p.joints().items():
             label = Path(p.source).stem + (" (at rest)" if still else "")
             table.add_row(
                 label if name == p.joint_names[0] else "",
                 name,
                 f"{stats['rms']:.3g} {p.unit}",
+                f"{nominal[name]['rms']:.3g} {p.unit}",
                 "–" if still else f"{stats['r2']:.4f}",
                 f"{whole[name]['rms']:.3g} {p.unit}",
             )
@@ -132,6 +134,7 @@ def validate(
             "",
             "all",
             f"{100 * p.relative_error():.2f} %",
+            f"{100 * beside.relative_error():.2f} %",
             "",
             f"{100 * p.relative_error(whole=True):.2f} %",
             end_section=True,
