@@ -23,7 +23,7 @@ def watch_progress(report: Report) -> Iterator[None]:
 
 
 def report_progress(name: str, share: float) -> None:
-    """Tell whoever watches."""
+    """Report to whoever watches."""
     watcher = _WATCHER.get()
     if watcher is not None:
         watcher(name, share)

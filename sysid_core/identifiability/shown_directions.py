@@ -70,15 +70,17 @@ class ShownDirections:
 
     def unexcited(self, limit: int = 6) -> tuple[str, ...]:
         """Sentences: parameters that no torque depends on, then combinations, weakest first."""
-        silent = self.alone <= EXCITED
-        out = [f"Not excited at all: {_listed(self.names, silent)}."] if np.any(silent) else []
+        unexcited = self.alone <= EXCITED
+        out = (
+            [f"Not excited at all: {_listed(self.names, unexcited)}."] if np.any(unexcited) else []
+        )
         weak = np.flatnonzero(self.ratios <= EXCITED)[::-1]
         share = np.abs(self.shares[:, weak])
-        mixed = np.max(np.where(silent[:, None], 0.0, share), axis=0) > np.max(
-            np.where(silent[:, None], share, 0.0), axis=0
+        mixed = np.max(np.where(unexcited[:, None], 0.0, share), axis=0) > np.max(
+            np.where(unexcited[:, None], share, 0.0), axis=0
         )
         for i in weak[mixed][:limit]:
-            size = np.where(silent, 0.0, np.abs(self.shares[:, i]))
+            size = np.where(unexcited, 0.0, np.abs(self.shares[:, i]))
             top = [k for k in np.argsort(size)[::-1][:3] if size[k] > _SAME * size.max()]
             out.append(
                 f"Hardly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
@@ -89,10 +91,10 @@ class ShownDirections:
         return tuple(out)
 
 
-def _listed(names: tuple[str, ...], silent: NDArray[np.bool_]) -> str:
+def _listed(names: tuple[str, ...], unexcited: NDArray[np.bool_]) -> str:
     """`m, Ixx of shin; F_c of knee`."""
     by_owner: dict[str, list[str]] = {}
-    for name in np.array(names)[silent].tolist():
+    for name in np.array(names)[unexcited].tolist():
         owner, _, symbol = name.rpartition(".")
         by_owner.setdefault(owner, []).append(symbol)
     return "; ".join(f"{', '.join(symbols)} of {owner}" for owner, symbols in by_owner.items())

@@ -259,7 +259,7 @@ class FrictionModel:
     def regressor(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, load: ArrayLike | None = None
     ) -> Array:
-        r"""`tau_friction = Phi @ parameters` along one stretch of motion without gaps.
+        r"""`tau_friction = Phi @ parameters` along one span of motion without gaps.
 
         Args:
             q: Joint positions, shape (K, n).

@@ -21,7 +21,7 @@ class StreamStatistics:
         received: Messages in all.
         rate_hz: By stamps.
         period_jitter_ms: Standard deviation of the periods [ms].
-        latency_ms: Median age at arrival [ms]; NaN where arrival isn't told.
+        latency_ms: Median age at arrival [ms]; NaN where arrival isn't known.
         duplicates: Repeated stamps in all.
         backward: Stamps that went back, in all.
         gaps: Steps longer than the limit, in all.
@@ -76,7 +76,7 @@ class StreamMonitor:
 
         Args:
             stamp_ns: When it was measured.
-            arrived_ns: When it came, on the same clock; None: not told.
+            arrived_ns: When it came, on the same clock; None: unknown.
             valid: Whether its values are finite.
         """
         self._received += 1

@@ -203,7 +203,7 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
         " the fit.",
     )
     model = parts[0].model
-    silent = np.any([part.unmeasured() for part in parts], axis=0)
+    unmeasured = np.any([part.unmeasured() for part in parts], axis=0)
     return replace(
         estimate,
         robot=model.name,
@@ -212,6 +212,6 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
         notes=(
             *estimate.notes,
             *(still if share < 0.995 else ()),
-            *unmeasured_notes(model.joint_names, silent),
+            *unmeasured_notes(model.joint_names, unmeasured),
         ),
     )

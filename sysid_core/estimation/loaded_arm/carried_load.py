@@ -83,15 +83,15 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdi
     states = random_states(model, 40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
     length = np.linalg.norm(Y, axis=0)
-    silent = length <= RANK_TOLERANCE * length.max(initial=1e-300)
+    unseen = length <= RANK_TOLERANCE * length.max(initial=1e-300)
     rank = numerical_rank(Y, RANK_TOLERANCE).rank
-    kernel = np.linalg.svd(Y / np.where(silent, np.inf, length))[2][rank:]
-    leak = np.where(silent, 0.0, np.linalg.norm(kernel, axis=0))
+    kernel = np.linalg.svd(Y / np.where(unseen, np.inf, length))[2][rank:]
+    leak = np.where(unseen, 0.0, np.linalg.norm(kernel, axis=0))
     return rank, tuple(
         Verdict.UNIDENTIFIABLE
         if none
         else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
-        for none, x in zip(silent, leak, strict=True)
+        for none, x in zip(unseen, leak, strict=True)
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a payload is told: verdicts, error bars, and mass, centre of mass and inertia in plain."""
+"""Results of payload estimates: verdicts, deviations, and mass, centre of mass and inertia."""
 
 from __future__ import annotations
 

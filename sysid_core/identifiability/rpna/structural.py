@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exact structural identifiability: which parameters a robot's motion can tell at all."""
+"""Exact structural identifiability: which parameters a robot's motion can show at all."""
 
 from __future__ import annotations
 

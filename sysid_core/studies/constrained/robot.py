@@ -162,7 +162,7 @@ def study_robot(
     training: tuple[Trajectory, ...],
     held_out: Trajectory,
     seed: int,
-    tell: Progress,
+    progress: Progress,
 ) -> ConstrainedSeed:
     """Excite, identify, and put the models on trial.
 
@@ -172,20 +172,20 @@ def study_robot(
         training: Motions for identification.
         held_out: A motion that isn't fitted.
         seed: Seed of the true parameters and the noise.
-        tell: Progress.
+        progress: Progress.
     """
     rng = np.random.default_rng(seed)
     true_chain = perturbed_truth(chain, rng, config.spread, config.offset)
     plant = ClosedChainPlant(true_chain)
-    tell(0.0, "excitation")
+    progress(0.0, "excitation")
     runs = [_excite(plant, chain, motion, config) for motion in (*training, held_out)]
     recordings = [recording_of(run, rng, config.noise) for run in runs]
-    tell(0.15, "identification")
+    progress(0.15, "identification")
     equations = ConstrainedEquations.build(chain, recordings[:-1]).without_delay()
     identified = identify_constrained_equations(equations)
     other_guess = replace(equations, chain=chain.with_drives(_tripled(chain)))
     again = identify_constrained_equations(other_guess)
-    tell(0.25, "the paper's processing")
+    progress(0.25, "the paper's processing")
     paper = identify_constrained(
         recordings[:-1], chain, processing=ConstrainedProcessing.of_the_paper()
     )
@@ -195,14 +195,14 @@ def study_robot(
         "identified": identified_chain(chain, identified),
         "truth": true_chain,
     }
-    tell(0.3, "torque prediction")
+    progress(0.3, "torque prediction")
     trial = ConstrainedEquations.build(chain, recordings[-1:]).without_delay()
     torque = {name: torque_errors(trial, model) for name, model in models.items()}
     integration = {}
     for k, (name, model) in enumerate(models.items()):
-        tell(0.35 + 0.1 * k, f"forward integration, {name}")
+        progress(0.35 + 0.1 * k, f"forward integration, {name}")
         integration[name] = _integrate(model, recordings[-1])
-    tracking, saturated = _track_all(chain, plant, models, config, tell)
+    tracking, saturated = _track_all(chain, plant, models, config, progress)
     first, last = config.speeds[0], config.speeds[-1]
     judgement = judge(
         identified,
@@ -253,21 +253,21 @@ def _track_all(
     plant: ClosedChainPlant,
     models: Mapping[str, ClosedChain],
     config: ConstrainedStudyConfig,
-    tell: Progress,
+    progress: Progress,
 ) -> tuple[dict[float, dict[str, dict[str, tuple[float, float]]]], dict[float, dict[str, float]]]:
     assert chain.box is not None  # set by constrained_study
     gains = Gains.for_chain(chain, config.tracking_bandwidth)
     tracking: dict[float, dict[str, dict[str, tuple[float, float]]]] = {}
     saturated: dict[float, dict[str, float]] = {}
     for i, speed in enumerate(config.speeds):
-        tell(0.75 + 0.25 * i / len(config.speeds), f"tracking at {speed:g} rad/s")
-        wish = tracking_test(chain, speed, config.tracking_duration)
+        progress(0.75 + 0.25 * i / len(config.speeds), f"tracking at {speed:g} rad/s")
+        reference = tracking_test(chain, speed, config.tracking_duration)
         tracking[speed] = {}
         for name, model in models.items():
-            run = track(plant, ComputedTorque(model, wish, gains))
-            tracking[speed][name] = run.error_degrees(wish.segments)
+            run = track(plant, ComputedTorque(model, reference, gains))
+            tracking[speed][name] = run.error_degrees(reference.segments)
             if name == "truth":
-                saturated[speed] = run.saturated_share(wish.segments)
+                saturated[speed] = run.saturated_share(reference.segments)
     return tracking, saturated
 
 
@@ -277,10 +277,10 @@ def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajecto
     A joint at its torque limit would drag all others along, whatever the model.
     """
     assert chain.box is not None  # set by constrained_study
-    wish = sine_trajectory(chain, chain.box, speed, duration=duration)
-    motion = constrained_motion(chain, wish.q[::10], wish.v[::10], wish.a[::10])
+    reference = sine_trajectory(chain, chain.box, speed, duration=duration)
+    motion = constrained_motion(chain, reference.q[::10], reference.v[::10], reference.a[::10])
     if np.all(np.abs(constrained_torques(chain, motion)) <= chain.torque_limits):
-        return wish
+        return reference
     return sine_trajectory(chain, chain.box, speed, duration=0.5 * duration, alone=True)
 
 

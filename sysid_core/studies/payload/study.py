@@ -138,13 +138,13 @@ def payload_study(
         )
     chosen = every if objects is None else list(objects)
     study = PayloadStudy()
-    tell = progress or (lambda what, done, total: None)
+    reported = progress or (lambda what, done, total: None)
 
     def run(what: str, cases: Sequence[Case], methods: Sequence[str]) -> list[Result]:
         results: list[Result] = []
         for done, batch in enumerate(run_cases(cases, methods, workers=workers), start=1):
             results += batch
-            tell(what, done, len(cases))
+            reported(what, done, len(cases))
         study.runs += len(cases)
         return results
 
@@ -169,9 +169,9 @@ def payload_study(
         ],
         _FIGURE_METHODS,
     )
-    tell("table IV", 0, 1)
+    reported("table IV", 0, 1)
     arm = table_iv(seeds, tuple(names))
-    tell("table IV", 1, 1)
+    reported("table IV", 1, 1)
     still, still_goals = stop_and_go_table()
     times, time_goals = timing_table()
     study.goals = [*accuracy_goals(clean, faulty, noisy), *still_goals, *time_goals]
