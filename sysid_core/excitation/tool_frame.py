@@ -12,6 +12,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.robot import RobotModel
 
 MOVES = 1e-6  # [m/rad], a smaller Jacobian is none
+_ARM, _FINGER = 4, 8  # joints in a row: of an arm at least, of a finger at most
 
 
 def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
@@ -44,8 +45,8 @@ def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
 def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     """The frame whose speed is limited, and a sentence that names it.
 
-    By default the last link of the URDF, unless a link elsewhere is carried by more joints: the
-    last link may be a sensor on the base.
+    By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
+    last link may be a sensor on the base); of an arm with a gripper the hand, not a finger.
 
     Raises:
         ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.
@@ -71,11 +72,27 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     best = [name for name in links if carried[name] == most]
     name = next((n for n in reversed(best) if moving_joints(model, n)), "")
     name = name or next(reversed(_moving(model, links)), best[-1])
+    name = _hand(model, links, name) or name
     return name, _sentence(model, name, moving_joints(model, name))
 
 
 def _moving(model: RobotModel, links: Sequence[str]) -> list[str]:
     return [name for name in links if moving_joints(model, name)]
+
+
+def _hand(model: RobotModel, links: Sequence[str], tip: str) -> str:
+    """The last moving link before an arm branches into fingers; "" where it doesn't."""
+    pin_model = model.pin_model
+    parents = list(pin_model.parents)
+    chain = list(pin_model.supports[pin_model.frames[model.frame_id(tip)].parentJoint])
+    forks = [i for i, joint in enumerate(chain[:-1]) if parents[1:].count(joint) > 1]
+    since = [at - before for before, at in zip([0, *forks], forks, strict=False)]
+    hands = [at for at, joints in zip(forks, since, strict=True) if joints >= _ARM]
+    if not hands or len(chain) - 1 - hands[-1] > _FINGER:
+        return ""
+    joint = chain[hands[-1]]
+    carried = [n for n in links if pin_model.frames[model.frame_id(n)].parentJoint == joint]
+    return next((name for name in reversed(carried) if moving_joints(model, name)), "")
 
 
 def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:

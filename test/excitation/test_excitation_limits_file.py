@@ -139,3 +139,12 @@ def test_obstacles_and_planes_are_kept_away_from():
 def test_malformed_obstacles_are_refused(wrong):
     with pytest.raises(ExcitationError, match=r"[oO]bstacle .thing"):
         Obstacle("thing", **wrong).shape()
+
+
+@pytest.mark.parametrize(
+    ("robot", "hand"),
+    [("panda", "panda_hand"), ("xarm7", "link_eef"), ("tiago", "hand_")],
+)
+def test_the_tool_frame_of_an_arm_with_fingers_is_its_hand(robot: str, hand: str) -> None:
+    frame = MotionLimits.from_model(RobotModel.from_urdf(robot)).tcp_frame
+    assert frame.startswith(hand) and "finger" not in frame and "flex" not in frame

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The motion of a piece as the robot really played it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from robot_sysid.msg import FilteredJointState
+
+from sysid_core.errors import SysIdError
+from sysid_nodes import conversions
+
+_PERIOD_NS = 20_000_000  # between samples that are kept
+_MOVING = 0.01  # [rad/s or m/s], slower is standing still
+_GAP_S = 0.1  # a longer step counts no more
+Array = NDArray[Any]
+
+
+class PlayedMotion:
+    """Keeps filtered joint states of a robot between `begin` and `end`."""
+
+    def __init__(self) -> None:
+        self._names: tuple[str, ...] = ()
+        self._newest: tuple[int, Array] | None = None
+        self._samples: list[tuple[int, Array]] = []
+        self._keeps = False
+
+    def of(self, names: Sequence[str]) -> None:
+        """Samples of these joints count from now on."""
+        self._names, self._newest = tuple(names), None
+
+    def take(self, message: FilteredJointState) -> None:
+        """Take in a filtered joint state; others than the robot's are left."""
+        if not self._names or not set(self._names) <= set(message.name):
+            return
+        stamp = conversions.ns_from_stamp(message.header.stamp)
+        q, v, a = conversions.filtered_arrays(message, self._names)[:3]
+        self._newest = (stamp, np.array([q, v, a], dtype=float))
+        if self._keeps and (not self._samples or stamp - self._samples[-1][0] >= _PERIOD_NS):
+            self._samples.append(self._newest)
+
+    def is_fresh(self, now_ns: int, age_s: float) -> bool:
+        """Whether a state has come within `age_s`."""
+        return self._newest is not None and now_ns - self._newest[0] < age_s * 1e9
+
+    @property
+    def positions(self) -> Array:
+        """Newest positions, shape (n,).
+
+        Raises:
+            SysIdError: None has come.
+        """
+        if self._newest is None:
+            raise SysIdError(
+                "No filtered joint states come.", remedy="Start the data_logger and the robot."
+            )
+        return np.array(self._newest[1][0])
+
+    def begin(self) -> None:
+        """Keep what comes from now on."""
+        self._samples, self._keeps = [], True
+
+    def end(self) -> tuple[Array, Array, Array, float]:
+        """What was kept in motion: q, v and a, shape (K, n) each, and its duration [s]."""
+        self._keeps = False
+        n = len(self._names)
+        states = np.array([state for _, state in self._samples]).reshape(-1, 3, n)
+        stamps = np.array([stamp for stamp, _ in self._samples], dtype=np.int64)
+        steps = np.append(np.diff(stamps) * 1e-9, 0.0)[: len(stamps)]
+        moving = np.any(np.abs(states[:, 1]) > _MOVING, axis=1)
+        duration = float(np.sum(np.minimum(steps[moving], _GAP_S)))
+        q, v, a = states[moving, 0], states[moving, 1], states[moving, 2]
+        return q, v, a, duration
