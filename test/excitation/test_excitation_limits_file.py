@@ -98,7 +98,7 @@ def test_a_sensor_on_the_base_is_never_the_tool(robot):
 
 
 def test_the_tool_frame_is_named(panda):
-    assert any("'panda_rightfinger'" in note for note in MotionLimits.from_model(panda).notes)
+    assert any("'panda_hand_tcp'" in note for note in MotionLimits.from_model(panda).notes)
 
 
 # --- the cell

@@ -46,7 +46,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         "limits_file": str(file),
         "directory": str(folder / "pieces"),
         "period_s": 2.0,
-        "iterations": 2,
+        "iterations": 0,
     }
     specs.append(graph.NodeSpec("explorer", "explorer", parameters=parameters))
     client, _ = start_nodes(specs)
