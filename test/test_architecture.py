@@ -42,6 +42,7 @@ NODE_ROOMS: dict[str, tuple[str, ...]] = {
     "lifecycle": ("parameters",),
     "security": (),
     "execution": ("drives",),
+    "exploration": (),
     "torque_control": (),
     "logging": (),
     "components": (),

@@ -19,7 +19,7 @@ from robot_sysid.srv import Arm
 
 from sysid_core.excitation import Trajectory, Unknowns, initial_limits, limits_text
 from sysid_core.robot import RobotModel
-from sysid_nodes import graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 
 pytestmark = pytest.mark.ros
@@ -34,7 +34,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
     file.write_text(limits_text(limits), encoding="utf-8")
     specs = [
         spec
-        for spec in graph.demo(
+        for spec in demo_graph(
             robot={"robot": "ur5", "start": HOME, "sensor_frame": "tool0"},
             executor={"limits_file": str(file), **PATIENCE},
             logger={"effort_kind": "actuator_torque"},
@@ -48,7 +48,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         "period_s": 2.0,
         "iterations": 0,
     }
-    specs.append(graph.NodeSpec("explorer", "explorer", parameters=parameters))
+    specs.append(NodeSpec("explorer", "explorer", parameters=parameters))
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name)

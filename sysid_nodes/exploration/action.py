@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The action that moves until enough is known: one goal at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rclpy.action import CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
+from robot_sysid.action import Explore
+from robot_sysid.srv import Arm
+
+from sysid_core.errors import SysIdError
+from sysid_core.excitation import (
+    MotionChecker,
+    MotionLimits,
+    Trajectory,
+    Unknowns,
+    export_trajectory,
+    read_limits,
+)
+from sysid_core.excitation.design import Ending, Explorer, Goal
+from sysid_core.robot import RobotModel
+from sysid_nodes.execution import Arming
+from sysid_nodes.exploration.aside import aside
+from sysid_nodes.exploration.config import ExplorerConfig
+from sysid_nodes.exploration.piece_player import PiecePlayer
+from sysid_nodes.exploration.played_motion import PlayedMotion
+from sysid_nodes.lifecycle import ManagedNode
+from sysid_nodes.security import new_inside
+
+_FRESH_S = 0.5  # age of the joint state from which a piece begins
+_PATIENCE_S = 20.0  # for one to come
+
+
+def limits_of(config: ExplorerConfig, model: RobotModel) -> MotionLimits:
+    """The limits that pieces are planned with."""
+    if config.limits_file:
+        return read_limits(config.limits_file, model)
+    tcp = {"tcp_frame": config.tcp_frame} if config.tcp_frame else {}
+    return MotionLimits.from_model(model, **tcp)
+
+
+class ExploreAction:
+    """Serves `~/explore` and `~/arm`.
+
+    Args:
+        node: The explorer.
+        motion: What the robot really does.
+    """
+
+    def __init__(self, node: ManagedNode, motion: PlayedMotion) -> None:
+        self._node, self._motion = node, motion
+        self._config: ExplorerConfig = node.config
+        self._arming = Arming(self._config.arm_timeout_s)
+        self._player = PiecePlayer(node)
+        self._busy = False
+
+    def serve(self) -> None:
+        """Accept goals from now on."""
+        self._node.create_service(Arm, "~/arm", self._on_arm)
+        self._node.actions.serve(
+            Explore,
+            "~/explore",
+            execute=self._on_explore,
+            goal=self._on_goal,
+            cancel=self._on_cancel,
+        )
+
+    def stop(self) -> None:
+        """Stop a running motion."""
+        self._player.stop()
+
+    def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
+        response.token, response.success = self._arming.arm(), True
+        response.valid_for = self._arming.valid_for
+        return response
+
+    def _on_goal(self, goal: Explore.Goal) -> GoalResponse:
+        if self._busy:
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
+
+    def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
+        self._player.stop()
+        return CancelResponse.ACCEPT
+
+    async def _on_explore(self, goal: ServerGoalHandle) -> Explore.Result:
+        result = Explore.Result(ending="aborted")
+        try:
+            await self._explore(goal, result)
+        except Exception as err:  # whatever it is, the goal ends and its sender is told
+            text = str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
+            self._node.get_logger().error(f"Exploration aborted: {text}")
+            result.ending, result.message = "aborted", text
+        finally:
+            self._busy = False
+        if result.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return result
+
+    async def _explore(self, goal: ServerGoalHandle, result: Explore.Result) -> None:
+        request, c, model = goal.request, self._config, self._node.model
+        if model is None:
+            raise SysIdError(
+                "No robot_description has arrived.", remedy="Start the robot, or set `robot`."
+            )
+        self._arming.use(request.token)
+        wanted = Goal(request.deviation, tuple(request.parameters), request.longest)
+        limits = limits_of(c, model)
+        explorer: Explorer = await aside(
+            self._node,
+            lambda: Explorer(
+                MotionChecker(model, limits),
+                Unknowns.of_arm(model),
+                wanted,
+                period=c.period_s,
+                n_iterations=c.iterations,
+                seed=request.seed,
+            ),
+        )
+        folder = new_inside(c.directory, "", "The folder for the pieces")
+        folder.mkdir(parents=True)
+        while explorer.ending is Ending.OPEN:
+            self._tell(goal, explorer, "planning")
+            file = folder / f"piece_{explorer.n_pieces + 1}.npz"
+            q = await self._standing_at()
+
+            def plan(q: Any = q, file: Path = file) -> Trajectory:
+                piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
+                return export_trajectory(model, piece, limits, file)
+
+            await aside(self._node, plan)
+            if goal.is_cancel_requested:
+                raise SysIdError("Cancelled.")
+            self._motion.begin()
+            played = await self._player.play(
+                file, goal, lambda done: self._tell(goal, explorer, "playing", done)
+            )
+            await aside(self._node, lambda: explorer.add(*self._motion.end()))
+            self._report(explorer, result)
+            if not played.success:
+                raise SysIdError(f"The executor stopped the motion: {played.message}")
+        result.success = explorer.ending is Ending.REACHED
+        result.ending, result.message = explorer.ending.value, str(explorer)
+
+    async def _standing_at(self) -> Any:
+        """Where the robot stands, by a state that isn't older than it looks."""
+        fresh = lambda: self._motion.is_fresh(self._node.now_ns(), _FRESH_S)  # noqa: E731
+        await self._node.waits.until(fresh, _PATIENCE_S)
+        if not fresh():
+            raise SysIdError(
+                "No filtered joint states come.", remedy="Start the data_logger and the robot."
+            )
+        return self._motion.positions
+
+    def _report(self, explorer: Explorer, result: Explore.Result) -> None:
+        known = explorer.expectation
+        result.names, result.deviation = list(known.names), known.relative.tolist()
+        result.duration, result.pieces = explorer.duration, explorer.n_pieces
+
+    def _tell(
+        self, goal: ServerGoalHandle, explorer: Explorer, state: str, progress: float = 0.0
+    ) -> None:
+        goal.publish_feedback(
+            Explore.Feedback(
+                state=state,
+                piece=explorer.n_pieces + 1,
+                duration=explorer.duration,
+                open=len(explorer.open_names),
+                progress=progress,
+            )
+        )
