@@ -38,8 +38,7 @@ def limits_of(config: ExplorerConfig, model: RobotModel) -> MotionLimits:
     """The limits that pieces are planned with."""
     if config.limits_file:
         return read_limits(config.limits_file, model)
-    tcp = {"tcp_frame": config.tcp_frame} if config.tcp_frame else {}
-    return MotionLimits.from_model(model, **tcp)
+    return MotionLimits.from_model(model, tcp_frame=config.tcp_frame or None)
 
 
 class ExploreAction:

@@ -105,3 +105,9 @@ def test_only_what_was_asked_for_counts(checker):
 def test_the_same_seed_explores_alike(checker):
     pieces = [explorer(checker, seed=3).next_piece(HOME) for _ in range(2)]
     np.testing.assert_array_equal(pieces[0].q, pieces[1].q)
+
+
+def test_without_iterations_the_best_random_piece_is_played(checker):
+    one = explorer(checker, n_iterations=0)
+    play(one, one.next_piece(HOME))
+    assert one.n_pieces == 1 and one.duration > 0

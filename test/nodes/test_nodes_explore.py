@@ -46,7 +46,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         "limits_file": str(file),
         "directory": str(folder / "pieces"),
         "period_s": 2.0,
-        "iterations": 0,
+        "iterations": 2,
     }
     specs.append(NodeSpec("explorer", "explorer", parameters=parameters))
     client, _ = start_nodes(specs)
@@ -81,7 +81,7 @@ def test_an_exploration_ends_when_enough_is_known_or_is_cancelled_to_a_stop(
 ) -> None:
     client, action = exploring(start_nodes, tmp_path)
     names = list(Unknowns.of_arm(RobotModel.from_urdf("ur5")).names)
-    asked, seen = [name for name in names if name.endswith(".beta")], []
+    asked, seen = names[-1:], []
     answer = ended(client, sent(client, action, seen, deviation=0.5, parameters=asked))
     result = answer.result
     assert result.success and result.ending == "reached", result.message

@@ -145,8 +145,10 @@ class Explorer:
         problem = self._problem()
         motions = self._random_motions(problem, q_now)
         for x in motions:
-            run = improve(problem, x, self.n_iterations, lambda _: not stop())
-            for candidate in (run.x, x):
+            improved = []
+            if self.n_iterations:
+                improved.append(improve(problem, x, self.n_iterations, lambda _: not stop()).x)
+            for candidate in (*improved, x):
                 safe = largest_safe(problem, candidate)[0]
                 if safe is not None and (piece := self._piece(problem, safe, q_now)) is not None:
                     return piece
