@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ FIELDS: Mapping[str, tuple[str, str]] = {
     "settings_hash": ("string", "sha256 of the settings"),
     "version": ("string", "of robot_sysid"),
 }
+_NEEDED = ("job", "parameter", "outcome")
 AGAIN = ("lost", "error")  # outcomes that `--resume` tries again
 
 
@@ -107,12 +108,22 @@ class Rows:
         data = pa.dataset.dataset(files, schema=_schema(pa), format="parquet")
         return data.to_table(columns=list(columns or FIELDS))
 
-    def latest(self) -> list[dict[str, Any]]:
-        """Rows as mappings; of work that was done twice only the last."""
-        last: dict[tuple[str, str], dict[str, Any]] = {}
+    def latest(
+        self, columns: Sequence[str] = (), wanted: Callable[[str], bool] | None = None
+    ) -> list[dict[str, Any]]:
+        """Rows as mappings; of work that was done twice only the last.
+
+        Args:
+            columns: Only these, and `job`, `parameter`, `outcome`; default: all.
+            wanted: Whether rows of a parameter are kept; default: all. Only kept ones take memory.
+        """
+        names = tuple(dict.fromkeys((*columns, *_NEEDED))) if columns else tuple(FIELDS)
         jobs: dict[str, list[dict[str, Any]]] = {}
-        for row in self.table().to_pylist():
-            jobs.setdefault(row["job"], []).append(row)
+        for batch in self.table(names).to_batches(max_chunksize=4096):
+            for row in batch.to_pylist():
+                if wanted is None or wanted(row["parameter"]):
+                    jobs.setdefault(row["job"], []).append(row)
+        last: dict[tuple[str, str], dict[str, Any]] = {}
         for job, rows in jobs.items():
             good = [row for row in rows if row["outcome"] not in AGAIN]
             for row in good or rows:

@@ -16,6 +16,10 @@ from sysid_core.fleet.registry import Registry
 
 WATCHED = (".friction", ".beta", "load.m", "sensor.")
 _RELATIVE = (".friction", "sensor.gain")  # robots differ by a factor in these
+NEEDED = (
+    *("recording", "robot", "tool", "time", "temperature", "warm_up"),
+    *("parameter", "value", "deviation", "unit", "reason"),
+)
 _FIRST = 5  # estimates that give the factor
 
 Key = tuple[str, str, str]  # robot, tool, parameter
@@ -89,8 +93,7 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
     found: dict[Key, list[Mapping[str, Any]]] = {}
     for row in rows:
         name = row["parameter"]
-        watched = name.endswith(WATCHED[:2]) or name == WATCHED[2] or name.startswith(WATCHED[3])
-        if watched and row["value"] is not None and row["robot"] in registry.robots:
+        if is_watched(name) and row["value"] is not None and row["robot"] in registry.robots:
             found.setdefault((row["robot"], row["tool"] or "", name), []).append(row)
     prepared = {key: _series(key[2], some) for key, some in found.items() if len(some) > 1}
     groups: dict[Key, list[Series]] = {}
@@ -116,6 +119,15 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
         (str(row["recording"]), str(row["reason"])) for row in rows if not row["parameter"]
     )
     return FleetState(trends, failed, registry.false_alarms)
+
+
+def is_watched(parameter: str) -> bool:
+    """Whether changes of a parameter are looked for."""
+    return (
+        parameter.endswith(WATCHED[:2])
+        or parameter == WATCHED[2]
+        or parameter.startswith(WATCHED[3])
+    )
 
 
 def _series(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[Series, float]:

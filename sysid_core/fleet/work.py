@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sysid_core.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
 from sysid_core.errors import BatchError
-from sysid_core.fleet.analysis import FleetState, analyse
+from sysid_core.fleet.analysis import NEEDED, FleetState, analyse, is_watched
 from sysid_core.fleet.page import fleet_report
 from sysid_core.fleet.recording import Task, recording_rows
 from sysid_core.fleet.registry import Registry, settings_hash
@@ -74,7 +74,8 @@ def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
     Raises:
         BatchError: pyarrow isn't installed.
     """
-    state = analyse(rows.latest(), registry)
+    kept = rows.latest(NEEDED, lambda name: not name or is_watched(name))
+    state = analyse(kept, registry)
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq

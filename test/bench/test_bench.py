@@ -73,7 +73,7 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(tmp_path
         for row in Rows(tmp_path / "out" / "rows").latest()
         if row["recording"] == "mine"
     }
-    for method in ("default", "lmi", "ols", "wls"):
+    for method in ("default", "chosen", "ols", "wls"):
         assert values[f"{method}.moving"] < 0.05
         assert 0.5 <= values[f"{method}.coverage"] <= 1.0
     page = (tmp_path / "out" / "bench.html").read_text()
