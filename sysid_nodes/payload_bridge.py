@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tells a robot's controller what it holds: proposed, confirmed by a person, checked, undone."""
+"""Sets a robot's controller to what it holds: proposed, confirmed by a person, checked, undone."""
 
 from __future__ import annotations
 

@@ -80,13 +80,13 @@ class IdentificationComponent:
             )
         job = IdentificationJob(goal.request, model, config.recordings, config.directory)
         self._job = job
-        told = ""
+        reported = ""
 
         def ended() -> bool:
-            nonlocal told
-            if job.step != told:
-                told = job.step
-                goal.publish_feedback(Identify.Feedback(step=told, progress=job.progress))
+            nonlocal reported
+            if job.step != reported:
+                reported = job.step
+                goal.publish_feedback(Identify.Feedback(step=reported, progress=job.progress))
             return job.done
 
         await self.node.waits.until(ended, _LONGEST_S)

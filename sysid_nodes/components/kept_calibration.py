@@ -43,7 +43,7 @@ class KeptCalibration:
         return found
 
     def keep(self, calibration: SensorCalibration | None) -> None:
-        """Write a new tare; what can't be written is only told of."""
+        """Write a new tare; what can't be written is only reported."""
         if calibration is None or calibration is self._kept:
             return
         self._kept = calibration

@@ -42,7 +42,7 @@ class SensorComponent:
         return model
 
     def check_frame(self, model: RobotModel, frame_id: str) -> None:
-        """Look at each frame id once; tell once what there is to remark.
+        """Look at each frame id once; report once what there is to remark.
 
         Raises:
             SignalError: The wrench is in another frame.
@@ -57,7 +57,7 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def check_health(self, recent: WrenchStream) -> None:
-        """Tell of saturated, frozen or broken readings."""
+        """Report saturated, frozen or broken readings."""
         faults = wrench_faults(recent) if len(recent) > _FEW else ()
         if not faults:
             self._node.health.forget("sensor")

@@ -100,7 +100,7 @@ def filtered_arrays(
         raise SignalError(
             f"data_logger/filtered has {len(message.name)} names and arrays of"
             f" {sorted({len(row) for row in rows})} values.",
-            remedy="Who else publishes on this topic? `ros2 topic info -v` tells.",
+            remedy="Who else publishes on this topic? `ros2 topic info -v` says.",
         )
     q, v, a, *sds = (np.asarray(row, dtype=float)[k] for row in rows)
     return q, v, a, np.array(sds)

@@ -58,7 +58,7 @@ class ExecuteAction:
         self.goal = goal
         try:
             result = await self._run(goal)
-        except Exception as err:  # whatever it is, the goal ends and its sender is told
+        except Exception as err:  # whatever it is, the goal ends and its sender gets the reason
             text = str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
             self._node.get_logger().error(f"Refused: {text}")
             result = ExecuteTrajectory.Result(final_state="aborted", message=text)

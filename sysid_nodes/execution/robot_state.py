@@ -72,7 +72,7 @@ class RobotState:
         return self._wrench is not None
 
     def begin(self) -> None:
-        """A run begins: a sensor that has been silent for long isn't there."""
+        """A run begins: a sensor that hasn't measured for long isn't there."""
         if self._wrench is not None and self._now_ns() * 1e-9 - self._wrench[0] > 10.0:
             self._wrench = None
         self._backwards = 0

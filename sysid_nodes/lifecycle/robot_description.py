@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a node's robot comes from: a file, a name, or the topic `robot_description`.
 
-Joints that nobody measures (fingers, rods) are held: which these are, the first joint states tell,
+Joints that nobody measures (fingers, rods) are held: which these are, the first joint states show,
 unless the parameters `joints` and `lock` do.
 """
 
@@ -36,7 +36,7 @@ class RobotSource:
 
     Raises:
         SysIdError: The file or name can't be used, or `got` doesn't like the robot in it. What
-            comes by the topic and can't be used is told of; where `got` doesn't like it, the
+            comes by the topic and can't be used is reported; where `got` doesn't like it, the
             configuration is taken back.
     """
 

@@ -26,7 +26,7 @@ def _executor() -> Any:
 
 
 def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
-    """Run one node until it is told to stop; files are closed whatever the signal.
+    """Run one node until it is asked to stop; files are closed whatever the signal.
 
     Returns:
         Exit status: 0 after an orderly end.

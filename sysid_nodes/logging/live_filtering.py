@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from sysid_core.errors import SysIdError
-from sysid_core.signals import SampleOutcome, StreamMonitor
+from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
 from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.wrench import WrenchFilter
 from sysid_nodes.logging.serialised import (
@@ -39,7 +39,7 @@ class LiveFiltering:
     def __init__(
         self,
         *,
-        effort_kind: str,
+        effort_kind: EffortKind,
         max_gap_s: float,
         stale_s: float,
         send_joints: Callable[[bytes, Callable[[], bytes]], None],
@@ -108,7 +108,9 @@ class LiveFiltering:
             with_effort = sample.effort is not None
             writer = self._joint_writers.get(with_effort)
             if writer is None:
-                writer = JointStateWriter(self._types, self._names, self._effort_kind, with_effort)
+                writer = JointStateWriter(
+                    self._types, self._names, self._effort_kind.value, with_effort
+                )
                 self._joint_writers[with_effort] = writer
             self._send_joints(writer.rich(sample), lambda: writer.plain(sample))
         self.joints.add(stamp, now_ns, valid=sample.outcome not in _BAD)

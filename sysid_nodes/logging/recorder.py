@@ -102,7 +102,7 @@ class Recorder:
                 {self._topics[topic]: type_name for topic, type_name in TYPES.items()},
                 latched=(self._topics[DESCRIPTION],),
                 custom_data={
-                    "effort_kind": config.effort_kind,
+                    "effort_kind": config.effort_kind.value,
                     "joint_topic": self._topics[JOINTS],
                     "wrench_topic": self._topics[WRENCH],
                 },

@@ -61,11 +61,11 @@ class BagPublisher(Node):
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:
         """Publish one message, and the time."""
-        self.tell_time(now_ns)
+        self.publish_time(now_ns)
         if topic in self._topics:
             self._topics[topic].publish(data)
 
-    def tell_time(self, now_ns: int) -> None:
+    def publish_time(self, now_ns: int) -> None:
         """Publish `/clock`, if that is wanted and a millisecond has passed."""
         if self._clock is not None and abs(now_ns - self._clock_ns) >= _CLOCK_NS:
             message = Clock()

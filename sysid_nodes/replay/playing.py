@@ -79,7 +79,7 @@ def _wait_for_listeners(node: BagPublisher, wait_s: float, stopped: Callable[[],
         elif now - ready > _STEADY_S:
             return
         # On simulated time, nodes look for publishers only while it runs.
-        node.tell_time(node.begin_ns - round((end - now) * 1e9))
+        node.publish_time(node.begin_ns - round((end - now) * 1e9))
         rclpy.spin_once(node, timeout_sec=0.02)
 
 
@@ -148,5 +148,5 @@ def _let_arrive(node: BagPublisher, last_ns: int, rate: float, stopped: Callable
     """Reliable messages are on their way until they are acknowledged; simulated time goes on."""
     begin = time.monotonic()
     while (passed := time.monotonic() - begin) < _ARRIVAL_S and not stopped():
-        node.tell_time(last_ns + round(max(rate, 1.0) * passed * 1e9))
+        node.publish_time(last_ns + round(max(rate, 1.0) * passed * 1e9))
         rclpy.spin_once(node, timeout_sec=0.02)

@@ -43,7 +43,7 @@ def rights_of(observer: Node, name: str, namespace: str = "/") -> Rights:
             elif kind in (REPLY, REQUEST):
                 rights[EXECUTE if kind is REPLY else CALL].add(action)
     for topic in tuple(rights[SUBSCRIBE]):
-        if topic.endswith(_DESCRIPTION):  # its first states tell which joints are measured
+        if topic.endswith(_DESCRIPTION):  # its first states show which joints are measured
             rights[SUBSCRIBE].add(topic.removesuffix(_DESCRIPTION) + "joint_states")
     return rights
 

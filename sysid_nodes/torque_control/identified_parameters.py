@@ -3,18 +3,17 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from robot_sysid.msg import InertialEstimate
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.closed_chain import identified_chain
+from sysid_core.kinds import Kind
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import TorqueController, judge_estimate, judge_for_control
 from sysid_nodes import conversions
 
 
-class ParameterSource(str, Enum):
+class ParameterSource(Kind):
     """Where the parameters in use come from."""
 
     NOMINAL = "nominal"  # the URDF and the loops file

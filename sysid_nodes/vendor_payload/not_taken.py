@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a person is told when a controller doesn't take a payload."""
+"""What a person reads when a controller doesn't take a payload."""
 
 from __future__ import annotations
 

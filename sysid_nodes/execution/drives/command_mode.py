@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from sysid_core.kinds import Kind
 
 
-class CommandMode(str, Enum):
+class CommandMode(Kind):
     """Values of the parameter `command_mode`."""
 
     FOLLOW = "follow_joint_trajectory"  # the action of a joint_trajectory_controller
