@@ -79,6 +79,7 @@ class MotionPlayer:
         while not core.state.is_final and time.monotonic() < end:
             self._step(core)
             time.sleep(1.0 / self._node.config.rate_hz)
+        self._finish()  # whatever came of the stop, nothing steps it any more
 
     def tick(self) -> None:
         """Make a step of the motion under way."""
@@ -115,5 +116,9 @@ class MotionPlayer:
         if new and command.state is ExecutorState.ABORTED:
             self.drive.cancel()  # a robot that has been paused must not finish the stop later
         self._stepped(core, command, new)
-        if command.state.is_final and self._finished is not None and not self._finished.done():
+        if command.state.is_final:
+            self._finish()
+
+    def _finish(self) -> None:
+        if self._finished is not None and not self._finished.done():
             self._finished.set_result(True)
