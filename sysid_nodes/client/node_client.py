@@ -142,7 +142,10 @@ class NodeClient:
         self.wait_until(sent.done, 10.0, f"{name} to take the goal")
         handle = sent.result()
         if handle is None or not handle.accepted:
-            raise LiveError(f"{name} refused the goal.", remedy="Is its node active, or another goal still running?")
+            raise LiveError(
+                f"{name} refused the goal.",
+                remedy="Is its node active, or another goal still running?",
+            )
         future = handle.get_result_async()
         try:
             self.wait_until(future.done, timeout_s, f"{name} to end")
