@@ -97,6 +97,7 @@ class TrajectoryExecutorNode(ManagedNode):
             return response
         response.token, response.success = self._arming.arm(), True
         response.valid_for = self._arming.valid_for
+        response.message = self.config.without_dead_man
         return response
 
     def _on_safety(self) -> None:

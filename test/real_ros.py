@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+MESSAGES = ROOT / "test" / "drivers" / "messages"  # of the vendors' drivers, as far as emulated
 PROBE = "import control_msgs.action, launch, launch_ros, ros2cli"
 # What a process that has been started in the environment of this checkout needs besides.
 _SOURCE = """
@@ -36,7 +37,7 @@ def real_ros_environment() -> dict[str, str] | str:
     """Environment variables in which these parts work, or the reason why there is none."""
     here = dict(os.environ)
     if _works(here):
-        return here
+        return _with_messages(here)
     script = sources() / "overlay.sh"
     if not script.is_file():
         return (
@@ -53,19 +54,57 @@ def real_ros_environment() -> dict[str, str] | str:
             check=True,
             capture_output=True,
         )
-    pairs = (item.partition("=") for item in answer.stdout.decode().split("\0") if item)
-    environment = {name: value for name, _, value in pairs}
-    return environment if _works(environment) else f"the overlay in {out} doesn't work: delete it"
+    environment = _variables(answer.stdout)
+    if not _works(environment):
+        return f"the overlay in {out} doesn't work: delete it"
+    return _with_messages(environment)
+
+
+def _with_messages(environment: dict[str, str]) -> dict[str, str]:
+    """The environment with the vendors' messages, built once (half a minute)."""
+    inputs = sorted(path for path in MESSAGES.rglob("*") if path.is_file())
+    text = "".join(path.read_text(encoding="utf-8") for path in inputs)
+    of = (ROOT / ".venv").resolve(), environment.get("ROS_DISTRO"), text
+    out = _cached("messages", str(of))
+    out.mkdir(parents=True, exist_ok=True)
+    with (out.parent / f"{out.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (out / "done").exists():
+            build = [*("colcon", "--log-base", str(out / "log"), "build", "--merge-install")]
+            build += ["--base-paths", str(MESSAGES), "--build-base", str(out / "build")]
+            build += ["--install-base", str(out / "install"), "--cmake-args", "-DBUILD_TESTING=OFF"]
+            build += [f"-DPython3_EXECUTABLE={_python()}"]
+            prefixes = {"CMAKE_PREFIX_PATH": environment.get("AMENT_PREFIX_PATH", "")}
+            subprocess.run(build, env=prefixes | environment, check=True, capture_output=True)
+            (out / "done").touch()
+    command = f'. "{out}/install/local_setup.bash" && env -0'
+    answer = subprocess.run(
+        ["bash", "-c", command], env=environment, check=True, capture_output=True
+    )
+    return _variables(answer.stdout)
 
 
 def _cache() -> Path:
-    venv = (ROOT / ".venv").resolve()
-    key = hashlib.sha256(f"{venv} {(sources() / 'VERSIONS').read_text()}".encode()).hexdigest()
+    return _cached("ros", f"{(ROOT / '.venv').resolve()} {(sources() / 'VERSIONS').read_text()}")
+
+
+def _cached(what: str, text: str) -> Path:
     base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return base / "robot_sysid" / f"ros_{key[:12]}"
+    return base / "robot_sysid" / f"{what}_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def _variables(output: bytes) -> dict[str, str]:
+    pairs = (item.partition("=") for item in output.decode().split("\0") if item)
+    return {name: value for name, _, value in pairs}
+
+
+def _python() -> str:
+    python = ROOT / ".venv" / "bin" / "python"
+    return str(python) if python.exists() else "python3"
 
 
 def _works(environment: dict[str, str]) -> bool:
-    python = ROOT / ".venv" / "bin" / "python"
-    command = [str(python) if python.exists() else "python3", "-c", PROBE]
-    return subprocess.run(command, env=environment, capture_output=True).returncode == 0
+    return (
+        subprocess.run([_python(), "-c", PROBE], env=environment, capture_output=True).returncode
+        == 0
+    )

@@ -4,6 +4,7 @@
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import Arming
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
+from sysid_nodes.execution.drives import CommandMode, ControllerWatch
 from sysid_nodes.execution.execute_action import ExecuteAction
 from sysid_nodes.execution.inputs import RobotInputs
 from sysid_nodes.execution.limits import limits_in_force, monitor_limits, motion_limits
@@ -13,6 +14,8 @@ from sysid_nodes.execution.reports import feedback_of, state_of
 __all__ = [
     "Admission",
     "Arming",
+    "CommandMode",
+    "ControllerWatch",
     "ExecuteAction",
     "MotionPlayer",
     "RobotInputs",

@@ -16,6 +16,7 @@ from sysid_nodes.execution.drives import RobotDrive
 from sysid_nodes.execution.limits import executor_settings, monitor_limits, motion_limits
 from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
+from sysid_nodes.security import existing_inside
 
 
 class Admission:
@@ -61,7 +62,7 @@ class Admission:
             )
         if not request.check_only:
             self._require_robot(model, config, now)
-        trajectory = _load(request.trajectory_file)
+        trajectory = _load(request.trajectory_file, config.trajectories)
         trajectory.belongs_to(model)
         limits = motion_limits(config, model)
         if request.check_only:
@@ -94,11 +95,16 @@ class Admission:
         self.drive.begin()
 
 
-def _load(path: str) -> Trajectory:
-    """A trajectory from a regular file: a pipe would block the executor for ever."""
-    if not Path(path).is_file():
+def _load(name: str, folder: str) -> Trajectory:
+    """A trajectory from a regular file: a pipe would block the executor for ever.
+
+    Raises:
+        SysIdError: It isn't there, isn't allowed, or is no trajectory.
+    """
+    path = existing_inside(folder, name, "The trajectory") if folder else Path(name)
+    if not path.is_file():
         raise SysIdError(
-            f"Can't read the trajectory '{path}': it isn't a file.",
+            f"Can't read the trajectory '{name}': it isn't a file.",
             remedy="Make it with `sysid plan`.",
         )
     return Trajectory.load(path)

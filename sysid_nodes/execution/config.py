@@ -114,6 +114,10 @@ class TrajectoryExecutorConfig:
     arm_timeout_s: float = parameter(
         30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
     )
+    trajectories: str = parameter(
+        "",
+        "Folder of the trajectories that goals may name, relative to it; empty: any file.",
+    )
     limits_file: str = parameter(
         "",
         "Limits file of `sysid limits init`; replaces tcp_frame, tcp_speed, acceleration, the shares,"
@@ -140,3 +144,19 @@ class TrajectoryExecutorConfig:
         return self.command_mode is CommandMode.FOLLOW or (
             self.command_mode is CommandMode.TOPIC and bool(self.speed_scaling_topic)
         )
+
+    @property
+    def without_dead_man(self) -> str:
+        """What a robot does when this node dies in a mode without a dead-man; empty: it stops."""
+        if self.command_mode is CommandMode.TOPIC and not self.rolls:
+            return (
+                "No dead-man: when this node dies the robot plays its trajectory to the end."
+                " command_mode follow_joint_trajectory has one, or set speed_scaling_topic ('none' for"
+                " a robot without a slider)."
+            )
+        if self.command_mode is CommandMode.POSITION:
+            return (
+                "No dead-man: when this node dies the robot stops at once at the last position,"
+                " without a ramp. command_mode follow_joint_trajectory has one."
+            )
+        return ""

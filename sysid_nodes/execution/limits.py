@@ -85,7 +85,9 @@ def limits_in_force(config: TrajectoryExecutorConfig, limits: MotionLimits) -> l
         f"monitor {key}: {_short(value)}"
         for key, value in monitor_limits(config, limits).as_dict().items()
     ]
-    dead_man = f"{config.dead_man_s:g} s" if config.rolls else "none in this command_mode"
+    dead_man = f"{config.dead_man_s:g} s"
+    if not config.rolls:
+        dead_man = config.without_dead_man or "of the controller that the set points go to"
     return [*rows, f"dead-man: {dead_man}", *(f"safety input: {x}" for x in config.safety_inputs)]
 
 

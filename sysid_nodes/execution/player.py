@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -20,7 +21,9 @@ from sysid_nodes.execution.reports import result_of
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
-_PATIENCE_S = 3.0  # for the first state after the check
+_PATIENCE_S = 3.0  # for the first messages after a check: meanwhile none was taken in
+_REASON_S = 0.2  # in which a safety input may say why the controller has ended a trajectory
+_LONG_S = 0.1  # of a step that has planned the way to the start
 _LONGEST_STOP_S = 4.0  # launch kills a node that takes longer to end
 _OWN_CLOCK_S = 0.5  # a controller whose stamps differ by more has another clock
 
@@ -45,7 +48,7 @@ class MotionPlayer:
         self.drive = build_drive(node, config.command_mode, config.action_name, self._on_clock)
         self.core: Executor | None = None
         self._finished: Future | None = None
-        self._wait_until = 0.0
+        self._wait_until, self._dropped_at = 0.0, math.inf
 
     async def play(self, core: Executor) -> ExecuteTrajectory.Result:
         """Check a motion, play it, and wait for its end.
@@ -56,10 +59,10 @@ class MotionPlayer:
         Raises:
             SysIdError: A check failed; nothing has moved.
         """
-        self.core, self._finished = core, Future()
+        self.core, self._finished, self._dropped_at = core, Future(), math.inf
         began = self._inputs.now()
         core.start()
-        # The check took its time; go on with states that came after it (or fail without them).
+        # The check took its time; go on with what came after it (or fail without).
         self._wait_until = self._inputs.now() + _PATIENCE_S
         await self._finished
         return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
@@ -85,11 +88,24 @@ class MotionPlayer:
         """Make a step of the motion under way."""
         if self.core is None or self._finished is None or self._finished.done():
             return
-        now_ns, patience = self._node.now_ns(), 0.5e9 * self._node.config.stale_s
-        if now_ns * 1e-9 < self._wait_until and self._inputs.robot.age_ns(now_ns) > patience:
-            return
-        self._wait_until = 0.0
-        self._step(self.core)
+        core, began = self.core, self._inputs.now()
+        if core.state is ExecutorState.CHECKING:
+            missing = self._inputs.problem or self._stale
+            if missing and began < self._wait_until:
+                return
+            if missing:
+                core.cancel(missing)
+        self._step(core)
+        took = self._inputs.now() - began
+        if core.state is ExecutorState.CHECKING and took > _LONG_S:
+            self._wait_until = began + took + _PATIENCE_S
+
+    @property
+    def _stale(self) -> str:
+        """Why the newest state is too old to plan from, or nothing."""
+        age = self._inputs.robot.age_ns(self._node.now_ns()) * 1e-9
+        stale = age > 0.5 * self._node.config.stale_s
+        return f"stale state: the newest joint_states are {age:.2f} s old" if stale else ""
 
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
         now = self._inputs.now()
@@ -101,9 +117,12 @@ class MotionPlayer:
 
     def _step(self, core: Executor) -> None:
         now, before = self._inputs.now(), core.state
-        if self.drive.dropped:
-            core.give_up(self.drive.dropped)
         problem = self._inputs.safety.problem(now)
+        if self.drive.dropped:
+            self._dropped_at = min(self._dropped_at, now)
+            if not problem and now - self._dropped_at < _REASON_S:
+                return
+            core.give_up("; ".join(filter(None, (problem, self.drive.dropped))))
         if problem:
             core.cancel(problem)
         core.scaling = self._inputs.scaling.value(now)

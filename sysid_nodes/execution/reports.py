@@ -9,6 +9,7 @@ from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 
 from sysid_core.excitation.execution import Command, Executor, ExecutorState
+from sysid_core.robot import held_text
 
 
 def state_of(core: Executor, command: Command) -> ExecutorStateMessage:
@@ -51,10 +52,12 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
         hint: What else may have caused an abort.
     """
     done = core.state is ExecutorState.DONE
+    message = core.message if done else core.message + hint
+    held = held_text(core.model)
     return ExecuteTrajectory.Result(
         success=done,
         final_state=core.state.value,
-        message=core.message if done else core.message + hint,
+        message=f"{message}. {held}" if held else message,
         duration=duration,
         max_tracking_error=core.worst_error,
     )

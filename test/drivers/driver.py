@@ -3,7 +3,7 @@
 
 `python driver.py VENDOR URDF LOG.npz`; faults come as YAML on the topic `/driver/fault`:
 `{scaling: 0.8}`, `{blocked: true}`, `{states: stop | nan | back}`, `{wrench: stop | spike}`,
-`{program: false}`, `{refuse: true}`. What really happened is written to LOG.npz at `{dump: true}`, and at the end.
+`{program: false}`, `{protective_stop: true}`, `{refuse: true}`. What really happened is written to LOG.npz at `{dump: true}`, and at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_system_default
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Bool, Float64, String
+from std_msgs.msg import Float64, String
+from vendor_safety import SAFETY, Safety
 from vendors import VENDORS, Vendor
 
 from sysid_core.robot import RobotModel
@@ -39,9 +40,9 @@ PHYSICS = 0.001  # [s]
 class Driver(Node):
     """One vendor's driver and robot."""
 
-    def __init__(self, vendor: Vendor, urdf: str, log: Path) -> None:
+    def __init__(self, vendor: Vendor, safety: type[Safety], urdf: str, log: Path) -> None:
         super().__init__("driver")
-        self.vendor, self.log = vendor, log
+        self.vendor, self.log, self.safety = vendor, log, safety(self)
         self.whole = RobotModel.from_urdf(urdf)
         arm = [name for name in self.whole.joint_names if vendor.drives(name)]
         self.model = self.whole.with_locked([n for n in self.whole.joint_names if n not in arm])
@@ -60,6 +61,7 @@ class Driver(Node):
             path_tolerance=vendor.path_tolerance,
             goal_tolerance=vendor.goal_tolerance,
             scaled=vendor.scaling_topic != "",
+            deceleration_on_cancel=vendor.deceleration_on_cancel,
         )
         self.fault: dict[str, Any] = {"scaling": 1.0}
         self.rows: list[np.ndarray] = []
@@ -80,12 +82,9 @@ class Driver(Node):
             WrenchStamped, v.wrench_topic, qos_profile_system_default
         )
         if v.scaling_topic:
-            self.scaling = self.create_publisher(
+            self.scalings = self.create_publisher(
                 Float64, v.scaling_topic, qos_profile_system_default
             )
-        if v.running_topic:
-            self.running = self.create_publisher(Bool, v.running_topic, LATCHED)
-            self.running.publish(Bool(data=True))
         description = self.create_publisher(String, "/robot_description", LATCHED)
         description.publish(String(data=self.whole.urdf_xml))
         self.create_subscription(String, "/driver/fault", self.on_fault, 10)
@@ -154,6 +153,11 @@ class Driver(Node):
         """Of the control period under way [s]."""
         return self.start_ns * 1e-9 + self.ticks * self.vendor.period
 
+    @property
+    def scaling(self) -> float:
+        """Speed scaling in force, 0 to 1."""
+        return float(self.fault["scaling"]) * self.safety.scaling
+
     def tick(self) -> None:
         behind = (self.get_clock().now().nanoseconds - self.start_ns) * 1e-9
         for _ in range(round(0.03 / self.vendor.period)):  # then messages have their turn
@@ -165,7 +169,9 @@ class Driver(Node):
 
     def control(self) -> None:
         q, v = self.plant.q, self.plant.v
-        scaling = float(self.fault["scaling"])
+        if self.safety.standing and self.safety.forgets:
+            self.controller.cancel(q, v)
+        scaling = self.scaling
         before, period = self.command, self.vendor.period
         while self.waiting and self.waiting[0][0] <= self.now():
             goal = self.waiting.pop(0)[1]
@@ -187,8 +193,11 @@ class Driver(Node):
                 self.reference_v = self.reference_v + PHYSICS * accel
                 self.reference = self.reference + PHYSICS * self.reference_v
                 effort = self.plant.servo_effort(self.reference, self.reference_v, accel)
-            if self.fault.get("blocked"):
-                self.plant.mj_data.qvel[:] = 0.0  # whatever is in its way is stiffer
+            if self.fault.get("blocked") or self.safety.standing:
+                # Whatever is in its way is stiffer; the robot's own brake takes 20 ms.
+                self.plant.mj_data.qvel[:] *= 0.0 if self.fault.get("blocked") else 0.8
+                self.plant.mj_data.qpos[:] += PHYSICS * self.plant.mj_data.qvel
+                self.reference, self.reference_v = self.plant.q, np.zeros_like(q)
                 a = np.zeros_like(q)
             else:
                 a = self.plant.step(self.plant.limited(effort)).a
@@ -212,6 +221,8 @@ class Driver(Node):
             back = 500_000_000 if states == "back" else 0
             message.header.stamp = stamp_from_ns(round(self.now() * 1e9) - back)
             publisher.publish(message)
+        if self.ticks % max(round(0.01 / self.vendor.period), 1) == 0:
+            self.safety.publish(stamp)
         every = max(round(1 / self.vendor.wrench_rate / self.vendor.period), 1)
         if self.ticks % every == 0 and wrench != "stop":
             message = WrenchStamped()
@@ -219,14 +230,12 @@ class Driver(Node):
             message.wrench.force.z = 900.0 if wrench == "spike" else -9.0
             self.wrench.publish(message)
         if self.vendor.scaling_topic and self.ticks % 5 == 0:  # 100 Hz
-            self.scaling.publish(Float64(data=100.0 * float(self.fault["scaling"])))
+            self.scalings.publish(Float64(data=100.0 * self.scaling))
 
     def on_fault(self, message: String) -> None:
         change = yaml.safe_load(message.data)
         self.fault.update(change)
-        if "program" in change and self.vendor.running_topic:
-            self.running.publish(Bool(data=bool(change["program"])))
-            self.fault["scaling"] = 1.0 if change["program"] else 0.0
+        self.safety.change(change)
         if change.get("dump"):
             self.dump()
 
@@ -240,7 +249,7 @@ class Driver(Node):
 def main() -> None:
     vendor, urdf, log = sys.argv[1:4]
     rclpy.init(args=[])
-    driver = Driver(VENDORS[vendor], urdf, Path(log))
+    driver = Driver(VENDORS[vendor], SAFETY.get(vendor, Safety), urdf, Path(log))
     executor = EventsExecutor()
     executor.add_node(driver)
     try:

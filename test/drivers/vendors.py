@@ -37,7 +37,8 @@ class Vendor:
     bandwidth: float = 66.0
     gains: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     scaling_topic: str = ""
-    running_topic: str = ""
+    safety_inputs: tuple[str, ...] = ()
+    deceleration_on_cancel: float | None = None
 
     def drives(self, joint: str) -> bool:
         """Whether the controller moves a joint."""
@@ -70,7 +71,10 @@ UR = Vendor(
     path_tolerance=0.2,
     goal_tolerance=0.1,
     scaling_topic="/speed_scaling_state_broadcaster/speed_scaling",
-    running_topic="/io_and_status_controller/robot_program_running",
+    safety_inputs=(
+        "/io_and_status_controller/robot_program_running std_msgs/msg/Bool data in true",
+        "/io_and_status_controller/safety_mode ur_dashboard_msgs/msg/SafetyMode mode in 1,2",
+    ),
 )
 
 FRANKA = Vendor(
@@ -92,6 +96,10 @@ FRANKA = Vendor(
         (600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0),
         (30.0, 30.0, 30.0, 30.0, 10.0, 10.0, 5.0),
     ),
+    safety_inputs=(
+        "/franka_robot_state_broadcaster/robot_state franka_msgs/msg/FrankaRobotState robot_mode"
+        " in 1,2 within 0.5",
+    ),
 )
 
 XARM = Vendor(
@@ -110,6 +118,10 @@ XARM = Vendor(
     path_tolerance=1.0,
     goal_tolerance=0.01,
     bandwidth=60.0,
+    safety_inputs=(
+        "/xarm/robot_states xarm_msgs/msg/RobotMsg err in 0 within 1.0",
+        "/xarm/robot_states xarm_msgs/msg/RobotMsg state in 0,1,2 within 1.0",
+    ),
 )
 
 DIGIT = Vendor(
@@ -123,6 +135,7 @@ DIGIT = Vendor(
     period=0.002,
     start=(0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785),
     bandwidth=100.0,
+    deceleration_on_cancel=5.0,  # `decelerate_on_cancel: true`
 )
 
 VENDORS = {"ur": UR, "franka": FRANKA, "xarm": XARM, "digit": DIGIT}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -139,6 +140,14 @@ def armed(client: LiveClient, timeout_s: float = 15.0) -> str:
             pause(client, 0.3)
 
 
+def recover(client: LiveClient) -> None:
+    """Call the Franka's error recovery, as a person does after a reflex."""
+    command = ["ros2", "action", "send_goal", "/action_server/error_recovery"]
+    command += ["franka_msgs/action/ErrorRecovery", "{}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
+    assert "SUCCEEDED" in done.stdout, done.stdout + done.stderr
+
+
 def play(
     client: LiveClient,
     file: str,
@@ -174,6 +183,7 @@ def play(
 def executor_of(vendor: str, **more: Any) -> dict[str, Any]:
     """Parameters of the executor for a vendor's driver."""
     v = VENDORS[vendor]
+    safety = [re.sub(r"within .*", "within 3.0", line) for line in v.safety_inputs]
     held = {} if ROBOTS[vendor] != "panda" else {"joints": ["panda_joint*"]}
     return {
         "robot": ROBOTS[vendor],
@@ -187,7 +197,7 @@ def executor_of(vendor: str, **more: Any) -> dict[str, Any]:
         "wrench_stale_s": 2.0,
         **held,
         **({"speed_scaling_topic": v.scaling_topic} if v.scaling_topic else {}),
-        **({"enable_topic": v.running_topic} if v.running_topic else {}),
+        **({"safety_inputs": safety} if safety else {}),
         **more,
     }
 

@@ -10,17 +10,20 @@ import pytest
 from conftest import Start
 from emulated import (
     ACCELERATION,
+    armed,
     cause,
     driver,
     executor_of,
     lively,
     pause,
     play,
+    recover,
     remappings,
     truth,
 )
 
 from sysid_nodes.bringup import NodeSpec
+from sysid_nodes.client import LiveError
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -60,12 +63,32 @@ def test_an_executor_that_is_killed_leaves_a_standing_robot(
         assert 0.0 < time < 2.0 and distance < 1.5
 
 
+def test_a_franka_with_its_hand_runs_stops_with_a_reflex_and_goes_on_when_recovered(
+    in_real_ros: None, start_nodes: Start, tmp_path: Path
+) -> None:
+    log = tmp_path / "truth.npz"
+    file = lively("franka", tmp_path / "motion.npz")
+    client, _ = start_nodes([spec("franka", dead_man_s=3.0, tracking_error=0.4)])
+    with driver("franka", log):
+        client.wait_for_active("trajectory_executor")
+        result, when = play(client, file, lambda: cause(client, protective_stop=True), 0.2)
+        assert "robot_mode is 4, not 1, 2" in result.message
+        with pytest.raises(LiveError, match="robot_mode is 4"):
+            armed(client, timeout_s=0.0)
+        recover(client)
+        result, _ = play(client, file)
+        assert result.success, result.message
+        assert "Joints held" in result.message and "panda_finger_joint1" in result.message
+        assert "Joints held" in (tmp_path / "logs" / "trajectory_executor.log").read_text()
+        assert truth(client, log).since(when + 1.0).acceleration.max() < 1.3 * ACCELERATION
+
+
 def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
     in_real_ros: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("ur", tmp_path / "motion.npz")
-    client, _ = start_nodes([spec("ur", dead_man_s=3.0)])  # for machines with other work
+    client, _ = start_nodes([spec("ur", dead_man_s=3.0, tracking_error=0.4)])  # for busy machines
     with driver("ur", log):
         client.wait_for_active("trajectory_executor")
         cause(client, scaling=0.8)

@@ -7,18 +7,21 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import Start
 from diagnostic_msgs.msg import DiagnosticArray
+from emulated import armed, cause, pause, truth
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability
+from robot_sysid.srv import Arm
 from sensor_msgs.msg import JointState
 
 from sysid_core.robot import RobotModel
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.lifecycle import ERROR
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +37,19 @@ ROBOTS = {
     "franka": ("panda", 7, {"fr3_": "panda_"}),
     "xarm": ("xarm7", 7, {}),
 }
+
+
+# What the executor says of a robot that has stopped by itself.
+STOPPED = {"ur": "safety_mode mode is 3", "franka": "robot_mode is 4", "xarm": "err is 31"}
+
+
+def refusal(client: LiveClient) -> str:
+    """Why the executor can't be armed, or nothing."""
+    try:
+        client.call(Arm, "trajectory_executor/arm", Arm.Request())
+    except LiveError as err:
+        return str(err)
+    return ""
 
 
 @contextmanager
@@ -91,11 +107,20 @@ def test_a_vendors_file_works_as_shipped_and_nothing_moves_on_launch(
         assert len(filtered[-1].name) == n_joints, "the gripper is held"
         client.follow(Identifiability, "estimator/identifiability")
         assert client.wait_for("estimator/identifiability").n_parameters == 10 * n_joints
-        end = time.monotonic() + 10.0
-        client.wait_until(lambda: time.monotonic() > end, 20.0, "ten seconds of launch")
+        pause(client, 10.0)
+        happened = truth(client, tmp_path / "truth.npz")
         assert not moved or max(moved) < 0.02, "nothing moves on launch"
+        assert not len(happened.steps) and not np.ptp(happened.command, axis=0).any(), (
+            "zero commands in ten seconds of launch"
+        )
         said = [s for array in health for s in array.status if s.level == ERROR]
         assert not said, [(s.name, s.message) for s in said]
+        assert armed(client)
+        cause(client, protective_stop=True)
+        field = STOPPED[vendor]
+        client.wait_until(lambda: field in refusal(client), 15.0, field)
+        cause(client, protective_stop=False)
+        assert armed(client)
         assert launched.poll() is None
         output = log.read_text()
     assert "Traceback" not in output and "process has" not in output, output[-3000:]

@@ -115,8 +115,7 @@ class ActionDrive(RobotDrive):
             return
         self._goal, outcome = None, answer.result()
         if outcome.status != GoalStatus.STATUS_SUCCEEDED:
-            result = outcome.result
-            self.dropped = (
-                "the robot's controller ended the trajectory:"
-                f" {result.error_string or f'error code {result.error_code}'}"
-            )
+            cancelled = outcome.status == GoalStatus.STATUS_CANCELED
+            code = f"error code {outcome.result.error_code}"
+            why = outcome.result.error_string or ("it was cancelled" if cancelled else code)
+            self.dropped = f"the robot's controller ended the trajectory: {why}"

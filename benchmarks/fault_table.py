@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fault table: what emulated robots do when something goes wrong in the middle of a motion.
+
+    python benchmarks/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
+
+In simulated time the executor's core, a trajectory controller and a robot run in one process; with
+`--live` the executor's node and an emulated driver are processes of their own (ten seconds to a minute
+a case). Every case is appended to the file as it ends, and those that are there aren't run again;
+`--table` only prints what the file holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+for folder in ("test", "test/drivers", "test/nodes"):
+    sys.path.insert(0, str(ROOT / folder))
+
+SLIDERS = {f"slider {p} %, cancel": p / 100 for p in (95, 90, 80, 65, 50)}
+KILLED = {f"slider {p} %, executor killed": p / 100 for p in (90, 50)}
+LIVE_FAULTS: dict[str, dict[str, Any]] = {
+    "states stop": {"states": "stop"},
+    "states NaN": {"states": "nan"},
+    "states jump back": {"states": "back"},
+    "wrench dies": {"wrench": "stop"},
+    "wrench spike": {"wrench": "spike"},
+    "arm blocked": {"blocked": True},
+    "protective stop": {"protective_stop": True},
+}
+FAULTS = (
+    "cancel",
+    "executor killed",
+    *SLIDERS,
+    *KILLED,
+    *LIVE_FAULTS,
+    "driver killed",
+    "clock step",
+)
+SIMULATED = ("ur", "xarm", "digit")
+
+
+def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
+    """One case in simulated time; None where there is none."""
+    import test_drivers_stops as stops
+    from cosimulation import FollowingRobot, Log, World, run
+    from joint_trajectory_controller import JointTrajectoryController
+    from vendors import VENDORS
+
+    v = VENDORS[vendor]
+    scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
+    if fault in ("driver killed", "protective stop") or (scaling < 1.0 and not v.scaling_topic):
+        return None
+    world = stops.world(scaling)
+    world.controller = JointTrajectoryController(
+        6,
+        path_tolerance=v.path_tolerance,
+        goal_tolerance=v.goal_tolerance,
+        scaled=v.scaling_topic != "",
+        deceleration_on_cancel=v.deceleration_on_cancel,
+    )
+    world.robot = FollowingRobot(stops.HOME + 0.02, v.bandwidth)
+    falsified = {
+        "states stop": stops.gone,
+        "states NaN": stops.nan,
+        "states jump back": stops.earlier,
+        "wrench dies": stops.dead_wrench,
+        "wrench spike": stops.spike,
+    }
+    at: list[float] = []
+
+    def happen(w: World, t: float, log: Log) -> None:
+        if t < stops.MIDDLE / scaling:
+            return
+        at.append(t)
+        if "killed" in fault:
+            w.killed = True
+        elif fault == "clock step":
+            w.clock_offset = 3.0
+        elif fault == "arm blocked":
+            w.robot.blocked = True
+        elif fault in falsified:
+            w.falsify = falsified[fault]
+        else:
+            w.executor.cancel()
+
+    log = run(stops.MODEL, world, happen)
+    t, v_, a, q, c = (np.array(getattr(log, k)) for k in ("t", "v", "a", "q", "command"))
+    began = int(np.searchsorted(t, at[0]))
+    moving = np.flatnonzero(np.max(np.abs(v_), axis=1) > 5e-3)
+    end = max(int(moving[-1]), began) if len(moving) else began
+    window = slice(began, None) if fault == "arm blocked" else slice(None)
+    return {
+        "time": float(t[end] - at[0]),
+        "distance": float(np.max(np.abs(q[end] - q[began]))),
+        "measured": float(np.max(np.abs(a[window]) / stops.LIMITS.acceleration)),
+        "step": max((step for _, step in world.controller.steps), default=0.0),
+        "push": float(np.max(np.abs(c[-1] - q[-1]))),
+        "message": "" if world.killed else log.message,
+    }
+
+
+def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
+    """One case with the executor's node and an emulated driver; None where there is none."""
+    import emulated
+    from real_ros import real_ros_environment
+    from vendors import VENDORS
+
+    from sysid_nodes.bringup import NodeSpec, running
+    from sysid_nodes.client import live_client, own_domain
+
+    v = VENDORS[vendor]
+    scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
+    no_stop = fault == "protective stop" and not v.safety_inputs
+    if fault == "clock step" or no_stop or (scaling < 1.0 and not v.scaling_topic):
+        return None
+    found = real_ros_environment()
+    assert isinstance(found, dict), found
+    os.environ.update(found)
+    log, file = folder / "truth.npz", emulated.lively(vendor, folder / "motion.npz")
+    spec = NodeSpec(
+        "trajectory_executor",
+        "trajectory_executor",
+        parameters=emulated.executor_of(vendor, stale_s=0.5, wrench_stale_s=0.5),
+        remappings=emulated.remappings(vendor),
+    )
+    with own_domain() as domain:
+        os.environ.update(domain)
+        with (
+            running([spec], folder / "logs") as nodes,
+            live_client("") as client,
+            emulated.driver(vendor, log) as robot,
+        ):
+            client.wait_for_active("trajectory_executor")
+            emulated.cause(client, scaling=scaling)
+            emulated.pause(client, 1.0)
+            executor = nodes.processes["trajectory_executor"]
+
+            def happen() -> None:
+                if fault == "driver killed":
+                    robot.send_signal(signal.SIGKILL)
+                elif "killed" in fault:
+                    executor.send_signal(signal.SIGKILL)
+                elif fault in LIVE_FAULTS:
+                    emulated.cause(client, **LIVE_FAULTS[fault])
+                else:
+                    emulated.play.handle.cancel_goal_async()
+
+            timeout = 30.0 / scaling if "killed" in fault and fault != "driver killed" else 90.0
+            result, when = emulated.play(client, file, happen, 0.3, timeout)
+            message = "" if result is None else result.message
+            if fault == "driver killed":
+                return {"message": message}
+            emulated.pause(client, 2.0)
+            truth = emulated.truth(client, log)
+    after = truth.since(when)
+    time, distance = after.standstill
+    own = fault in ("arm blocked", "protective stop")  # the robot's deceleration isn't ours
+    rows = truth.since(when + 0.3) if own else truth
+    steps = [step for _, step in truth.steps]
+    return {
+        "time": time,
+        "distance": distance,
+        "measured": float(rows.acceleration.max() / emulated.ACCELERATION),
+        "step": float(max(steps, default=0.0)),
+        "push": float(np.max(np.abs(after.command[-1] - after.q[-1]))),
+        "message": message,
+    }
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Markdown, one line a case."""
+
+    def number(row: dict[str, Any], key: str, scale: float, digits: int) -> str:
+        return f"{scale * row[key]:.{digits}f}" if key in row else "–"
+
+    lines = [
+        "| robot | fault | how | stands after [s] | moved [rad] | peak acceleration / limit"
+        " | step of the command [mrad] | held against [mrad] | what the user is told | load |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = [row["vendor"], row["fault"], row["how"], number(row, "time", 1, 2)]
+        cells += [number(row, "distance", 1, 2), number(row, "measured", 1, 2)]
+        cells += [number(row, "step", 1e3, 2), number(row, "push", 1e3, 1)]
+        cells += [row["message"] or "(it was killed)", f"{row['load']:.0f}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run the cases that aren't in the file yet, and print all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("vendors", nargs="*", default=["ur", "franka", "xarm", "digit"])
+    parser.add_argument("--fault", nargs="*", default=list(FAULTS), choices=FAULTS)
+    parser.add_argument("--live", action="store_true")
+    parser.add_argument("--table", action="store_true", help="only print")
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "fault_table.jsonl")
+    asked = parser.parse_args()
+    out: Path = asked.out
+    out.parent.mkdir(parents=True, exist_ok=True)
+    rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    done = {(r["vendor"], r["fault"], r["how"]) for r in rows}
+    how = "live" if asked.live else "simulated"
+    cases = [(v, f) for f in asked.fault for v in asked.vendors if (v, f, how) not in done]
+    for vendor, fault in [] if asked.table else cases:
+        if not asked.live and vendor not in SIMULATED:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                answer = (
+                    live(vendor, fault, Path(folder)) if asked.live else simulated(vendor, fault)
+                )
+            except Exception as err:  # the next case may work
+                print(f"{vendor}, {fault}: {err}", file=sys.stderr, flush=True)
+                continue
+        if answer is None:
+            continue
+        row = {"vendor": vendor, "fault": fault, "how": how, "load": os.getloadavg()[0], **answer}
+        rows.append(row)
+        with out.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+        print(json.dumps(row), flush=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
