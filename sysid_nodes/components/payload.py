@@ -127,7 +127,15 @@ class PayloadComponent:
         if estimate.values[0] > 0:
             self.latest = estimate
             self._send(estimate, session)
-            self.node.diagnose(OK, session.online.state.value, samples=n)
+            change = session.last_change
+            self.node.diagnose(
+                OK,
+                session.online.state.value,
+                samples=n,
+                load="unchanged"
+                if change is None
+                else f"{change.kind.value} {change.mass:+.3f} kg",
+            )
 
     def _send(self, estimate: Estimate, session: PayloadSession) -> None:
         now, frame = self.node.now_ns(), session.sensor_frame

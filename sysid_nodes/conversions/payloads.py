@@ -47,12 +47,20 @@ def payload_message_from_estimate(
     """The running payload of a session, with the standard deviations of its parts."""
     from sysid_core.estimation.payload import summarise_payload
 
-    payload = summarise_payload(estimate)
+    payload, change = summarise_payload(estimate), session.last_change
+    changed = {}
+    if change is not None:
+        changed = {
+            "change": getattr(PayloadEstimate, change.kind.name),
+            "changed_at": stamp_from_ns(change.stamp_ns),
+            "changed_mass": change.mass,
+        }
     out = PayloadEstimate(
         valid_from=stamp_from_ns(session.first_stamp_ns),
         robot=session.model.name,
         urdf_hash=session.model.urdf_hash,
         state=getattr(PayloadEstimate, session.online.state.name),  # constants of the same names
+        **changed,
         advice=session.online.advice,
         method=estimate.method,
         inertia=inertia_message(payload.mass, payload.com, payload.inertia),

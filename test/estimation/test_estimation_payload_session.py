@@ -185,3 +185,29 @@ def test_filtering_twice_gives_the_same_bits(run: Recording) -> None:
     two, _ = filter_joints(run.joints)
     assert one.a is not None and two.a is not None
     np.testing.assert_array_equal(one.a, two.a)
+
+
+def test_a_load_taken_up_during_the_motion_is_weighed_from_then_on(
+    model: RobotModel, run: Recording
+) -> None:
+    """Extra force of 0.4 kg at the centre of mass, from the middle of the oscillation."""
+    still = new_session(model)
+    replay_payload(run, still)
+    data, stamps = still.data(), still.motion_stamps_ns()
+    assert still.last_change is None
+    at, end = int(stamps[len(stamps) // 2]), int(stamps[-1])
+    assert run.wrench is not None
+    extra = np.zeros((len(run.wrench), 6))
+    for axis in range(6):
+        added = data.regressor[:, axis] @ (0.5 * PAYLOAD)
+        extra[:, axis] = np.interp(run.wrench.stamps_ns, stamps, added)
+    during = (run.wrench.stamps_ns >= at) & (run.wrench.stamps_ns <= end)
+    wrench = run.wrench.wrench + extra * during[:, None]
+    loaded = dataclasses.replace(run, wrench=WrenchStream(FRAME, run.wrench.stamps_ns, wrench))
+    session = new_session(model)
+    replay_payload(loaded, session)
+    first = session.changes[0]
+    assert first.kind.value == "attached" and 0 <= first.stamp_ns - at < 0.5e9
+    assert session.first_stamp_ns >= first.stamp_ns
+    if len(session.changes) == 1:
+        assert session.online.estimate()["payload.m"] == pytest.approx(1.2, rel=0.03)

@@ -61,7 +61,8 @@ class Answer:
         """Whether it may be told to a controller."""
         from sysid_core.estimation.payload_live import judge_weighing
 
-        return judge_weighing(self.estimate, self.weighing.session.calibration)
+        session = self.weighing.session
+        return judge_weighing(self.estimate, session.calibration, session.changes)
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:

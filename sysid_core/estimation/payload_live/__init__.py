@@ -8,6 +8,7 @@ from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
+    LoadChange,
     PayloadMoment,
     PayloadSession,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "TARE_PREFIX",
     "ChangeDetector",
     "ChangeKind",
+    "LoadChange",
     "OnlinePayload",
     "PayloadChange",
     "PayloadMoment",

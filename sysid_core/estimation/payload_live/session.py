@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import motion_covariance
@@ -32,6 +33,21 @@ from sysid_core.signals.wrench import (
 
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
+
+
+@dataclass(frozen=True)
+class LoadChange:
+    """A change of the load in the middle of a motion; the samples before it are no longer used.
+
+    Attributes:
+        stamp_ns: When it was noticed [ns].
+        kind: Attached, detached or slipped.
+        mass: By which the load is heavier since [kg].
+    """
+
+    stamp_ns: int
+    kind: ChangeKind
+    mass: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +89,7 @@ class PayloadSession:
         history: Remembered estimates.
         tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
         n_without_motion: Wrenches left out because no joint states surround them.
+        changes: Changes of the load so far, oldest first.
     """
 
     def __init__(
@@ -114,6 +131,8 @@ class PayloadSession:
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
         self._used: list[tuple[int, Array, FrameMotion]] = []
+        self._origin_ns: int | None = None
+        self.changes: list[LoadChange] = []
 
     @property
     def segment(self) -> str:
@@ -243,10 +262,10 @@ class PayloadSession:
         assert self.calibration is not None
         motion = self.model.frame_motion(self.sensor_frame, q[None], v[None], a[None])
         net = compensate(wrench[None], motion, self.calibration)[0]
-        self._used.append((stamp, net, motion))
-        first = self._used[0][0]
+        self._origin_ns = stamp if self._origin_ns is None else self._origin_ns
+        before = self.online.change
         self.online.update(
-            (stamp - first) * 1e-9,
+            (stamp - self._origin_ns) * 1e-9,
             net,
             motion.omega[0],
             motion.alpha[0],
@@ -255,6 +274,11 @@ class PayloadSession:
             None if np.isnan(sd).any() else self._motion_covariance(q, v, a, sd),
             motion.R_WF[0],
         )
+        change = self.online.change
+        if change is not None and change is not before:
+            self.changes.append(LoadChange(stamp, change.kind, change.mass))
+            self._used = []
+        self._used.append((stamp, net, motion))
 
     def _motion_covariance(self, q: Array, v: Array, a: Array, sd: Array) -> Array:
         rows = (q[None], v[None], a[None], sd[:, None])
@@ -276,7 +300,7 @@ class PayloadSession:
         payload = summarise_payload(estimate)
         self.history.append(
             PayloadMoment(
-                time=(self._used[-1][0] - self._used[0][0]) * 1e-9,
+                time=(self._used[-1][0] - (self._origin_ns or 0)) * 1e-9,
                 mass=payload.mass,
                 mass_sd=payload.mass_sd,
                 com=payload.com,
@@ -284,6 +308,11 @@ class PayloadSession:
                 state=self.online.state,
             )
         )
+
+    @property
+    def last_change(self) -> LoadChange | None:
+        """The last change of the load; the estimate rests on what came after it."""
+        return self.changes[-1] if self.changes else None
 
     @property
     def first_stamp_ns(self) -> int:

@@ -12,7 +12,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.replay import replay_payload
-from sysid_core.estimation.payload_live.session import PayloadSession
+from sysid_core.estimation.payload_live.session import LoadChange, PayloadSession
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
 from sysid_core.judgement import Judgement
 from sysid_core.robot import Array
@@ -79,7 +79,11 @@ def weigh_recording(
     return Weighing(estimate, data, filtered, session)
 
 
-def judge_weighing(estimate: Estimate, calibration: SensorCalibration | None) -> Judgement:
+def judge_weighing(
+    estimate: Estimate,
+    calibration: SensorCalibration | None,
+    changes: Sequence[LoadChange] = (),
+) -> Judgement:
     """Whether a payload may be told to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
@@ -88,6 +92,7 @@ def judge_weighing(estimate: Estimate, calibration: SensorCalibration | None) ->
     Args:
         estimate: Of a payload.
         calibration: Calibration of the sensor, or None.
+        changes: Changes of the load during the motion.
     """
     failures = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
@@ -96,6 +101,11 @@ def judge_weighing(estimate: Estimate, calibration: SensorCalibration | None) ->
     if estimate.physically_consistent is False:
         failures.append("No body has these parameters.")
     notes = () if calibration is None else calibration.notes
+    notes += tuple(
+        f"The load changed during the motion ({change.kind.value}, {change.mass:+.2g} kg): what"
+        " came before is not used."
+        for change in changes
+    )
     dominated = sum(v is Verdict.PRIOR_DOMINATED for v in estimate.verdicts)
     basis = "explained by the sensor's errors" + (
         f"; {dominated} of ten parameters come mostly from the prior." if dominated else "."

@@ -47,6 +47,7 @@ _ARITHMETIC = (
     1e-5  # of the force: errors are eliminated by differences, finer noise is lost in them
 )
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
+_FREEDOM = 1e9  # of Student's t for sensor errors
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
@@ -102,7 +103,7 @@ class PayloadMAP:
         misfit = Misfit(
             white_misfit(relative),
             slow_misfit(relative),
-            nuisance_misfit(fit.nuisances, fit.precision),
+            nuisance_misfit(fit.nuisances, fit.prior),
             found.wrong_shape,
         )
         covariance, notes = reported_misfit(found.covariance, misfit, int(spiked.sum()), len(data))
@@ -150,7 +151,8 @@ class _GaussNewton:
     def __post_init__(self) -> None:
         duration = float(self.data.time[-1] - self.data.time[0])
         self.duration = duration
-        self.precision = self.estimator.sensor.prior_sd(duration) ** -2.0
+        self.prior = self.estimator.sensor.prior_sd(duration) ** -2.0
+        self.precision = self.prior
 
     def run(self, passes: int) -> Array:
         """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
@@ -163,6 +165,7 @@ class _GaussNewton:
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
             self.belief.correct(np.concatenate([self.nuisances, step]))
+            self.precision = self.prior * heavy_tails(self.nuisances**2 * self.prior)
             self.pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
@@ -205,6 +208,17 @@ class _GaussNewton:
 def _rate(time: Array, wrench: Array) -> Array:
     """Time derivative, shape (K, 6)."""
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
+
+
+def heavy_tails(squares: Array) -> Array:
+    """Weights of priors by which sensor errors are Student's t, not Gaussian: a few are large.
+
+    Iteratively reweighted, `(n + 1) / (n + z^2)` (Lange, Little, Taylor 1989, eq. (3)); never surer.
+
+    Args:
+        squares: Of errors in their standard deviations, shape (u,).
+    """
+    return np.minimum(1.0, (_FREEDOM + 1.0) / (_FREEDOM + squares))
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
