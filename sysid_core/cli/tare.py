@@ -23,7 +23,7 @@ from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
     from sysid_core.robot import Array
-    from sysid_core.signals.wrench import FullCalibration, SensorCalibration
+    from sysid_core.signals.wrench import FullCalibration, SensorCalibration, StaticPostures
 
 
 @app.command(epilog=example("sysid tare still.mcap --sensor-frame link_eef --out tare.yaml"))
@@ -50,6 +50,16 @@ def tare(
             help="Gains, mounting, gravity's direction and drift too: 8 postures or more.",
         ),
     ] = False,
+    check: Annotated[
+        Path | None,
+        typer.Option(
+            help="A kept calibration: only its bias is taken anew, from one still posture or more"
+            " with nothing held."
+        ),
+    ] = None,
+    temperature: Annotated[
+        float, typer.Option(help="Of the sensor, in °C, kept with the tare.", show_default=False)
+    ] = float("nan"),
     bare: Annotated[bool, typer.Option("--bare", help="Nothing hangs on the sensor.")] = False,
     expected_mass: Annotated[
         float,
@@ -97,6 +107,9 @@ def tare(
             run.wrench, force_range=force_range or None, torque_range=torque_range or None
         )
     postures = static_postures(run, model, sensor_frame)
+    if check is not None:
+        _recheck(check, postures, temperature, out, json_path)
+        return
     full = None
     if calibrate:
         full = calibrate_static(
@@ -123,7 +136,12 @@ def tare(
             source=str(recording),
         )
     )
-    calibration = replace(calibration, stamp_ns=int(postures.start_ns.max()), notes=postures.notes)
+    calibration = replace(
+        calibration,
+        stamp_ns=int(postures.start_ns.max()),
+        temperature=temperature,
+        notes=postures.notes,
+    )
     try:
         delay = delay_of_recording(run, model, sensor_frame)
         if delay.is_known:
@@ -141,6 +159,38 @@ def tare(
     _print_summary(calibration, out)
     if full is not None:
         _print_full(full)
+
+
+def _recheck(
+    kept_file: Path, postures: StaticPostures, temperature: float, out: Path, json_path: str
+) -> None:
+    """A kept calibration with today's bias."""
+    import numpy as np
+
+    from sysid_core.signals.wrench import SensorCalibration, retare
+
+    kept = SensorCalibration.load(kept_file)
+    found, change = retare(kept, postures, temperature=temperature)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    found.save(out)
+    age_h = kept.age_s(found.stamp_ns) / 3600.0
+    warmer = found.temperature - kept.temperature
+    result = result_dict(found) | {
+        "change": change.tolist(),
+        "hours_since": age_h if np.isfinite(age_h) else None,
+        "warmer": warmer if np.isfinite(warmer) else None,
+    }
+    if copy_json(json.dumps(result, indent=2), json_path):
+        return
+    force, torque = np.abs(change[:3]).max(), np.abs(change[3:]).max()
+    console.print(
+        f"The bias has moved by {force:.2g} N and {torque:.2g} N m"
+        + (f" in {age_h:.1f} h" if np.isfinite(age_h) else "")
+        + (f", {warmer:+.1f} °C" if np.isfinite(warmer) else "")
+        + f". All else is kept. Written: {out}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def result_dict(calibration: SensorCalibration) -> dict[str, object]:

@@ -20,8 +20,16 @@ from sysid_nodes.bringup.find_config import find_config
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
+from sysid_nodes.conversions import ns_from_stamp
 
-_TARE = "tare_"  # segments of a payload motion
+_OSCILLATION = "oscillation"  # segment of a payload motion
+# What is known in a state of the running payload.
+_KNOWN = {
+    "mass": (PayloadEstimate.MASS_KNOWN, PayloadEstimate.COM_KNOWN),
+    "com": (PayloadEstimate.COM_KNOWN,),
+    "inertia": (),
+}
+_FAR = (PayloadEstimate.PRIOR_DOMINATED, PayloadEstimate.INERTIA_KNOWN)
 _SETTLED_S, _PATIENCE_S = 2.0, 60.0
 _RUNNING = "payload_estimate"
 
@@ -34,13 +42,17 @@ class RunOptions:
         out: Folder for bag, results and logs.
         namespace: Namespace of the nodes.
         slow: Speed of the first pass as a share of the plan's; 0: no first pass.
-        method: Estimator of `~/identify`, for plans without tare postures.
+        method: Estimator of `~/identify`, for plans that aren't of a payload.
+        calibration: Kept calibration of the sensor; None: the bringup file's, or tare postures.
+        until: Stop as soon as "mass", "com" or "inertia" is known; "": play all.
     """
 
     out: Path
     namespace: str = ""
     slow: float = 0.3
     method: str = "lmi"
+    calibration: Path | None = None
+    until: str = ""
 
 
 def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[str], bool]) -> int:
@@ -62,7 +74,10 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     file = (plan / "trajectory.npz" if plan.is_dir() else plan).resolve()
     trajectory = Trajectory.load(file)
     out.mkdir(parents=True, exist_ok=True)
-    specs = _for_this_run(read_config(find_config(config), namespace=options.namespace), out)
+    weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
+    specs = _for_this_run(
+        read_config(find_config(config), namespace=options.namespace), out, options.calibration
+    )
     with (
         running(specs, out / "logs") as nodes,
         live_client(options.namespace, nodes.check) as client,
@@ -85,23 +100,42 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
             _play(client, console, file, trajectory.duration / options.slow, options.slow)
         client.follow(PayloadEstimate, f"estimator/{_RUNNING}")
         bag = Path(client.start_recording(""))
+        known = _Known(client, options.until) if weighing and options.until else None
         try:
-            _play(client, console, file, trajectory.duration, 1.0)
+            _play(client, console, file, trajectory.duration, 1.0, known)
         finally:
             client.stop_recording()
         console.print(f"Recorded in {bag}.", soft_wrap=True)
-        if any(segment.label.startswith(_TARE) for segment in trajectory.segments):
+        if weighing:
             _weigh(client, console)
         else:
             _identify(client, console, bag, options.method)
     return 0
 
 
-def _for_this_run(specs: tuple[NodeSpec, ...], out: Path) -> tuple[NodeSpec, ...]:
+class _Known:
+    """Whether the payload of the motion that begins now is known far enough."""
+
+    def __init__(self, client: LiveClient, until: str) -> None:
+        self._client, self._until = client, until
+        self._began_ns = client.node.get_clock().now().nanoseconds
+
+    def __call__(self) -> bool:
+        latest = self._client.latest.get(f"estimator/{_RUNNING}")
+        if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
+            return False
+        far = _FAR[1:] if self._until == "inertia" else _FAR
+        return latest.state in (*_KNOWN[self._until], *far)
+
+
+def _for_this_run(
+    specs: tuple[NodeSpec, ...], out: Path, calibration: Path | None
+) -> tuple[NodeSpec, ...]:
     """All that is written goes to the run's folder."""
+    kept = {} if calibration is None else {"calibration": str(calibration.resolve())}
     folders = {
         "data_logger": {"directory": str(out)},
-        "estimator": {"directory": str(out), "recordings": str(out)},
+        "estimator": {"directory": str(out), "recordings": str(out), **kept},
     }
     return tuple(
         replace(spec, parameters={**spec.parameters, **folders.get(spec.executable, {})})
@@ -110,9 +144,21 @@ def _for_this_run(specs: tuple[NodeSpec, ...], out: Path) -> tuple[NodeSpec, ...
     )
 
 
-def _play(client: LiveClient, console: Console, file: Path, duration_s: float, scale: float) -> Any:
+def _play(
+    client: LiveClient,
+    console: Console,
+    file: Path,
+    duration_s: float,
+    scale: float,
+    known: _Known | None = None,
+) -> Any:
     result = execute_watched(
-        client, console, file, timeout_s=3.0 * duration_s + 120.0, speed_scale=scale
+        client,
+        console,
+        file,
+        timeout_s=3.0 * duration_s + 120.0,
+        speed_scale=scale,
+        enough=known or (lambda: False),
     )
     console.print(
         f"Played at {100 * scale:.0f} % in {result.duration:.0f} s, tracking error at most"

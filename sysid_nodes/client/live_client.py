@@ -40,8 +40,16 @@ class LiveClient(NodeClient):
         *,
         timeout_s: float,
         speed_scale: float = 1.0,
+        enough: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Play a trajectory; an interruption here cancels it there.
+
+        Args:
+            trajectory_file: As `sysid plan` wrote it.
+            on_feedback: Called with the executor's feedback.
+            timeout_s: Patience [s].
+            speed_scale: Share of the plan's speed.
+            enough: True ends the motion early, by the executor's own smooth stop.
 
         Raises:
             LiveError: Refused or aborted; the message is the executor's.
@@ -51,7 +59,12 @@ class LiveClient(NodeClient):
             trajectory_file=trajectory_file, speed_scale=speed_scale, token=token
         )
         return self.act(
-            ExecuteTrajectory, "trajectory_executor/execute", goal, on_feedback, timeout_s
+            ExecuteTrajectory,
+            "trajectory_executor/execute",
+            goal,
+            on_feedback,
+            timeout_s,
+            enough,
         )
 
     def check(self, trajectory_file: str, *, timeout_s: float = 120.0) -> None:

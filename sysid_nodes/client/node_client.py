@@ -120,7 +120,13 @@ class NodeClient:
         return response
 
     def act(
-        self, kind: type, name: str, goal: Any, on_feedback: Callable[[Any], None], timeout_s: float
+        self,
+        kind: type,
+        name: str,
+        goal: Any,
+        on_feedback: Callable[[Any], None],
+        timeout_s: float,
+        enough: Callable[[], bool] = lambda: False,
     ) -> Any:
         """Have an action done; an interruption here cancels it there.
 
@@ -130,6 +136,7 @@ class NodeClient:
             goal: What is wanted.
             on_feedback: Called with each feedback.
             timeout_s: How long to wait for its end [s].
+            enough: True ends it early by cancelling, which is no fault then.
 
         Raises:
             LiveError: Refused, aborted or not done in time; the message is the node's.
@@ -147,8 +154,13 @@ class NodeClient:
                 remedy="Is its node active, or another goal still running?",
             )
         future = handle.get_result_async()
+        ended_early = False
         try:
-            self.wait_until(future.done, timeout_s, f"{name} to end")
+            self.wait_until(lambda: future.done() or enough(), timeout_s, f"{name} to end")
+            if not future.done():
+                ended_early = True
+                handle.cancel_goal_async()
+                self.wait_until(future.done, timeout_s, f"{name} to stop")
         except BaseException:
             handle.cancel_goal_async()
             end = time.monotonic() + 5.0
@@ -156,6 +168,8 @@ class NodeClient:
                 rclpy.spin_once(self.node, timeout_sec=0.05)
             raise
         answer = future.result()
+        if ended_early and answer.status == GoalStatus.STATUS_CANCELED:
+            return answer.result
         if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
             raise LiveError(f"{name} did not succeed: {answer.result.message}")
         return answer.result

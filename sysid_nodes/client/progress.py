@@ -20,6 +20,7 @@ def execute_watched(
     *,
     timeout_s: float,
     speed_scale: float = 1.0,
+    enough: Callable[[], bool] = lambda: False,
     describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
 ) -> Any:
     """Have a trajectory executed and show how far it is; returns the executor's result.
@@ -39,6 +40,8 @@ def execute_watched(
         def show(feedback: Any) -> None:
             progress.update(task, description=describe(feedback), completed=feedback.progress)
 
-        result = client.execute(str(file), show, timeout_s=timeout_s, speed_scale=speed_scale)
+        result = client.execute(
+            str(file), show, timeout_s=timeout_s, speed_scale=speed_scale, enough=enough
+        )
         progress.update(task, description="done", completed=1.0)
     return result

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -113,3 +114,26 @@ def test_calibrating_adds_gains_mounting_and_drift_with_deviations(
     assert SensorCalibration.load(out).stamp_ns > 1_700_000_000_000_000_000
     few = tare(write_run(tmp_path / "few", rng), out, "--calibrate")
     assert "too few" in str(few.exception)
+
+
+def test_a_kept_tare_gets_a_new_bias_from_still_postures_unless_something_is_held(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    bag, out = write_run(tmp_path / "bag", rng, count=3), tmp_path / "sensor.yaml"
+    assert tare(bag, out, "--tool", "--temperature", "22").exit_code == 0
+    kept = SensorCalibration.load(out)
+    drifted = dataclasses.replace(kept, bias=kept.bias - [0.4, 0, 0, 0, 0, 0.01])
+    drifted.save(tmp_path / "old.yaml")
+    words = ("--check", str(tmp_path / "old.yaml"), "--temperature", "25", "--json", "-")
+    done = tare(bag, tmp_path / "new.yaml", *words)
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    np.testing.assert_allclose(result["change"], [0.4, 0, 0, 0, 0, 0.01], atol=0.03)
+    assert result["warmer"] == pytest.approx(3.0)
+    renewed = SensorCalibration.load(tmp_path / "new.yaml")
+    np.testing.assert_allclose(renewed.bias, kept.bias, atol=0.03)
+    np.testing.assert_array_equal(renewed.tool_pi, kept.tool_pi)
+    bare = dataclasses.replace(drifted, tool_pi=np.zeros(10))
+    bare.save(tmp_path / "old.yaml")  # 0.9 kg hang there that the file doesn't know
+    held = tare(bag, tmp_path / "new.yaml", *words)
+    assert isinstance(held.exception, SignalError) and "no drift" in str(held.exception)

@@ -26,6 +26,15 @@ def run(
         typer.Option(min=0.0, max=1.0, help="Speed of a first pass, share of the plan's; 0: none."),
     ] = 0.3,
     method: Annotated[str, typer.Option(help="Estimator, for plans of a whole arm.")] = "lmi",
+    calibration: Annotated[
+        Path | None, typer.Option(help="Kept calibration of the sensor, for plans without tare.")
+    ] = None,
+    until: Annotated[
+        str,
+        typer.Option(
+            help="Stop the motion smoothly once 'mass', 'com' or 'inertia' of a payload is known."
+        ),
+    ] = "",
     yes: Annotated[bool, typer.Option("--yes", help="Don't ask before the robot moves.")] = False,
 ) -> None:
     """Check a motion, play it slowly, then fully and recorded; weigh the payload or identify the arm.
@@ -35,7 +44,18 @@ def run(
     module = ros_module("sysid_nodes.bringup")
     if out.exists() and any(out.iterdir()):
         raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
-    options = module.RunOptions(out=out, namespace=namespace, slow=slow, method=method)
+    if until not in ("", "mass", "com", "inertia"):
+        raise SysIdError(f"No quantity '{until}'.", remedy="Give --until mass, com or inertia.")
+    if calibration is not None and not calibration.is_file():
+        raise SysIdError(f"No file '{calibration}'.", remedy="`sysid tare` writes one.")
+    options = module.RunOptions(
+        out=out,
+        namespace=namespace,
+        slow=slow,
+        method=method,
+        calibration=calibration,
+        until=until,
+    )
     raise typer.Exit(
         module.run_plan(config, plan, options, lambda text: yes or typer.confirm(text))
     )

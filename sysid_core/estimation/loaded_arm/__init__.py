@@ -13,6 +13,7 @@ from sysid_core.estimation.loaded_arm.known_load import (
     identify_with_load,
     with_gains,
 )
+from sysid_core.estimation.loaded_arm.load_watch import LoadWatch, load_changes
 from sysid_core.estimation.loaded_arm.payload_from_torques import (
     ExtraTorque,
     LoadedArm,
@@ -22,11 +23,13 @@ from sysid_core.estimation.loaded_arm.payload_from_torques import (
 __all__ = [
     "ExtraTorque",
     "KnownLoad",
+    "LoadWatch",
     "LoadedArm",
     "LoadedIdentification",
     "PayloadFromTorques",
     "drive_gains_from_targets",
     "identify_with_load",
+    "load_changes",
     "payload_torque_regressor",
     "torque_streams",
     "with_gains",

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live payload estimation from streams."""
 
-from sysid_core.estimation.payload_live.change import ChangeDetector, ChangeKind, PayloadChange
+from sysid_core.estimation.payload_live.change import (
+    ChangeDetector,
+    ChangeKind,
+    PayloadChange,
+    kind_of_change,
+)
 from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
 from sysid_core.estimation.payload_live.replay import replay_payload
@@ -34,6 +39,7 @@ __all__ = [
     "PayloadStreams",
     "Weighing",
     "judge_weighing",
+    "kind_of_change",
     "motion_window",
     "object_size",
     "on_one_clock",

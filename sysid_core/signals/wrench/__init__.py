@@ -14,13 +14,19 @@ from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame
 from sysid_core.signals.wrench.mounting import check_mounting, require_weight
+from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
     SensorCalibration,
     compensate,
     static_regressor,
 )
-from sysid_core.signals.wrench.tare import static_postures, tare_single, tare_static
+from sysid_core.signals.wrench.tare import (
+    StaticPostures,
+    static_postures,
+    tare_single,
+    tare_static,
+)
 
 __all__ = [
     "WRENCH_AXES",
@@ -28,6 +34,7 @@ __all__ = [
     "FilteredWrench",
     "FullCalibration",
     "SensorCalibration",
+    "StaticPostures",
     "WrenchFilter",
     "calibrate_static",
     "check_mounting",
@@ -41,6 +48,7 @@ __all__ = [
     "require_sensor_frame",
     "require_sound_wrench",
     "require_weight",
+    "retare",
     "slow_note",
     "slow_part",
     "static_postures",

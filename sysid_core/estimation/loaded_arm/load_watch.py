@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An arm without force-torque sensor whose load is taken up, put down or slips while it moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_core.estimation.payload_live import ChangeDetector, PayloadChange, kind_of_change
+from sysid_core.robot import Array
+
+_SIGNALS = 4  # mass and its three moments: what gravity shows
+_LIMIT = 4.0  # deviations of the residual, averaged over a tenth of a second
+_SETTLED_S = 2.0  # before a change can be told from the estimate's own settling
+_AGREE_S = 1.0  # for which residuals are alike: friction errors last as long as a movement
+
+
+class LoadWatch:
+    """Follows the load by least squares and tells when it is another.
+
+    The residual of all joints is projected on what a load would add,
+    `s_i = y_i^T W r / sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor: of unit
+    variance while the load stays.
+
+    Args:
+        noise: Root mean square of the torque residual of each joint, shape (n,) [N m].
+        prior: Covariance of the payload before anything is known, shape (10, 10).
+        period_s: Between samples [s].
+    """
+
+    def __init__(self, noise: Array, prior: Array, period_s: float) -> None:
+        self._weights = 1.0 / np.maximum(np.asarray(noise, dtype=float), 1e-9) ** 2
+        self._prior = np.asarray(np.linalg.inv(prior))
+        self._share = min(1.0, period_s / _AGREE_S)
+        self._start()
+
+    def _start(self) -> None:
+        self._H, self._h = self._prior.copy(), np.zeros(10)
+        self._detector = ChangeDetector(np.zeros(_SIGNALS), share=0.0, limit=_LIMIT)
+        self._began: float | None = None
+
+    def update(self, time_s: float, extra: Array, Y: Array) -> PayloadChange | None:
+        """Take one sample; the change, if the load has changed.
+
+        Args:
+            time_s: Time [s], increasing.
+            extra: Torque minus what the unloaded arm needs, shape (n,) [N m].
+            Y: Regressor of the payload, shape (n, 10).
+        """
+        self._began = time_s if self._began is None else self._began
+        YW = Y.T * self._weights
+        change = None
+        if time_s - self._began >= _SETTLED_S:
+            pi = np.linalg.solve(self._H, self._h)
+            residual = extra - Y @ pi
+            y = YW[:_SIGNALS]
+            size = np.sqrt(np.maximum(np.einsum("ij,ji->i", y, Y[:, :_SIGNALS]), 1e-12))
+            shown = y @ Y / size[:, None]  # (4, 10): of the load that the estimate leaves open
+            open_sd = np.sqrt(1.0 + np.einsum("ij,ji->i", shown, np.linalg.solve(self._H, shown.T)))
+            if self._detector.update(time_s, y @ residual / size, np.zeros(_SIGNALS), open_sd):
+                mass = float(self._detector.mean[0] / size[0])
+                change = PayloadChange(time_s, kind_of_change(mass, 1.0 / float(size[0])), mass)
+                self._start()
+        self._H += self._share * YW @ Y
+        self._h += self._share * YW @ extra
+        return change
+
+
+def load_changes(
+    time: Array, extra: Array, Y: Array, noise: Array, prior: Array
+) -> tuple[PayloadChange, ...]:
+    """Changes of the load along one recording.
+
+    Args:
+        time: Shape (K,) [s].
+        extra: Torque minus what the unloaded arm needs, shape (K, n) [N m].
+        Y: Regressor of the payload, shape (K, n, 10).
+        noise: As in `LoadWatch`, shape (n,) [N m].
+        prior: As in `LoadWatch`, shape (10, 10).
+    """
+    watch = LoadWatch(noise, prior, float(np.median(np.diff(time))))
+    found: Sequence[PayloadChange | None] = [
+        watch.update(float(t), e, y) for t, e, y in zip(time, extra, Y, strict=True)
+    ]
+    return tuple(change for change in found if change is not None)
