@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sysid_core.estimation.loaded_arm.run_fit import RunFit
 from sysid_core.estimation.payload_live import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.robot import Array
 
@@ -87,28 +86,13 @@ def load_changes(
     return tuple(change for change in found if change is not None)
 
 
-def change_notes(fit: RunFit, times: Sequence[Array], prior: Array) -> list[str]:
-    """Remarks on loads that change on the way, as far as unloaded runs show what noise is.
-
-    Args:
-        fit: Of unloaded and then loaded runs.
-        times: Of the samples of each loaded run [s].
-        prior: As in `LoadWatch`, shape (10, 10).
-    """
-    n_unloaded = len(fit.runs) - len(times)
-    if n_unloaded == 0:
-        return []
-    free = np.concatenate([run.residual(fit.x) for run in fit.runs[:n_unloaded]])
-    noise = np.sqrt(np.mean(free**2, axis=0))
-    notes = []
-    for time, run in zip(times, fit.runs[n_unloaded:], strict=True):
-        extra = run.tau - run.A[:, :, :-10] @ fit.x[:-10]
-        changes = load_changes(time, extra, run.A[:, :, -10:], noise, prior)
-        if changes:
-            largest = max(changes, key=lambda change: abs(change.mass))
-            notes.append(
-                f"The load seems to change {largest.stamp_s:.1f} s into a recording"
-                f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh what is before and after"
-                " on their own."
-            )
-    return notes
+def change_note(changes: Sequence[PayloadChange]) -> tuple[str, ...]:
+    """A remark on the largest of the changes of one recording; none without."""
+    if not changes:
+        return ()
+    largest = max(changes, key=lambda change: abs(change.mass))
+    return (
+        f"The load seems to change {largest.stamp_s:.1f} s into a recording"
+        f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh what is before and after on their"
+        " own.",
+    )
