@@ -86,8 +86,9 @@ def load_changes(
     return tuple(change for change in found if change is not None)
 
 
-def change_note(changes: Sequence[PayloadChange]) -> tuple[str, ...]:
-    """A remark on the largest of the changes of one recording; none without."""
+def change_note(time: Array, extra: Array, Y: Array, noise: Array, prior: Array) -> tuple[str, ...]:
+    """A remark on the largest change of a recording; none without. Arguments of `load_changes`."""
+    changes = load_changes(time, extra, Y, noise, prior)
     if not changes:
         return ()
     largest = max(changes, key=lambda change: abs(change.mass))

@@ -36,7 +36,7 @@ from sysid_core.estimation.loaded_arm.carried_load import (
     require_filtered,
     structural_verdicts,
 )
-from sysid_core.estimation.loaded_arm.load_watch import change_note, load_changes
+from sysid_core.estimation.loaded_arm.load_watch import change_note
 from sysid_core.estimation.loaded_arm.loaded_equations import LoadedEquations
 from sysid_core.estimation.loaded_arm.prior_fit import (
     PriorFit,
@@ -221,11 +221,10 @@ class PayloadFromTorques:
             )
             for stream, rows in zip(loaded, parts, strict=True)
         )
-        if unloaded:  # they show what noise is
+        if unloaded:
             noise = np.sqrt(np.mean(fit.residual[:first_loaded] ** 2, axis=0))
             for part, rows in zip(extra, parts, strict=True):
-                signals = (part.time, part.measured, Y[rows, :, -10:])
-                notes += change_note(load_changes(*signals, noise, prior))
+                notes += change_note(part.time, part.measured, Y[rows, :, -10:], noise, prior)
         rms = np.sqrt(np.mean(fit.residual[first_loaded:] ** 2, axis=0))
         joints = self.model.joint_names
         by_joint = dict(zip(joints, rms.tolist(), strict=True))
