@@ -209,9 +209,8 @@ class PayloadFromTorques:
                 "The passes for noise and load-dependent friction haven't settled: the last changed"
                 f" the mass by {step:.2g} kg.",
             )
-        first_loaded = fit.regression.recordings[len(unloaded)]
-        loaded_starts = fit.regression.recordings[len(unloaded) :]
-        parts = span_slices(loaded_starts, fit.regression.n_samples)
+        starts = fit.regression.recordings[len(unloaded) :]
+        parts = span_slices(starts, fit.regression.n_samples)
         Y, tau = fit.regression.matrix, fit.regression.tau
         extra = tuple(
             ExtraTorque(
@@ -222,10 +221,10 @@ class PayloadFromTorques:
             for stream, rows in zip(loaded, parts, strict=True)
         )
         if unloaded:
-            noise = np.sqrt(np.mean(fit.residual[:first_loaded] ** 2, axis=0))
+            noise = np.sqrt(np.mean(fit.residual[: starts[0]] ** 2, axis=0))
             for part, rows in zip(extra, parts, strict=True):
                 notes += change_note(part.time, part.measured, Y[rows, :, -10:], noise, prior)
-        rms = np.sqrt(np.mean(fit.residual[first_loaded:] ** 2, axis=0))
+        rms = np.sqrt(np.mean(fit.residual[starts[0] :] ** 2, axis=0))
         joints = self.model.joint_names
         by_joint = dict(zip(joints, rms.tolist(), strict=True))
         return LoadedArm(
