@@ -47,7 +47,7 @@ _ARITHMETIC = (
     1e-5  # of the force: errors are eliminated by differences, finer noise is lost in them
 )
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
-_FREEDOM = 1e9  # of Student's t for sensor errors
+_FREEDOM = 3.0  # of Student's t for sensor errors
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
