@@ -149,7 +149,7 @@ class Engine:
             for item in items:
                 yield _attempt(function, item)
             return
-        from distributed import as_completed
+        from distributed import as_completed, wait
 
         waiting = iter(items)
         out: dict[str, Item] = {}
@@ -165,6 +165,8 @@ class Engine:
         try:
             for future in finished:
                 item = out.pop(future.key)
+                while future.status in ("lost", "pending"):  # its worker died with the result:
+                    wait([future])  # the scheduler has it computed again
                 yield _outcome(future, item)
                 future.release()
                 for more in submit():

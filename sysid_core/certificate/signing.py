@@ -31,11 +31,14 @@ class Certificate:
         content: The statement, plain data.
         key: Public key that it was signed with, 32 bytes.
         signature: 64 bytes.
+        unaltered: Whether its file reads as `save` writes it, blanks apart: a last digit can change
+            without changing the number that is read.
     """
 
     content: Mapping[str, Any]
     key: bytes
     signature: bytes
+    unaltered: bool = True
 
     @classmethod
     def signed(cls, content: Mapping[str, Any], key: Ed25519PrivateKey) -> Certificate:
@@ -51,7 +54,7 @@ class Certificate:
             )
         except (InvalidSignature, ValueError):
             return False
-        return True
+        return self.unaltered
 
     def save(self, path: Path) -> None:
         """Write JSON."""
@@ -71,6 +74,8 @@ class Certificate:
             SysIdError: It is no certificate.
         """
         raw = read_json(path, _KIND)
+        text = read_bytes(path, _KIND).decode()
+        unaltered = text.split() == json.dumps(raw, indent=2).split()
         try:
             signature = raw["signature"]
             key, value = (
@@ -80,7 +85,7 @@ class Certificate:
                 raise ValueError("another algorithm")
         except (KeyError, TypeError, ValueError) as err:
             raise _KIND.refusal(path, f"holds no Ed25519 signature ({err})") from err
-        return cls(raw["content"], key, value)
+        return cls(raw["content"], key, value, unaltered)
 
 
 def canonical(content: Mapping[str, Any]) -> bytes:
