@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 from pathlib import Path
 
@@ -37,11 +38,10 @@ def spec(vendor: str, **parameters: object) -> NodeSpec:
     )
 
 
-@pytest.mark.parametrize("vendor", ["ur", "xarm"])
 def test_an_executor_that_is_killed_leaves_a_standing_robot(
-    vendor: str, in_real_ros: None, start_nodes: Start, tmp_path: Path
+    in_real_ros: None, start_nodes: Start, tmp_path: Path
 ) -> None:
-    log = tmp_path / "truth.npz"
+    vendor, log = "ur", tmp_path / "truth.npz"
     file = lively(vendor, tmp_path / "motion.npz")
     client, nodes = start_nodes([spec(vendor)])
     with driver(vendor, log):
@@ -98,7 +98,8 @@ def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
         moved = truth(client, log)
         assert moved.acceleration.max() < 1.3 * ACCELERATION
         result, _ = play(client, file, lambda: cause(client, blocked=True))
-        assert "tracking error" in result.message
+        # Whoever sees it first: the executor, or the robot's own controller.
+        assert re.search("tracking error|path tolerance", result.message), result.message
         pause(client, 0.5)
         end = truth(client, log)
         assert abs(end.command[-1] - end.q[-1]).max() < 0.02  # nothing pushes any more

@@ -294,10 +294,10 @@ class PayloadSession:
         """Add the present estimate to the history."""
         if not self._used or self.online.n_samples < 3:
             return
-        estimate = self.online.estimate()
-        if estimate.values[0] <= 0:
+        try:
+            payload = summarise_payload(self.online.estimate())
+        except EstimationError:  # nothing that weighs is held, so far
             return
-        payload = summarise_payload(estimate)
         self.history.append(
             PayloadMoment(
                 time=(self._used[-1][0] - (self._origin_ns or 0)) * 1e-9,
