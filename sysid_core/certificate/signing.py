@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sysid_core.errors import SysIdError
-from sysid_core.files import FileKind, read_bytes, read_json
+from sysid_core.files import FileKind, parse_json, read_bytes, read_text
 
 _KIND = FileKind("certificate", "Give the certificate.json that `sysid certify` wrote.", SysIdError)
 _KEY = FileKind("key", "Give a PEM file with an Ed25519 key.", SysIdError)
@@ -73,8 +73,8 @@ class Certificate:
         Raises:
             SysIdError: It is no certificate.
         """
-        raw = read_json(path, _KIND)
-        text = read_bytes(path, _KIND).decode()
+        text = read_text(path, _KIND)
+        raw = parse_json(text, _KIND, path)
         unaltered = text.split() == json.dumps(raw, indent=2).split()
         try:
             signature = raw["signature"]

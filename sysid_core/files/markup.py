@@ -99,6 +99,15 @@ def read_json(path: str | Path, kind: FileKind) -> Any:
     Raises:
         SysIdError: no JSON, or a key twice.
     """
+    return parse_json(read_text(path, kind), kind, path)
+
+
+def parse_json(text: str, kind: FileKind, path: str | Path) -> Any:
+    """Plain data of the text of a JSON file.
+
+    Raises:
+        SysIdError: no JSON, or a key twice.
+    """
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         content = dict(pairs)
@@ -109,7 +118,7 @@ def read_json(path: str | Path, kind: FileKind) -> Any:
         return content
 
     try:
-        return json.loads(read_text(path, kind), object_pairs_hook=once)
+        return json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as err:
         raise kind.refusal(path, f"it is no valid JSON: {err}") from err
 

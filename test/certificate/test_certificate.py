@@ -10,29 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from typer.testing import CliRunner
+from two_joint_arm import URDF, columns, swing
+from two_joint_arm import call as status_and_output
 
 from sysid_core.certificate import Certificate, load_or_make_key, public_key
-from sysid_core.cli.app import app
 from sysid_core.errors import EstimationError
 from sysid_core.robot import RobotModel
 
-URDF = """<robot name="two"><link name="base"/>
-<link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
-<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link>
-<link name="b"><inertial><mass value="1"/><origin xyz="0.12 0.01 0"/>
-<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.007"/></inertial></link>
-<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
-<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0.25 0 0"/>
-<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
-
 
 def call(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(x) for x in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return f"{result.exit_code}\n{result.output}"
+    status, output = status_and_output(*arguments)
+    return f"{status}\n{output}"
 
 
 @pytest.fixture(scope="module")
@@ -43,23 +31,12 @@ def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = RobotModel.from_urdf(URDF)
     for seed, name in enumerate(("train", "test")):
         rng = np.random.default_rng(seed)
-        t = np.arange(0.0, 10.0, 0.01)
-        w = 2 * np.pi * 0.15 * np.arange(1, 5)
-        A, phase = rng.normal(size=(4, 2)) * 0.4, t[:, None] * w
-        q, v, a = np.sin(phase) @ A, (np.cos(phase) * w) @ A, -(np.sin(phase) * w**2) @ A
+        t, q, v, a = swing(rng, 10.0)
         tau = model.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v
         tau += 0.02 * rng.normal(size=tau.shape)
         np.savetxt(folder / f"{name}.csv", np.column_stack([t, q, v, tau / 4.0]), delimiter=",")
-    columns = {
-        "schema": "robot_sysid/columns/1",
-        "joints": ["j1", "j2"],
-        "time": {"column": 0},
-        "position": {"columns": [1, 2]},
-        "velocity": {"columns": [3, 4]},
-        "effort": {"columns": [5, 6], "kind": "motor_current"},
-        "drives": {"gain": [4.0, 4.0], "gain_sd": 0.01, "source": "made up"},
-    }
-    (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
+    drives = {"gain": [4.0, 4.0], "gain_sd": 0.01, "source": "made up"}
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns("motor_current", **drives)))
     said = call(
         *("identify", folder / "train.csv", "--robot", folder / "robot.urdf"),
         *("--columns", folder / "columns.yaml", "--validate", folder / "test.csv"),

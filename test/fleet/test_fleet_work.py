@@ -8,44 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from typer.testing import CliRunner
+from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.batch import Rows
-from sysid_core.cli.app import app
 from sysid_core.errors import BatchError
 from sysid_core.fleet import load_registry
 from sysid_core.robot import RobotModel
 
-URDF = """<robot name="two"><link name="base"/>
-<link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
-<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link>
-<link name="b"><inertial><mass value="1"/><origin xyz="0.12 0.01 0"/>
-<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.007"/></inertial></link>
-<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
-<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
-<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0.25 0 0"/>
-<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
 NIGHTS, WORSE = 14, 9  # robot r2 rubs more from this night on
 
 
 def record(path: Path, seed: int, friction: float, seconds: float = 8.0) -> None:
     """Motion of the two-joint arm; the first night moves more."""
     model, rng = RobotModel.from_urdf(URDF), np.random.default_rng(seed)
-    t = np.arange(0.0, seconds, 0.01)
-    w = 2 * np.pi * 0.15 * np.arange(1, 5)
-    A, phase = rng.normal(size=(4, 2)) * 0.4, t[:, None] * w
-    q, v, a = np.sin(phase) @ A, (np.cos(phase) * w) @ A, -(np.sin(phase) * w**2) @ A
+    t, q, v, a = swing(rng, seconds)
     tau = model.inverse_dynamics(q, v, a)
     tau += friction * (np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v)
     tau += 0.02 * rng.normal(size=tau.shape)
     np.savetxt(path, np.column_stack([t, q, v, tau]), delimiter=",", fmt="%.9g")
-
-
-def call(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(app, [str(x) for x in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.output
 
 
 @pytest.fixture(scope="module")
@@ -53,15 +33,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two robots, fourteen nights, one corrupt recording; calibrated on a night before."""
     folder = tmp_path_factory.mktemp("fleet")
     (folder / "robot.urdf").write_text(URDF)
-    columns = {
-        "schema": "robot_sysid/columns/1",
-        "joints": ["j1", "j2"],
-        "time": {"column": 0},
-        "position": {"columns": [1, 2]},
-        "velocity": {"columns": [3, 4]},
-        "effort": {"columns": [5, 6], "kind": "link_torque"},
-    }
-    (folder / "columns.yaml").write_text(yaml.safe_dump(columns))
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns("link_torque")))
     record(folder / "calibration.csv", 99, 1.0, 20.0)
     code, said = call(
         *("identify", folder / "calibration.csv", "--robot", folder / "robot.urdf", "--friction"),

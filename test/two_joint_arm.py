@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An arm of two joints whose recordings are quickly made, and the command line called on them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from typer.testing import CliRunner
+
+from sysid_core.cli.app import app
+
+URDF = """<robot name="two"><link name="base"/>
+<link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>
+<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/></inertial></link>
+<link name="b"><inertial><mass value="1"/><origin xyz="0.12 0.01 0"/>
+<inertia ixx="0.004" ixy="0" ixz="0" iyy="0.006" iyz="0" izz="0.007"/></inertial></link>
+<joint name="j1" type="revolute"><parent link="base"/><child link="a"/><axis xyz="0 1 0"/>
+<limit lower="-3" upper="3" effort="50" velocity="5"/></joint>
+<joint name="j2" type="revolute"><parent link="a"/><child link="b"/><origin xyz="0.25 0 0"/>
+<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
+
+Motion = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+
+def swing(rng: np.random.Generator, seconds: float) -> Motion:
+    """Times (K,) at 100 Hz and q, v, a (K, 2) of a random Fourier series."""
+    t = np.arange(0.0, seconds, 0.01)
+    w = 2 * np.pi * 0.15 * np.arange(1, 5)
+    A, phase = rng.normal(size=(4, 2)) * 0.4, t[:, None] * w
+    return t, np.sin(phase) @ A, (np.cos(phase) * w) @ A, -(np.sin(phase) * w**2) @ A
+
+
+def columns(effort: str, **drives: Any) -> dict[str, Any]:
+    """Column map of a table of times, positions, velocities and efforts of some kind."""
+    return {
+        "schema": "robot_sysid/columns/1",
+        "joints": ["j1", "j2"],
+        "time": {"column": 0},
+        "position": {"columns": [1, 2]},
+        "velocity": {"columns": [3, 4]},
+        "effort": {"columns": [5, 6], "kind": effort},
+        **({"drives": drives} if drives else {}),
+    }
+
+
+def call(*arguments: object) -> tuple[int, str]:
+    """Exit status and output of `sysid` with some arguments; what it didn't foresee is raised."""
+    result = CliRunner().invoke(app, [str(x) for x in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.output
