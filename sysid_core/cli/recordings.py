@@ -14,10 +14,14 @@ from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
+    from sysid_core.signals import ColumnMap
 
 RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
 BagRobotOption = Annotated[
     str, typer.Option(help="URDF file or name; default: the description in the bag.")
+]
+RecordingsArgument = Annotated[
+    list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
 ]
 ColumnsOption = Annotated[
     Path | None, typer.Option(help="YAML: columns, units, effort kind, drive gains.")
@@ -30,8 +34,15 @@ JsonPathOption = Annotated[
 ]
 
 
+def load_columns(path: Path | None) -> ColumnMap | None:
+    """The column map, where one is given."""
+    from sysid_core.signals import ColumnMap
+
+    return None if path is None else ColumnMap.load(path)
+
+
 def load_fixed_base(robot: str, lock: Sequence[str]) -> RobotModel:
-    """A robot on a fixed base, some joints locked; doubts about its URDF are printed.
+    """A robot on a fixed base, some joints locked; warnings about its URDF are printed.
 
     Args:
         robot: URDF file, or a robot of example-robot-data.

@@ -3,22 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
+    from sysid_core.cli.identify.settings import LoadSettings
     from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
     from sysid_core.report import Report
     from sysid_core.robot import RobotModel
     from sysid_core.signals import Recording
 
 
-def known_load(
-    model: RobotModel, loaded: Sequence[Path], mass: float, frame: str, com: str
-) -> KnownLoad | None:
+def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
     """What the options say of the load; None where no run carries one.
 
     Raises:
@@ -28,7 +26,8 @@ def known_load(
 
     from sysid_core.estimation.loaded_arm import KnownLoad
 
-    if not loaded:
+    mass, frame, com = settings.load_mass, settings.load_frame, settings.load_com
+    if not settings.loaded:
         if mass or frame or com:
             raise EstimationError(
                 "A load is described, but no run carries it.",

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,97 +12,123 @@ import typer
 
 from sysid_core.cli.app import console, copy_json, errors
 from sysid_core.cli.identify.result import json_text
-from sysid_core.cli.recordings import run_labels
+from sysid_core.cli.mounting import ESTIMATE, mounted
+from sysid_core.cli.recordings import load_columns, run_labels
 from sysid_core.errors import EstimationError
-from sysid_core.pipeline import is_bag, load_recording
+from sysid_core.pipeline import estimator_from, is_bag, load_recording
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.arm import Estimator
+    from rich.status import Status
+
+    from sysid_core.cli.identify.settings import IdentifySettings
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.closed_chain import ConstrainedEquations
+    from sysid_core.judgement import Judgement
     from sysid_core.robot.loops import ClosedChain
     from sysid_core.signals import ColumnMap, Recording
     from sysid_core.validation import TorqueError
 
 
-def identify_closed_chain(
-    recordings: list[Path],
-    *,
-    loops: str,
-    robot: str,
-    out: Path,
-    columns: ColumnMap | None,
-    validate: list[Path],
-    estimator: Estimator,
-    inertials: bool,
-    effort_kind: str,
-    gravity: str,
-    mount: str,
-    json_path: str,
-) -> None:
-    """Identify, validate, and write estimate.yaml, result.json and report.html.
-
-    Args:
-        recordings: Tables or bags.
-        loops: Loops file, or a reference robot with loops.
-        robot: URDF.
-        out: Folder of the results.
-        columns: For tables.
-        validate: Runs that aren't fitted.
-        estimator: Estimator of the whole-robot kind.
-        inertials: Whether the inertial parameters are estimated, too.
-        effort_kind: What the efforts of a bag mean, where it doesn't say.
-        gravity: In the base frame, as on the command line.
-        mount: Likewise.
-        json_path: Copy of result.json; - prints it.
-    """
-    from dataclasses import replace
-
-    from sysid_core.cli.mounting import ESTIMATE, mounted
+def identify_closed_chain(settings: IdentifySettings) -> None:
+    """Identify, validate, and write estimate.yaml, result.json and report.html."""
     from sysid_core.cli.verdict import print_judgement
+    from sysid_core.report import constrained_identification_report, save_and_list
+    from sysid_core.validation import judge_chain
+
+    out = settings.out
+    columns = load_columns(settings.columns)
+    chain = _chain(settings, columns)
+    with errors.status("reading recordings") as status:
+        runs, others = (
+            [load_loop_recording(path, chain, columns, settings.effort_kind) for path in paths]
+            for paths in (settings.recordings, settings.validate)
+        )
+        equations, estimate, model = _fit(settings, chain, runs, status)
+        status.update("predicting torques")
+        tables = _tables(settings, equations, model, others)
+        judgement = judge_chain(estimate, tables)
+        out.mkdir(parents=True, exist_ok=True)
+        estimate.save(out / "estimate.yaml")
+        report = constrained_identification_report(chain, estimate, tables, judgement)
+        save_and_list(report, out / "report.html")
+    text = json_text(_result(equations, estimate, tables, judgement)) + "\n"
+    (out / "result.json").write_text(text, encoding="utf-8")
+    if copy_json(text, settings.json_path):
+        raise typer.Exit(judgement.exit_status)
+    print_judgement(judgement)
+    print_torque_rms(chain, tables)
+    for note in estimate.notes:
+        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
+    console.print(
+        f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True, markup=False
+    )
+    raise typer.Exit(judgement.exit_status)
+
+
+def _chain(settings: IdentifySettings, columns: ColumnMap | None) -> ClosedChain:
+    """The mechanism, mounted as the options say."""
+    from sysid_core.robot.loops import load_closed_chain
+
+    robot, loops = settings.robot, settings.loops
+    chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
+    if settings.gravity == ESTIMATE:
+        raise EstimationError(
+            "--gravity estimate doesn't go with --loops.", remedy="Give the numbers, or --mount."
+        )
+    return replace(chain, model=mounted(chain.model, settings.gravity, settings.mount, columns))
+
+
+def _fit(
+    settings: IdentifySettings, chain: ClosedChain, runs: list[Recording], status: Status
+) -> tuple[ConstrainedEquations, Estimate, ClosedChain]:
+    """Equations without their delay, the estimate, and the chain that has it."""
     from sysid_core.estimation.arm import full_parameters
     from sysid_core.estimation.closed_chain import (
         ConstrainedEquations,
         chain_with_parameters,
         identify_constrained_equations,
     )
-    from sysid_core.report import constrained_identification_report, save_and_list
-    from sysid_core.robot.loops import load_closed_chain
-    from sysid_core.validation import judge_chain, torque_errors
 
-    chain = load_closed_chain(loops, None if robot in ("", loops) else robot)
-    if gravity == ESTIMATE:
-        raise EstimationError(
-            "--gravity estimate doesn't go with --loops.", remedy="Give the numbers, or --mount."
-        )
-    chain = replace(chain, model=mounted(chain.model, gravity, mount, columns))
-    with errors.status("reading recordings") as status:
-        runs, others = (
-            [load_loop_recording(path, chain, columns, effort_kind) for path in paths]
-            for paths in (recordings, validate)
-        )
-        status.update(f"closing the loops of {chain.name}")
-        equations = ConstrainedEquations.build(chain, runs).without_delay(inertials=inertials)
-        status.update("identifying")
-        estimate = identify_constrained_equations(
-            equations, inertials=inertials, estimator=estimator
-        )
-        regression = equations.regression(inertials=inertials)
-        model = chain_with_parameters(
-            chain, regression.names, full_parameters(regression, estimate, estimator.fixed)
-        )
-        status.update("predicting torques")
-        tables = {"fitted": (torque_errors(equations, model), torque_errors(equations, chain))}
-        for label, run in zip(run_labels(validate), others, strict=True):
-            trial = ConstrainedEquations.build(chain, [run]).delayed_by(equations.delay)
-            tables[f"not fitted: {label}"] = (
-                torque_errors(trial, model),
-                torque_errors(trial, chain),
-            )
-        judgement = judge_chain(estimate, tables)
-        out.mkdir(parents=True, exist_ok=True)
-        estimate.save(out / "estimate.yaml")
-        report = constrained_identification_report(chain, estimate, tables, judgement)
-        save_and_list(report, out / "report.html")
-    result = {
+    inertials = "inertials" not in settings.fix
+    estimator = estimator_from(
+        "ols" if settings.method == "auto" else settings.method,
+        [name for name in settings.fix if name != "inertials"],
+        settings.prior_weight or 1.0,
+        settings.prior_sd,
+    )
+    status.update(f"closing the loops of {chain.name}")
+    equations = ConstrainedEquations.build(chain, runs).without_delay(inertials=inertials)
+    status.update("identifying")
+    estimate = identify_constrained_equations(equations, inertials=inertials, estimator=estimator)
+    regression = equations.regression(inertials=inertials)
+    values = full_parameters(regression, estimate, estimator.fixed)
+    return equations, estimate, chain_with_parameters(chain, regression.names, values)
+
+
+def _tables(
+    settings: IdentifySettings,
+    equations: ConstrainedEquations,
+    model: ClosedChain,
+    others: list[Recording],
+) -> Tables:
+    """Torque errors of the identified and the nominal chain, on fitted runs and others."""
+    from sysid_core.estimation.closed_chain import ConstrainedEquations
+    from sysid_core.validation import torque_errors
+
+    chain = equations.chain
+    tables = {"fitted": (torque_errors(equations, model), torque_errors(equations, chain))}
+    for label, run in zip(run_labels(settings.validate), others, strict=True):
+        trial = ConstrainedEquations.build(chain, [run]).delayed_by(equations.delay)
+        tables[f"not fitted: {label}"] = (torque_errors(trial, model), torque_errors(trial, chain))
+    return tables
+
+
+def _result(
+    equations: ConstrainedEquations, estimate: Estimate, tables: Tables, judgement: Judgement
+) -> dict[str, object]:
+    """Contents of result.json."""
+    chain = equations.chain
+    return {
         "schema": "robot_sysid/constrained_identification/1",
         "robot": chain.name,
         "method": estimate.method,
@@ -115,18 +142,6 @@ def identify_closed_chain(
         "doubts": list(estimate.certify()),
         "notes": list(estimate.notes),
     }
-    text = json_text(result) + "\n"
-    (out / "result.json").write_text(text, encoding="utf-8")
-    if copy_json(text, json_path):
-        raise typer.Exit(judgement.exit_status)
-    print_judgement(judgement)
-    print_torque_rms(chain, tables)
-    for note in estimate.notes:
-        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
-    console.print(
-        f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True, markup=False
-    )
-    raise typer.Exit(judgement.exit_status)
 
 
 def load_loop_recording(

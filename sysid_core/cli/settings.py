@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands whose options are the fields of a dataclass: each is named, typed and described once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any, TypeVar, get_type_hints
+
+import typer
+
+from sysid_core.cli.app import example as example_text
+
+Settings = TypeVar("Settings")
+
+
+def command(
+    group: typer.Typer, name: str | None = None, *, example: str, hidden: bool = False
+) -> Callable[[Callable[[Any], None]], Callable[[Any], None]]:
+    """Make a command of a function of one settings dataclass.
+
+    Its fields become the options and arguments, in their order; those of a field that is a
+    dataclass itself stand in its place, so that commands share lists of options.
+
+    Args:
+        group: That gets the command.
+        name: Name of the command; default: the function's.
+        example: Command line that the help ends with.
+        hidden: Whether the help of the group leaves it out.
+    """
+
+    def register(run: Callable[[Any], None]) -> Callable[[Any], None]:
+        (parameter,) = inspect.signature(run).parameters
+        settings = get_type_hints(run)[parameter]
+
+        def call(**given: Any) -> None:
+            run(build_settings(settings, given))
+
+        call.__name__, call.__doc__ = run.__name__, run.__doc__
+        options = [_parameter(field, hint) for field, hint in _options(settings)]
+        call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        call.__annotations__ = {option.name: option.annotation for option in options}
+        group.command(name, epilog=example_text(example), hidden=hidden)(call)
+        return run
+
+    return register
+
+
+def build_settings(kind: type[Settings], given: Mapping[str, Any]) -> Settings:
+    """Settings of the options that were given, those of nested dataclasses too."""
+    values: dict[str, Any] = {}
+    for field, hint in _own(kind):
+        if isinstance(hint, type) and is_dataclass(hint):
+            values[field.name] = build_settings(hint, given)
+        elif given[field.name] is not None or field.default_factory is MISSING:
+            values[field.name] = given[field.name]
+    return kind(**values)
+
+
+def _own(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
+    hints = get_type_hints(kind, include_extras=True)
+    return ((field, hints[field.name]) for field in fields(kind))
+
+
+def _options(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
+    for field, hint in _own(kind):
+        if is_dataclass(hint):
+            yield from _options(hint)
+        else:
+            yield field, hint
+
+
+def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if field.default is MISSING else field.default
+    if field.default_factory is not MISSING:
+        default = None
+    return inspect.Parameter(
+        field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
+    )
