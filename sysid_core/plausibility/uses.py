@@ -105,15 +105,15 @@ class UseJudge:
         if not judgement.ok:
             return Use("arm", judgement)
         rank, expected = motion.shows_of_arm(Unknowns.of_arm(motion.model))
-        c = rank.certificate
-        shown = f"rank {c.numerical_rank} of {c.structural_rank}; {expected}"
+        c = rank.excitation
+        shown = f"rank {c.rank} of {c.structural_rank}; {expected}"
         remedy = "Add a motion that shows the rest: `sysid plan arm ROBOT --after BAG`."
         known = float(np.mean(expected.relative <= 0.5))
         if known < _LEAST_KNOWN:
             few = f"Only {100 * known:.0f} % of the base parameters will be known even roughly."
             judgement += Judgement((f"{few} {remedy}",))
-        elif not c.is_maximally_exciting:
-            short = f"The motion shows {c.numerical_rank} of {c.structural_rank} directions."
+        elif not c.maximally_exciting:
+            short = f"The motion shows {c.rank} of {c.structural_rank} directions."
             judgement += Judgement(warnings=(f"{short} {remedy}",))
         return Use("arm", judgement + self._standstill(), shown)
 

@@ -211,7 +211,7 @@ def test_a_rich_motion_reaches_the_structural_rank_and_a_poor_one_says_what_is_m
     assert f"maximally exciting: {rank} of {rank}" in str(rich)
     only = np.array([0.0, 0.0, 1.0])
     poor = conditioning(unknowns, q[0] + (q - q[0]) * only, v * only, a * only)
-    assert not poor.certificate.is_maximally_exciting
+    assert not poor.excitation.maximally_exciting
     assert "don't show" in str(poor)
 
 
@@ -285,7 +285,7 @@ def motion(plan: ArmPlan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_planned_motion_keeps_all_limits_and_is_maximally_exciting(wrist, limits, plan):
     assert check_motion(wrist, plan.trajectory, limits).is_safe
     rank = structural_identifiability(wrist).n_base
-    assert plan.conditioning.certificate.numerical_rank == rank
+    assert plan.conditioning.excitation.rank == rank
     assert [s.label for s in plan.trajectory.segments] == ["still", "fourier", "settle"]
 
 

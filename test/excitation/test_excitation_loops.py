@@ -21,9 +21,9 @@ from sysid_core.excitation.closed_chain import (
     structural_rows,
 )
 from sysid_core.identifiability import (
-    ShownDirections,
+    Excitation,
+    measure_excitation,
     sampled_base_parameters,
-    shown_directions,
 )
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -95,11 +95,11 @@ def test_planned_motions_are_smooth_safe_and_well_conditioned(leg, rng):
     assert condition(leg, planned) < 10.0
 
 
-def shown(chain: ClosedChain, *motions: ConstrainedMotion) -> ShownDirections:
+def shown(chain: ClosedChain, *motions: ConstrainedMotion) -> Excitation:
     names = constrained_parameter_names(chain, chain.actuated)
     structure = structural_rows(chain, chain.actuated)
     rows = [projected_regressor(chain, motion).reshape(-1, len(names)) for motion in motions]
-    return shown_directions(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
 
 
 def test_planned_motions_excite_every_direction_that_can_be_identified(leg, rng):

@@ -15,4 +15,4 @@ def test_python_blocks_of_the_page_run_in_order():
 
     assert len(blocks) == 2
     assert names["answer"].n_base == 36
-    assert names["certificate"].is_maximally_exciting
+    assert names["excitation"].maximally_exciting

@@ -126,7 +126,7 @@ def plan_arm(
         others["validation"] = plan_validation_motion(
             model, planning.limits, found.trajectory, still=still, rate_hz=planning.rate_hz
         )
-    certificate, expectation = found.conditioning.certificate, found.expectation
+    excitation, expectation = found.conditioning.excitation, found.expectation
     random = found.random.mean_deviation if found.random else float("nan")
     return Planned(
         found.trajectory,
@@ -134,9 +134,9 @@ def plan_arm(
         schema="robot_sysid/arm_plan/2",
         result={
             "criterion": found.criterion.value,
-            "rank": certificate.numerical_rank,
-            "structural_rank": certificate.structural_rank,
-            "maximally_exciting": certificate.is_maximally_exciting,
+            "rank": excitation.rank,
+            "structural_rank": excitation.structural_rank,
+            "maximally_exciting": excitation.maximally_exciting,
             "condition_number": found.conditioning.unit,
             "eigenvalue_ratio": found.conditioning.eigenvalue_ratio,
             "mean_deviation": expectation.mean_deviation,

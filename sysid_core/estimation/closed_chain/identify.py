@@ -26,7 +26,7 @@ from sysid_core.estimation.fit import (
     compress,
     unmeasured_notes,
 )
-from sysid_core.identifiability import EXCITED, ShownDirections, shown_directions
+from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.robot import inertial_parameter_names, is_physically_consistent
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
 from sysid_core.signals import Recording
@@ -93,7 +93,7 @@ def identify_constrained_equations(
         method=f"constrained-{estimate.method}",
         consistent=consistent,
         rank=shown.rank,
-        rank_tolerance=EXCITED,
+        rank_tolerance=shown.tolerance,
         condition_number=shown.condition_number,
         robot=chain.name,
         urdf_hash=chain.model.urdf_hash,
@@ -102,10 +102,10 @@ def identify_constrained_equations(
     )
 
 
-def _shown(regression: Regression, free: NDArray[np.bool_]) -> ShownDirections:
+def _shown(regression: Regression, free: NDArray[np.bool_]) -> Excitation:
     """What the data show of the free parameters, against vigorous motion."""
     rows = compress(regression).weighted(np.ones(len(regression.joints)))[0][:, free]
-    return shown_directions(regression.base_of(free), rows, regression.structure[:, free])
+    return measure_excitation(regression.base_of(free), rows, regression.structure[:, free])
 
 
 def identified_chain(chain: ClosedChain, estimate: Estimate) -> ClosedChain:

@@ -23,7 +23,7 @@ from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
-from sysid_core.identifiability import EXCITED, BaseParameters, shown_directions
+from sysid_core.identifiability import BaseParameters, measure_excitation
 from sysid_core.robot import Array, is_physically_consistent
 
 
@@ -217,7 +217,7 @@ class ConsistentLeastSquares:
         prior = (base.regrouping * regression.prior_sd[columns] ** 2) @ base.regrouping.T
         seen = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], prior)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]
-        shown = shown_directions(base, unweighted, regression.structure[:, columns])
+        shown = measure_excitation(base, unweighted, regression.structure[:, columns])
         return Estimate(
             method=f"{self.name}, base parameters",
             names=base.base_names,
@@ -229,7 +229,7 @@ class ConsistentLeastSquares:
             condition_number=condition_number(weights.R[:, independent]),
             rank=shown.rank,
             structural_rank=base.rank,
-            rank_tolerance=EXCITED,
+            rank_tolerance=shown.tolerance,
             n_samples=regression.n_samples,
             notes=seen.sentences(base.base_names),
             combinations=combinations_of(base),

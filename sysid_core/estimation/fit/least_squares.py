@@ -14,7 +14,7 @@ from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, settled_weights
-from sysid_core.identifiability import EXCITED, BaseParameters, shown_directions
+from sysid_core.identifiability import BaseParameters, measure_excitation
 from sysid_core.robot import Array
 
 
@@ -89,7 +89,7 @@ class LeastSquares:
         M = widened(regression, columns.tolist(), M, error)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
         uncertainty = ParameterUncertainty.from_data(normal, M, prior)
-        shown = shown_directions(base, *excitation_rows(regression, compressed, free))
+        shown = measure_excitation(base, *excitation_rows(regression, compressed, free))
         return Estimate(
             method=self.name,
             names=base.base_names,
@@ -102,7 +102,7 @@ class LeastSquares:
             condition_number=condition_number(weights.R),
             rank=shown.rank,
             structural_rank=base.rank,
-            rank_tolerance=EXCITED,
+            rank_tolerance=shown.tolerance,
             n_samples=regression.n_samples,
             notes=(*weights.notes, *error.notes, *uncertainty.sentences(base.base_names)),
         )

@@ -14,7 +14,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.excitation.closed_chain.box import motion_box, reach_alone
 from sysid_core.excitation.closed_chain.structure import structural_rows
 from sysid_core.excitation.trajectory import Segment, Trajectory
-from sysid_core.identifiability import sampled_base_parameters, shown_directions
+from sysid_core.identifiability import measure_excitation, sampled_base_parameters
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -217,7 +217,7 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     structure = structural_rows(chain, chain.actuated)
     names = constrained_parameter_names(chain, chain.actuated)
     base = sampled_base_parameters(structure, names)
-    return lambda R: shown_directions(base, R, structure).condition_number
+    return lambda R: measure_excitation(base, R, structure).condition_number
 
 
 def _condition(R: Array) -> float:

@@ -9,11 +9,7 @@ import numpy as np
 
 from sysid_core.excitation.closed_chain.box import motion_box
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.identifiability import (
-    ShownDirections,
-    sampled_base_parameters,
-    shown_directions,
-)
+from sysid_core.identifiability import Excitation, measure_excitation, sampled_base_parameters
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -26,7 +22,7 @@ from sysid_core.robot.loops import (
 _SAMPLES = 400  # of a motion
 
 
-def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> ShownDirections:
+def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
     """What planned motions show of all parameters: inertial ones and the actuated joints' drives.
 
     Args:
@@ -42,7 +38,7 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Shown
         states = (x[few][:, k] for x in (motion.q, motion.v, motion.a))
         W = projected_regressor(chain, constrained_motion(chain, *states))
         rows.append(W.reshape(-1, len(names)))
-    return shown_directions(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
 
 
 def structural_rows(

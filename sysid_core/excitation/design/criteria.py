@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.design.unknowns import Unknowns
-from sysid_core.identifiability import ExcitationCertificate, certify_excitation
+from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, joint_torque_regressor
 
@@ -167,18 +167,17 @@ class Conditioning:
     """How a motion shows the inertial base parameters, in the definitions that papers use.
 
     Attributes:
-        certificate: Numerical rank against the exact structural rank; its
-            `scaled_condition_number` is cond(W) with columns of unit length.
+        excitation: Numerical rank against the exact structural rank, with columns of unit length.
         orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
     """
 
-    certificate: ExcitationCertificate
+    excitation: Excitation
     orthonormal: float
 
     @property
     def unit(self) -> float:
         """cond(W) with columns of unit length."""
-        return self.certificate.scaled_condition_number
+        return self.excitation.condition_number
 
     @property
     def eigenvalue_ratio(self) -> float:
@@ -186,11 +185,11 @@ class Conditioning:
         return self.orthonormal**2
 
     def __str__(self) -> str:
-        c = self.certificate
-        if not c.is_maximally_exciting:
+        c = self.excitation
+        if not c.maximally_exciting:
             return str(c)
         return (
-            f"maximally exciting: {c.numerical_rank} of {c.structural_rank}, condition number"
+            f"maximally exciting: {c.rank} of {c.structural_rank}, condition number"
             f" {self.unit:.3g} (columns of unit length; eigenvalues of WᵀW in SI units:"
             f" {self.eigenvalue_ratio:.3g})"
         )
@@ -203,5 +202,5 @@ def conditioning(unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioni
     base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
     R = np.linalg.qr(base, mode="r")
     s = np.linalg.svd(R @ orthonormal_map(unknowns), compute_uv=False)
-    certificate = certify_excitation(unknowns.structure, Y, tolerance=USEFUL)
-    return Conditioning(certificate, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))
+    excitation = measure_excitation(unknowns.structure, Y, tolerance=USEFUL)
+    return Conditioning(excitation, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))

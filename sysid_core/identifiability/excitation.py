@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""How much of what motion can show of a robot at all is shown by given data.
+
+The singular values of the data's base regressor `W` depend on the units of its columns. They are
+therefore taken of `W T`:
+
+- With a reference, the regressor S at random states that spans everything that can be seen,
+  `T = R_S^{-1}` with `S = Q R_S`. The singular values are then what W shows over what vigorous
+  motion shows, direction by direction, whatever base parameters or units are chosen. Some
+  directions are weak by the robot's build: the singular values of a leg's S spread over five
+  decades, so that no data reach its rank at a fixed tolerance.
+- Without one, T makes the columns unit length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.identifiability.base_parameters import BaseParameters
+from sysid_core.identifiability.parameter_words import in_words, listed
+from sysid_core.identifiability.rpna import Identifiability, combination_text, reduced_nullspace
+from sysid_core.robot import Array
+
+EXCITED = 1e-3  # of what vigorous motion shows, both relative to the best direction
+_ROUNDED = 1e-9  # relative singular value of columns of unit length that is rounding
+_SAME = 0.3  # of the largest share: a parameter below it isn't named in a direction
+
+
+@dataclass(frozen=True, eq=False)
+class Excitation:
+    """What data show of b base parameters, direction by direction, strongest first.
+
+    Attributes:
+        names: Names of the base parameters, shape (b,).
+        ratios: Singular values over the largest one, shape (b,).
+        shares: Columns: torque that each base parameter has in a direction under the reference
+            motion, shape (b, b).
+        alone: What the data show of each base parameter if all others were known, in the unit of
+            `ratios`, shape (b,).
+        sizes: Lengths of the columns that count as one, shape (b,).
+        factor: Triangular factor of the data's base regressor in SI units, shape (b, b).
+        tolerance: Smallest ratio that counts.
+    """
+
+    names: tuple[str, ...]
+    ratios: Array
+    shares: Array
+    alone: Array
+    sizes: Array
+    factor: Array
+    tolerance: float
+
+    @property
+    def rank(self) -> int:
+        """Number of excited directions."""
+        return int(np.sum(self.ratios > self.tolerance))
+
+    @property
+    def structural_rank(self) -> int:
+        """Number of directions that perfect data would show."""
+        return len(self.names)
+
+    @property
+    def maximally_exciting(self) -> bool:
+        """Whether the data show everything that perfect data could."""
+        return self.rank == self.structural_rank
+
+    @property
+    def gap(self) -> float:
+        """Ratio of the smallest singular value that counts to the largest that doesn't."""
+        rank = self.rank
+        if self.maximally_exciting or not rank or self.ratios[rank] == 0.0:
+            return float("inf")
+        return float(self.ratios[rank - 1] / self.ratios[rank])
+
+    @property
+    def condition_number(self) -> float:
+        """Strongest over weakest direction; infinite where one isn't shown at all."""
+        shown = self.ratios[-1] > len(self.names) * np.finfo(float).eps
+        return float(1.0 / self.ratios[-1]) if shown else float("inf")
+
+    @property
+    def condition_number_si(self) -> float:
+        """Condition number of the base regressor in SI units; infinite when rank is missing."""
+        if not self.maximally_exciting:
+            return float("inf")
+        s = np.linalg.svd(self.factor, compute_uv=False)
+        return float(s[0] / s[-1])
+
+    @property
+    def missing(self) -> tuple[dict[str, float], ...]:
+        """Combinations that the data don't show, coefficients by name.
+
+        There is one for each parameter that could be held fixed instead.
+        """
+        null = self.shares[:, self.rank :]
+        if null.shape[1] == 0:
+            return ()
+        dependent, E = reduced_nullspace(null, np.arange(len(self.names)))
+        directions = []
+        for column, d in sorted(enumerate(dependent), key=lambda pair: int(pair[1])):
+            scaled = E[:, column]
+            unit = scaled / self.sizes * self.sizes[d]
+            vector = np.where(np.abs(scaled) < 1e-6, 0.0, unit)
+            others = [int(i) for i in np.flatnonzero(vector) if i != d]
+            directions.append({self.names[i]: float(vector[i]) for i in (int(d), *others)})
+        return tuple(directions)
+
+    def unexcited(self, limit: int = 6) -> tuple[str, ...]:
+        """Sentences: parameters that no torque depends on, then combinations, weakest first."""
+        unexcited = self.alone <= self.tolerance
+        out = (
+            [f"Not excited at all: {listed(np.array(self.names)[unexcited])}."]
+            if np.any(unexcited)
+            else []
+        )
+        weak = np.flatnonzero(self.ratios <= self.tolerance)[::-1]
+        share = np.abs(self.shares[:, weak])
+        mixed = np.max(np.where(unexcited[:, None], 0.0, share), axis=0) > np.max(
+            np.where(unexcited[:, None], share, 0.0), axis=0
+        )
+        for i in weak[mixed][:limit]:
+            out.append(self._sentence(int(i), unexcited))
+        if np.sum(mixed) > limit:
+            out.append(f"{np.sum(mixed) - limit} further combinations are hardly excited.")
+        return tuple(out)
+
+    def _sentence(self, direction: int, left_out: NDArray[np.bool_]) -> str:
+        size = np.where(left_out, 0.0, np.abs(self.shares[:, direction]))
+        top = [k for k in np.argsort(size)[::-1][:3] if size[k] > _SAME * size.max()]
+        return (
+            f"Hardly excited: {', against '.join(in_words(self.names[k]) for k in top)}"
+            f" ({self.ratios[direction]:.1g} of what vigorous motion shows)."
+        )
+
+    def __str__(self) -> str:
+        if self.maximally_exciting:
+            return (
+                f"maximally exciting: rank {self.rank} of {self.structural_rank},"
+                f" condition number {self.condition_number:.3g}"
+            )
+        missing = "; ".join(combination_text(direction) for direction in self.missing)
+        return (
+            f"rank {self.rank} of {self.structural_rank}:"
+            f" the data don't show {missing} (gap {self.gap:.1e})"
+        )
+
+
+def measure_excitation(
+    structure: Identifiability | BaseParameters,
+    Y: ArrayLike,
+    reference: Array | None = None,
+    *,
+    tolerance: float | None = None,
+) -> Excitation:
+    """Measure what data show of a robot's base parameters.
+
+    Args:
+        structure: The answer for the robot (its `practical` one counts: rounding in the URDF is
+            nothing that data could show), or its base parameters, b of them among p.
+        Y: Regressor of all parameters of the data, or its triangular factor, shape (rows, p) or
+            (K, n, p); with rotors, their columns last.
+        reference: Regressor of vigorous motion, or its triangular factor, shape (s, p); None:
+            columns of unit length are the measure.
+        tolerance: Smallest ratio that counts; default: `EXCITED` against a reference, 1e-9
+            without.
+
+    Raises:
+        IdentifiabilityError: Y has another number of columns, is empty or not finite.
+    """
+    base = structure.practical.base if isinstance(structure, Identifiability) else structure
+    if tolerance is None:
+        tolerance = _ROUNDED if reference is None else EXCITED
+    R = _triangular(base, np.asarray(Y, dtype=float))
+    if reference is None:
+        lengths = np.linalg.norm(R, axis=0)
+        shown = lengths > tolerance * lengths.max(initial=0.0)
+        T = np.diag(1.0 / np.where(shown, lengths, 1.0))
+        X = np.where(shown, R, 0.0) @ T
+        sizes = np.where(shown, lengths, 1.0)
+    else:
+        R_S = _triangular(base, reference)
+        X = scipy.linalg.solve_triangular(R_S, R.T, trans="T").T
+        sizes = np.linalg.norm(R_S, axis=0)
+    _, s, V_T = np.linalg.svd(X)
+    largest = max(float(s[0]), 1e-300)
+    if reference is None:
+        shares, alone = V_T.T, np.linalg.norm(X, axis=0) / largest
+    else:
+        shares = scipy.linalg.solve_triangular(R_S, V_T.T) * sizes[:, None]
+        alone = np.linalg.norm(R, axis=0) / sizes / largest
+    return Excitation(base.base_names, s / largest, shares, alone, sizes, R, tolerance)
+
+
+def _triangular(base: BaseParameters, Y: Array) -> Array:
+    """Triangular factor of a regressor's base columns, shape (b, b)."""
+    p = len(base.names)
+    if Y.ndim < 2 or Y.shape[-1] != p or Y.size == 0 or not np.all(np.isfinite(Y)):
+        raise IdentifiabilityError(
+            f"The regressor has the shape {Y.shape} (finite: {bool(np.all(np.isfinite(Y)))}),"
+            f" the robot has {p} parameters.",
+            remedy="Give the regressor of all parameters, one finite row per torque sample.",
+        )
+    Y_b = base.base_regressor(Y.reshape(-1, p))
+    short = max(0, base.rank - len(Y_b))
+    return np.asarray(np.linalg.qr(np.vstack([Y_b, np.zeros((short, base.rank))]), mode="r"))
