@@ -6,48 +6,16 @@ from __future__ import annotations
 import io
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import BinaryIO
 
 import zstandard
 from lz4.frame import LZ4FrameDecompressor
-from mcap.data_stream import ReadDataStream
-from mcap.exceptions import EndOfFile, McapError
-from mcap.records import Channel, Chunk, Message, Schema
+from mcap.exceptions import McapError
+from mcap.records import Chunk
 
 MOST_CHUNK_BYTES = 256 << 20  # rosbag2 writes chunks of 1 to 4 MB
 _SMALL, _MOST_RATIO = 256 << 20, 300.0  # [bytes] and their ratio: no recording compresses so well
-_MESSAGE_HEADER = 22  # bytes before a message's data
-_MESSAGE = struct.Struct("<QHIQQ")  # length, channel, sequence, log time, publish time
 _CHUNK, _CHUNK_HEAD = 6, 9 + 32  # opcode; bytes before the name of the compression
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
-_OPCODES = {3: Schema, 4: Channel, 5: Message}
-
-
-class WithinFile:
-    """A file that is never asked for more than it still has.
-
-    One flipped bit in a record's length makes it terabytes; `file.read` would reserve them.
-
-    Args:
-        file: Open at its beginning.
-        size: Its length in bytes.
-    """
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        self._file, self._left = file, size
-
-    def read(self, count: int = -1) -> bytes:
-        """So many bytes.
-
-        Raises:
-            EndOfFile: There are fewer.
-        """
-        if not 0 <= count <= self._left:
-            raise EndOfFile()
-        content = self._file.read(count)
-        self._left -= len(content)
-        return content
+ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
 
 
 def require_plausible_size(unfolded: int, file_size: int) -> None:
@@ -147,7 +115,7 @@ def message_content(data: bytes) -> bytes:
     Raises:
         McapError: It declares more than a message may have.
     """
-    if data[:4] != _ZSTD_MAGIC:
+    if data[:4] != ZSTD_MAGIC:
         return data
     try:
         if zstandard.frame_content_size(data) > MOST_CHUNK_BYTES:
@@ -155,58 +123,3 @@ def message_content(data: bytes) -> bytes:
         return zstandard.decompress(data, MOST_CHUNK_BYTES)
     except (zstandard.ZstdError, MemoryError) as err:
         raise McapError(f"a message can't be decompressed: {err}") from err
-
-
-def chunk_messages(content: bytes) -> Iterator[Schema | Channel | tuple[int, int, bytes]]:
-    """As `chunk_records`, with messages as (channel, log time, data): five times as fast.
-
-    Raises:
-        McapError: As `chunk_records`.
-    """
-    at, end = 0, len(content)
-    head, unpack = 9 + _MESSAGE_HEADER, _MESSAGE.unpack_from
-    while at < end:
-        if at + 9 > end:
-            raise McapError("a chunk ends within a record")
-        opcode = content[at]
-        if opcode != 5:
-            (length,) = struct.unpack_from("<Q", content, at + 1)
-            if opcode == 0 or at + 9 + length > end:
-                raise McapError(f"a chunk holds a record {opcode} of {length} bytes")
-            if opcode in _OPCODES:
-                yield from chunk_records(content[at : at + 9 + length])
-            at += 9 + length
-            continue
-        if at + head > end:
-            raise McapError("a chunk ends within a message")
-        length, channel, _, log_ns, _ = unpack(content, at + 1)
-        stop = at + 9 + length
-        if length < _MESSAGE_HEADER or stop > end:
-            raise McapError(f"a message has {length} bytes")
-        yield channel, log_ns, content[at + head : stop]
-        at = stop
-
-
-def chunk_records(content: bytes) -> Iterator[Schema | Channel | Message]:
-    """Schemas, channels and messages of a chunk's content.
-
-    Raises:
-        McapError: A record is none of these, or longer than the content.
-    """
-    stream = ReadDataStream(io.BytesIO(content))
-    while stream.count < len(content):
-        try:
-            opcode, length = stream.read1(), stream.read8()
-            kind = _OPCODES.get(opcode)
-            if opcode == 0 or length > len(content) - stream.count:
-                raise McapError(f"a chunk holds a record {opcode} of {length} bytes")
-            if kind is None:
-                stream.read(length)
-            elif kind is Message:
-                if length < _MESSAGE_HEADER:
-                    raise McapError(f"a message has {length} bytes")
-                yield Message.read(stream, length)
-            else:
-                yield kind.read(stream)
-        except (struct.error, UnicodeDecodeError, ValueError) as err:
-            raise McapError(f"a chunk's record can't be read: {err}") from err

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
+from sysid_core.signals.bags.records import MessageBlock
 from sysid_core.signals.recording import Array, EffortKind, JointStream, WrenchStream
 from sysid_core.signals.timing import TimingReport, in_order
 
-_BLOCK = 4096  # messages
+_Block = tuple[int, Array, Array, Array, dict[str, Array]]
 
 
 class _Columns:
@@ -28,53 +29,39 @@ class _Columns:
     def __init__(self, find: Callable[[bytes], Layout], thinning: int = 1) -> None:
         self._find = find
         self.thinning = thinning
-        self._waiting: list[bytes] = []
-        self._log: list[int] = []
+        self.broken = 0  # messages that can't be read
         self._layouts: list[Layout] = []
         self._taken = 0
         # For each block: its layout's index; places in the stream, header stamps, log times, values.
-        self._blocks: list[tuple[int, Array, Array, Array, dict[str, Array]]] = []
-        self._broken = 0
+        self._blocks: list[_Block] = []
+        self._rest: dict[int, _Block] = {}  # of each layout: too few samples for a mean
 
-    @property
-    def broken(self) -> int:
-        """Messages that can't be read."""
-        self._decode()
-        return self._broken
-
-    def take(self, log_ns: int, data: bytes) -> None:
-        """Take in a message."""
-        self._waiting.append(data)
-        self._log.append(log_ns)
-        if len(self._waiting) >= _BLOCK * self.thinning:
-            self._decode()
-
-    def _decode(self) -> None:
-        """Make arrays of the messages that wait: a block for each layout, whatever their order."""
-        sizes = np.array([len(data) for data in self._waiting], dtype=np.intp)
-        for size in np.unique(sizes).tolist():
-            rows = np.flatnonzero(sizes == size)
-            bytes_of = np.frombuffer(b"".join(self._waiting[k] for k in rows), np.uint8)
-            block = bytes_of.reshape(len(rows), size)
+    def take(self, messages: MessageBlock) -> None:
+        """Take in messages of the stream: a block for each layout, whatever their order."""
+        for size in np.unique(messages.length).tolist():
+            rows = np.flatnonzero(messages.length == size)
+            block = messages.select(messages.length == size).rows(size)
             while len(rows):
-                index = self._layout_of(self._waiting[rows[0]])
+                index = self._layout_of(block[0].tobytes())
                 if index is None:
-                    self._broken += 1
+                    self.broken += 1
                     rows, block = rows[1:], block[1:]
                     continue
                 alike = self._layouts[index].rows_that_fit(block)
-                self._keep(index, rows[alike], block[alike])
+                if alike.all():
+                    self._keep(index, rows, messages.log_ns, block)
+                    break
+                self._keep(index, rows[alike], messages.log_ns, block[alike])
                 rows, block = rows[~alike], block[~alike]
-        self._taken += len(self._waiting)
-        self._waiting, self._log = [], []
+        self._taken += len(messages)
 
-    def _keep(self, index: int, rows: NDArray[np.intp], block: NDArray[np.uint8]) -> None:
+    def _keep(
+        self, index: int, rows: NDArray[np.intp], log_ns: Array, block: NDArray[np.uint8]
+    ) -> None:
         layout = self._layouts[index]
         values = {field: layout.columns_of(block, field) for field in layout.fields}
-        log = np.array(self._log, dtype=np.int64)[rows]
-        order = self._taken + rows[:: self.thinning]
-        stamps, log, values = self._thinned(layout.stamps_of(block), log, values)
-        self._blocks.append((index, order[: len(stamps)], stamps, log, values))
+        kept = (index, self._taken + rows, layout.stamps_of(block), log_ns[rows], values)
+        self._blocks.append(kept if self.thinning == 1 else self._thinned(kept))
 
     def _layout_of(self, data: bytes) -> int | None:
         for index, layout in enumerate(self._layouts):
@@ -86,28 +73,28 @@ class _Columns:
             return None
         return len(self._layouts) - 1
 
-    def _thinned(
-        self, stamps: Array, log: Array, values: dict[str, Array]
-    ) -> tuple[Array, Array, dict[str, Array]]:
+    def _thinned(self, block: _Block) -> _Block:
         """Means of samples in a row; none over a gap, a step back or what isn't finite."""
-        d = self.thinning
-        if d == 1:
-            return stamps, log, {field: array.copy() for field, array in values.items()}
-        rows = len(stamps) // d
-        groups = stamps[: rows * d].reshape(rows, d)
+        index, d = block[0], self.thinning
+        if (rest := self._rest.pop(index, None)) is not None:
+            block = _joined(rest, block)
+        rows = len(block[1]) // d
+        self._rest[index] = _selected(block, slice(rows * d, None))
+        _, places, stamps, log, values = _selected(block, slice(rows * d))
+        groups = stamps.reshape(rows, d)
         steps = np.diff(groups, axis=1)
         usual = np.median(steps) if steps.size else 0.0
         good = ((steps > 0) & (steps < 3.0 * usual)).all(axis=1) | (groups == 0).all(axis=1)
 
         def mean(array: Array) -> Array:
-            return array[: rows * d].reshape(rows, d, *array.shape[1:]).mean(axis=1)[good]
+            return array.reshape(rows, d, array.shape[1]).mean(axis=1)[good]
 
         def middle(times: Array) -> Array:  # in integers: floats have no nanoseconds left
             first = times[:, :1]
             return (first[:, 0] + (times - first).sum(axis=1) // d)[good]
 
-        received = middle(log[: rows * d].reshape(rows, d))
-        return middle(groups), received, {field: mean(array) for field, array in values.items()}
+        means = {field: mean(array) for field, array in values.items()}
+        return index, places[::d][good], middle(groups), middle(log.reshape(rows, d)), means
 
     def _thinning_note(self, topic: str) -> tuple[str, ...]:
         if self.thinning == 1:
@@ -132,7 +119,6 @@ class JointColumns(_Columns):
 
     def stream(self, topic: str, kind: EffortKind) -> tuple[JointStream, tuple[str, ...]]:
         """The stream in order, and what there is to say about it."""
-        self._decode()
         seen: dict[tuple[str, ...], int] = {}
         for index, places, *_ in self._blocks:
             found = self._layouts[index].names
@@ -197,7 +183,6 @@ class WrenchColumns(_Columns):
 
     def stream(self, topic: str) -> tuple[WrenchStream, tuple[str, ...]]:
         """The stream in order, and what there is to say about it."""
-        self._decode()
         frames: dict[str, int] = {}
         for index, places, *_ in self._blocks:
             frame = self._layouts[index].frame
@@ -247,3 +232,16 @@ def _optional(rows: list[Array], what: str) -> tuple[Array | None, str]:
     if not np.isfinite(values).all(axis=1).any():
         return None, f"{what} are NaN or infinite throughout and were left out."
     return values, ""
+
+
+def _selected(block: _Block, rows: slice) -> _Block:
+    index, places, stamps, log, values = block
+    return index, places[rows], stamps[rows], log[rows], {k: x[rows] for k, x in values.items()}
+
+
+def _joined(first: _Block, second: _Block) -> _Block:
+    _, *old, old_values = first
+    index, *new, new_values = second
+    places, stamps, log = (np.concatenate(pair) for pair in zip(old, new, strict=True))
+    values = {key: np.concatenate([old_values[key], new_values[key]]) for key in new_values}
+    return index, places, stamps, log, values

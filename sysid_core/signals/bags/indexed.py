@@ -17,10 +17,16 @@ from sysid_core.errors import SignalError
 from sysid_core.files import open_regular
 from sysid_core.signals.bags.bounded import require_plausible_size
 from sysid_core.signals.bags.metadata import BAG
-from sysid_core.signals.bags.records import Damage, StoredMessage, StoredTopic
+from sysid_core.signals.bags.records import (
+    Damage,
+    MessageBlock,
+    StoredMessage,
+    StoredTopic,
+    in_blocks,
+)
 
 
-def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | Damage]:
+def read_ros1(file: Path) -> Iterator[MessageBlock | StoredTopic | Damage]:
     """Topics and messages of a ROS 1 bag, as ROS 2 would have stored them; other types are named.
 
     Raises:
@@ -37,10 +43,11 @@ def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | Damage]:
                     yield StoredTopic(connection.topic, connection.msgtype, text, "ros2msg")
                 else:
                     unknown.add(connection.msgtype)
-            for connection, log_ns, data in reader.messages():
-                if connection.msgtype not in unknown:
-                    converted = store.ros1_to_cdr(data, connection.msgtype)
-                    yield StoredMessage(connection.topic, log_ns, bytes(converted))
+            yield from in_blocks(
+                StoredMessage(c.topic, log_ns, bytes(store.ros1_to_cdr(data, c.msgtype)))
+                for c, log_ns, data in reader.messages()
+                if c.msgtype not in unknown
+            )
     except Exception as err:  # whatever rosbags makes of damaged bytes
         raise SignalError(
             f"'{file}' can't be read: {err}", remedy="Repair it with `rosbag reindex`."
@@ -50,7 +57,7 @@ def read_ros1(file: Path) -> Iterator[StoredMessage | StoredTopic | Damage]:
         yield Damage(text)
 
 
-def read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic]:
+def read_indexed(path: Path) -> Iterator[MessageBlock | StoredTopic]:
     """Topics and messages of a bag that rosbags reads by its index: SQLite, compressed files.
 
     Args:
@@ -74,8 +81,10 @@ def read_indexed(path: Path) -> Iterator[StoredMessage | StoredTopic]:
                     definition.data,
                     "ros2idl" if idl else "ros2msg",
                 )
-            for connection, log_ns, data in reader.messages():
-                yield StoredMessage(connection.topic, log_ns, bytes(data))
+            yield from in_blocks(
+                StoredMessage(connection.topic, log_ns, bytes(data))
+                for connection, log_ns, data in reader.messages()
+            )
     except Exception as err:  # whatever rosbags and SQLite make of damaged bytes
         raise SignalError(
             f"'{path}' can't be read: {err}", remedy="Rebuild it with `ros2 bag reindex`."

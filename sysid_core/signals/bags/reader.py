@@ -57,16 +57,17 @@ def read_bag(
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic")
     joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
     wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
-    takers: dict[str, Callable[[int, bytes], None]] = {joint.name: joint_columns.take}
-    if wrench is not None:
-        takers[wrench.name] = wrench_columns.take
     texts = _Texts(bag, joint.name)
-    takers |= texts.takers()
-    first, last = window_ns or (0, 2**63)
-    for message in bag.messages(takers):
-        if not first <= message.log_ns <= last and message.topic not in texts.names:
-            continue
-        takers[message.topic](message.log_ns, message.data)
+    wanted = {joint.name, *texts.names, *([wrench.name] if wrench is not None else [])}
+    takers = texts.takers()
+    first, last = window_ns or (0, 2**63 - 1)
+    for block in bag.blocks(wanted):
+        for message in block.of_topics(takers):
+            takers[message.topic](message.log_ns, message.data)
+        inside = block.select((block.log_ns >= first) & (block.log_ns <= last))
+        joint_columns.take(inside.of_topics((joint.name,)))
+        if wrench is not None:
+            wrench_columns.take(inside.of_topics((wrench.name,)))
     notes += texts.notes
     broken = joint_columns.broken + wrench_columns.broken + texts.broken
     if broken:

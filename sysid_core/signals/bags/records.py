@@ -3,8 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_BLOCK = 4096  # messages of storages that give them one by one
 
 
 class StoredMessage(NamedTuple):
@@ -13,6 +20,78 @@ class StoredMessage(NamedTuple):
     topic: str
     log_ns: int
     data: bytes
+
+
+@dataclass(frozen=True, eq=False)
+class MessageBlock:
+    """Serialised messages in the order of the storage, k of them, as places in one piece of bytes.
+
+    Attributes:
+        topics: Names that `topic` counts.
+        topic: Index of each message's topic, shape (k,).
+        log_ns: When it was received, shape (k,).
+        content: Bytes that hold them all.
+        start: Where each message begins, shape (k,).
+        length: Bytes of each, shape (k,).
+    """
+
+    topics: tuple[str, ...]
+    topic: NDArray[np.intp]
+    log_ns: NDArray[np.int64]
+    content: bytes
+    start: NDArray[np.int64]
+    length: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def __iter__(self) -> Iterator[StoredMessage]:
+        columns = (x.tolist() for x in (self.topic, self.log_ns, self.start, self.length))
+        for topic, log_ns, start, length in zip(*columns, strict=True):
+            yield StoredMessage(self.topics[topic], log_ns, self.content[start : start + length])
+
+    def select(self, rows: NDArray[np.bool_]) -> MessageBlock:
+        """Some of the messages."""
+        return MessageBlock(
+            self.topics,
+            self.topic[rows],
+            self.log_ns[rows],
+            self.content,
+            self.start[rows],
+            self.length[rows],
+        )
+
+    def of_topics(self, names: Collection[str]) -> MessageBlock:
+        """Messages of some topics."""
+        wanted = np.array([name in names for name in self.topics], dtype=bool)
+        return self if wanted.all() else self.select(wanted[self.topic])
+
+    def rows(self, length: int) -> NDArray[np.uint8]:
+        """Bytes of the messages, which all have this length, shape (k, length)."""
+        found = np.frombuffer(self.content, np.uint8)
+        return np.lib.stride_tricks.sliding_window_view(found, length)[self.start]
+
+
+def message_block(messages: Collection[StoredMessage]) -> MessageBlock:
+    """Messages as a block, in their order."""
+    topics = tuple(dict.fromkeys(message.topic for message in messages))
+    index = {name: k for k, name in enumerate(topics)}
+    length = np.array([len(message.data) for message in messages], dtype=np.int64)
+    return MessageBlock(
+        topics,
+        np.array([index[message.topic] for message in messages], dtype=np.intp),
+        np.array([message.log_ns for message in messages], dtype=np.int64),
+        b"".join(message.data for message in messages),
+        np.cumsum(length) - length,
+        length,
+    )
+
+
+def in_blocks(messages: Iterable[StoredMessage]) -> Iterator[MessageBlock]:
+    """Messages that come one by one, in blocks."""
+    source = iter(messages)
+    while batch := list(islice(source, _BLOCK)):
+        yield message_block(batch)
 
 
 @dataclass(frozen=True)

@@ -8,34 +8,18 @@ whole chunk. Other storages (SQLite, compressed files) are left to rosbags, and 
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mcap.exceptions import McapError
-from mcap.records import Channel, Chunk, DataEnd, Footer, Message, Metadata, Schema, Statistics
-from mcap.stream_reader import StreamReader
+import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.files import open_regular
-from sysid_core.progress import report_progress
-from sysid_core.signals.bags.bounded import (
-    MOST_CHUNK_BYTES,
-    WithinFile,
-    chunk_content,
-    chunk_messages,
-    message_content,
-    partial_chunk_content,
-    partial_chunk_end,
-    require_plausible_size,
-)
 from sysid_core.signals.bags.indexed import read_indexed, read_ros1
-from sysid_core.signals.bags.metadata import BAG, read_metadata
-from sysid_core.signals.bags.records import Damage, StoredMessage, StoredTopic
-
-CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
+from sysid_core.signals.bags.mcap_file import scan_mcap
+from sysid_core.signals.bags.metadata import read_metadata
+from sysid_core.signals.bags.records import Damage, MessageBlock, StoredMessage, StoredTopic
 
 
 @dataclass(frozen=True)
@@ -77,11 +61,16 @@ class StoredBag:
 
     def messages(self, topics: Collection[str] = ()) -> Iterator[StoredMessage]:
         """Messages of some topics (all, if none is named), in the order of the storage."""
+        for block in self.blocks(topics):
+            yield from block
+
+    def blocks(self, topics: Collection[str] = ()) -> Iterator[MessageBlock]:
+        """The same messages, many at a time: what reads columns has no use for single ones."""
         wanted = set(topics)
         whole = (self.path / "metadata.yaml").is_file()
         for item in stored_items(self.path, self.files, whole=whole):
-            if isinstance(item, StoredMessage) and (not wanted or item.topic in wanted):
-                yield item
+            if isinstance(item, MessageBlock):
+                yield item.of_topics(wanted) if wanted else item
 
 
 def open_bag(path: str | Path) -> StoredBag:
@@ -107,11 +96,8 @@ def open_bag(path: str | Path) -> StoredBag:
     custom_data: dict[str, str] = {}
     lost_s = 0.0
     for item in stored_items(path, files, whole=metadata is not None):
-        if isinstance(item, StoredMessage):
-            entry = topics[item.topic]
-            entry["count"] += 1
-            entry["first_ns"] = min(entry.get("first_ns", item.log_ns), item.log_ns)
-            entry["last_ns"] = max(entry.get("last_ns", item.log_ns), item.log_ns)
+        if isinstance(item, MessageBlock):
+            _count(topics, item)
         elif isinstance(item, StoredTopic):
             topics.setdefault(
                 item.name,
@@ -144,6 +130,15 @@ def open_bag(path: str | Path) -> StoredBag:
     )
 
 
+def _count(topics: dict[str, dict[str, Any]], block: MessageBlock) -> None:
+    for index in np.unique(block.topic).tolist():
+        entry, log_ns = topics[block.topics[index]], block.log_ns[block.topic == index]
+        first, last = int(log_ns.min()), int(log_ns.max())
+        entry["count"] += len(log_ns)
+        entry["first_ns"] = min(entry.get("first_ns", first), first)
+        entry["last_ns"] = max(entry.get("last_ns", last), last)
+
+
 def _storage_files(path: Path, named: Collection[str]) -> tuple[Path, ...]:
     if path.is_file():
         if path.suffix not in (".mcap", ".db3", ".bag"):
@@ -174,7 +169,7 @@ def _split_number(file: Path) -> tuple[int, str]:
     return (int(number) if number.isdigit() else 0, file.name)
 
 
-_Item = StoredMessage | StoredTopic | dict[str, str] | Damage
+_Item = MessageBlock | StoredTopic | dict[str, str] | Damage
 
 
 def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[_Item]:
@@ -187,128 +182,10 @@ def stored_items(path: Path, files: Sequence[Path], *, whole: bool) -> Iterator[
     """
     for file in files:
         if file.suffix == ".mcap":
-            yield from _scan_file(file)
+            yield from scan_mcap(file)
         elif file.suffix == ".bag":
             yield from read_ros1(file)
         elif not whole:
             yield from read_indexed(file)
     if whole and files[0].suffix != ".mcap":
         yield from read_indexed(path)
-
-
-def _scan_file(file: Path) -> Iterator[_Item]:
-    topics = _Topics()
-    bad_chunks, bad_ns, unfolded, stated = 0, 0, 0, None
-    closed = False
-    size = file.stat().st_size
-    with open_regular(file, BAG) as stream:
-        whole = 0  # end of the last whole record
-        try:
-            reader = StreamReader(WithinFile(stream, size), emit_chunks=True)
-            for record in reader.records:
-                whole = stream.tell()
-                report_progress(file.name, whole / max(size, 1))
-                closed = closed or isinstance(record, DataEnd | Footer)
-                if isinstance(record, Chunk):
-                    require_plausible_size(unfolded + record.uncompressed_size, size)
-                    try:
-                        content = chunk_content(record)
-                        items = list(chunk_messages(content))
-                    except McapError:
-                        bad_chunks += 1
-                        bad_ns += max(0, record.message_end_time - record.message_start_time)
-                        continue
-                    unfolded += len(content)
-                    yield from topics.take(items)
-                elif isinstance(record, Message):
-                    yield from topics.take([(record.channel_id, record.log_time, record.data)])
-                elif isinstance(record, Schema | Channel):
-                    yield from topics.take([record])
-                elif isinstance(record, Statistics):
-                    stated = record.message_count
-                elif isinstance(record, Metadata) and record.name == CUSTOM_DATA_RECORD:
-                    yield dict(record.metadata)
-        except (McapError, struct.error, ValueError, OverflowError, MemoryError) as err:
-            if not closed:
-                stream.seek(whole)
-                tail = stream.read(MOST_CHUNK_BYTES)
-                yield from topics.take(_until_damaged(partial_chunk_content(tail)))
-                lost_s = max(0, partial_chunk_end(tail) - topics.last_ns) * 1e-9
-                yield (
-                    Damage(
-                        f"'{file.name}' is cut off or damaged ({err or type(err).__name__}): read to"
-                        f" its last whole message; {lost_s:.2f} s of its last chunk are lost.",
-                        lost_s,
-                    )
-                    if _is_mcap(file)
-                    else Damage(f"'{file.name}' doesn't begin as an MCAP file does.")
-                )
-                closed = True
-    if not closed:
-        yield Damage(f"'{file.name}' is cut off: read to its last whole chunk.")
-    if bad_chunks:
-        text = f"{bad_chunks} damaged chunks of '{file.name}' were left out: {bad_ns * 1e-9:.2f} s."
-        yield Damage(text, bad_ns * 1e-9)
-    if stated not in (None, topics.found) and not bad_chunks:
-        yield Damage(f"'{file.name}' should hold {stated} messages; {topics.found} were found.")
-    if topics.lost:
-        yield Damage(f"{topics.lost} messages of '{file.name}' belong to topics that were lost.")
-
-
-class _Topics:
-    """Channels of a file, and messages by their topic."""
-
-    def __init__(self) -> None:
-        self._schemas: dict[int, Schema] = {}
-        self._names: dict[int, str] = {}
-        self.found = self.lost = 0
-        self.last_ns = 0  # log time of the newest message
-
-    def take(
-        self, items: Iterable[Schema | Channel | tuple[int, int, bytes]]
-    ) -> Iterator[StoredMessage | StoredTopic]:
-        for item in items:
-            if isinstance(item, tuple):
-                self.found += 1
-                self.last_ns = max(self.last_ns, item[1])
-                topic = self._names.get(item[0])
-                if topic is None:
-                    self.lost += 1
-                    continue
-                try:
-                    yield StoredMessage(topic, item[1], message_content(item[2]))
-                except McapError:
-                    self.lost += 1
-            elif isinstance(item, Schema):
-                self._schemas[item.id] = item
-            elif item.id not in self._names:
-                self._names[item.id] = item.topic
-                yield _topic(item, self._schemas.get(item.schema_id))
-
-
-def _until_damaged(content: bytes) -> list[Any]:
-    items = []
-    try:
-        for item in chunk_messages(content):
-            items.append(item)
-    except McapError:
-        pass  # the message that the end of the file cuts off
-    return items
-
-
-def _is_mcap(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(5) in (
-            b"",
-            b"\x89MCAP",
-        )  # a logger that was killed at once leaves nothing
-
-
-def _topic(channel: Channel, schema: Schema | None) -> StoredTopic:
-    return StoredTopic(
-        channel.topic,
-        schema.name if schema else "",
-        schema.data.decode(errors="replace") if schema else "",
-        schema.encoding if schema else "",
-        channel.metadata.get("offered_qos_profiles", ""),
-    )

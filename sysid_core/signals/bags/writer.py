@@ -14,7 +14,7 @@ from mcap.writer import CompressionType, Writer
 from rosbags.typesys import TypesysError
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.bags.storage import CUSTOM_DATA_RECORD
+from sysid_core.signals.bags.mcap_file import CUSTOM_DATA_RECORD
 from sysid_core.signals.bags.types import DEFAULT_DISTRO, build_typestore
 
 _METADATA_VERSION = 9  # of rosbag2 since Jazzy

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An MCAP file read from its start, chunk by chunk, whether it has an index or not."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO
+
+from mcap.data_stream import ReadDataStream
+from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+from mcap.records import Chunk, Metadata, Statistics
+
+from sysid_core.files import open_regular
+from sysid_core.progress import report_progress
+from sysid_core.signals.bags.bounded import (
+    MOST_CHUNK_BYTES,
+    chunk_content,
+    partial_chunk_content,
+    partial_chunk_end,
+    require_plausible_size,
+)
+from sysid_core.signals.bags.mcap_records import Channels
+from sysid_core.signals.bags.metadata import BAG
+from sysid_core.signals.bags.records import Damage, MessageBlock, StoredTopic
+
+CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_data at the start
+
+_MAGIC = b"\x89MCAP0\r\n"
+_HEAD = struct.Struct("<BQ")  # opcode and length of a record
+_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 2, 3, 4, 5, 6
+_STATISTICS, _METADATA, _DATA_END = 11, 12, 15
+_READ = (_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS, _METADATA)
+_AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
+
+_Item = MessageBlock | StoredTopic | dict[str, str] | Damage
+
+
+def scan_mcap(file: Path) -> Iterator[_Item]:
+    """Messages, topics, custom data and damage of an MCAP file, in order.
+
+    Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
+    cut off or damaged is told; all else is read.
+
+    Args:
+        file: It needs neither index nor footer.
+    """
+    with open_regular(file, BAG) as stream:
+        yield from _Scan(file, stream).items()
+
+
+class _Scan:
+    """One pass over a file."""
+
+    def __init__(self, file: Path, stream: BinaryIO) -> None:
+        self._file, self._stream = file, stream
+        self._size = file.stat().st_size
+        self._channels = Channels()
+        self._waiting: list[tuple[bytes, int]] = []  # contents, with the time that each spans [ns]
+        self._bytes_waiting = 0
+        self._bad_chunks = self._bad_ns = self._unfolded = 0
+        self._stated: int | None = None  # messages that the file says it has
+        self._closed = False
+        self._whole = 0  # end of the last whole record
+
+    def items(self) -> Iterator[_Item]:
+        try:
+            yield from self._records()
+            yield from self._looked_through()
+        except (McapError, struct.error, ValueError, OverflowError, MemoryError) as err:
+            yield from self._looked_through()
+            if not self._closed:
+                yield from self._tail(err)
+        yield from self._faults()
+
+    def _records(self) -> Iterator[_Item]:
+        if (begin := self._stream.read(len(_MAGIC))) != _MAGIC:
+            raise EndOfFile() if _MAGIC.startswith(begin) else InvalidMagic(begin)
+        self._whole = len(_MAGIC)
+        opcode = 0
+        while opcode != _FOOTER:
+            head = self._stream.read(_HEAD.size)
+            if len(head) < _HEAD.size:
+                raise EndOfFile()
+            opcode, length = _HEAD.unpack(head)
+            if opcode == 0 or length > self._size - self._whole - _HEAD.size:
+                raise EndOfFile()
+            yield from self._record(opcode, head, length)
+            self._whole += _HEAD.size + length
+            report_progress(self._file.name, self._whole / max(self._size, 1))
+
+    def _record(self, opcode: int, head: bytes, length: int) -> Iterator[_Item]:
+        self._closed = self._closed or opcode in (_DATA_END, _FOOTER)
+        if opcode not in _READ:
+            self._stream.seek(length, 1)
+            return
+        data = self._stream.read(length)
+        fields = ReadDataStream(BytesIO(data))
+        if opcode == _CHUNK:
+            self._take_chunk(Chunk.read(fields))
+        elif opcode == _STATISTICS:
+            self._stated = Statistics.read(fields).message_count
+        elif opcode == _METADATA:
+            metadata = Metadata.read(fields)
+            if metadata.name == CUSTOM_DATA_RECORD:
+                yield dict(metadata.metadata)
+        else:
+            self._wait(head + data, 0)
+        if self._bytes_waiting >= _AT_ONCE:
+            yield from self._looked_through()
+
+    def _take_chunk(self, chunk: Chunk) -> None:
+        require_plausible_size(self._unfolded + chunk.uncompressed_size, self._size)
+        span_ns = max(0, chunk.message_end_time - chunk.message_start_time)
+        try:
+            content = chunk_content(chunk)
+        except McapError:
+            self._lose_chunk(span_ns)
+            return
+        self._unfolded += len(content)
+        self._wait(content, span_ns)
+
+    def _wait(self, content: bytes, span_ns: int) -> None:
+        self._waiting.append((content, span_ns))
+        self._bytes_waiting += len(content)
+
+    def _lose_chunk(self, span_ns: int) -> None:
+        self._bad_chunks += 1
+        self._bad_ns += span_ns
+
+    def _looked_through(self) -> Iterator[MessageBlock | StoredTopic]:
+        """What the chunks that wait hold; they no longer wait."""
+        waiting, self._waiting, self._bytes_waiting = self._waiting, [], 0
+        try:
+            yield from self._channels.take(b"".join(content for content, _ in waiting))
+        except McapError:  # one of them is damaged: each by itself
+            for content, span_ns in waiting:
+                try:
+                    yield from self._channels.take(content)
+                except McapError:
+                    self._lose_chunk(span_ns)
+
+    def _tail(self, err: Exception) -> Iterator[_Item]:
+        """What the end of the file cuts off."""
+        self._closed = True
+        self._stream.seek(self._whole)
+        tail = self._stream.read(MOST_CHUNK_BYTES)
+        with contextlib.suppress(McapError):
+            yield from self._channels.take(partial_chunk_content(tail), cut_off=True)
+        if not _begins_as_mcap(self._file):
+            yield Damage(f"'{self._file.name}' doesn't begin as an MCAP file does.")
+            return
+        lost_s = max(0, partial_chunk_end(tail) - self._channels.last_ns) * 1e-9
+        yield Damage(
+            f"'{self._file.name}' is cut off or damaged ({err or type(err).__name__}): read to its"
+            f" last whole message; {lost_s:.2f} s of its last chunk are lost.",
+            lost_s,
+        )
+
+    def _faults(self) -> Iterator[Damage]:
+        name, lost_s = self._file.name, self._bad_ns * 1e-9
+        if self._bad_chunks:
+            text = f"{self._bad_chunks} damaged chunks of '{name}' were left out: {lost_s:.2f} s."
+            yield Damage(text, lost_s)
+        found = self._channels.found
+        if self._stated not in (None, found) and not self._bad_chunks:
+            yield Damage(f"'{name}' should hold {self._stated} messages; {found} were found.")
+        if self._channels.lost:
+            text = f"{self._channels.lost} messages of '{name}' belong to topics that were lost."
+            yield Damage(text)
+
+
+def _begins_as_mcap(file: Path) -> bool:
+    """A logger that was killed at once leaves nothing."""
+    with file.open("rb") as stream:
+        return stream.read(5) in (b"", _MAGIC[:5])
