@@ -42,9 +42,13 @@ def minute(robot: RobotModel) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(1)
     t = np.arange(LOOP) * PERIOD_NS * 1e-9
     rate = 2.0 * np.pi * np.round(np.linspace(12.0, 40.0, robot.nv)) / 60.0
-    swing = 0.4 * np.minimum(1.0, np.maximum(t - 8.5, 0.0) / 2.0)[:, None]
+    swing = (
+        0.4 * (np.clip((t - 9.0) / 2.0, 0.0, 1.0) * np.clip((60.0 - t) / 2.0, 0.0, 1.0))[:, None]
+    )
     q = np.array([0.0, -0.3, 0.0, 0.9, 0.2, 0.7, 0.1]) + swing * np.sin(t[:, None] * rate)
-    q[t < 8.5, 4:] += 0.5 * np.floor(t[t < 8.5] / 3.0)[:, None]
+    for begin, change in ((2.0, 0.5), (5.0, 0.5), (8.0, -1.0)):  # to the next posture of the tare
+        s = np.clip((t - begin) / 0.9, 0.0, 1.0)
+        q[:, 4:] += (change * (10 * s**3 - 15 * s**4 + 6 * s**5))[:, None]
     v = np.gradient(q, t, axis=0)
     a = np.gradient(v, t, axis=0)
     motion = robot.frame_motion("link7", q, v, a)

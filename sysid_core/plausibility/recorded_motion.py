@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sysid_core.excitation.design import Conditioning, Expectation, Unknowns, conditioning
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 from sysid_core.signals import JointStream, in_order
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
 RATE_HZ = 50.0  # of the samples whose information is counted
 MAX_GAP = 0.2  # [s] between samples of a recording
@@ -49,9 +49,10 @@ class RecordedMotion:
             ModelError: A joint is missing.
         """
         model.columns_from(joints.names)  # refuses another robot's recording
+        motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
         parts = [
-            smooth_motion(span, RATE_HZ, ZeroPhaseFilter(_CUTOFF_HZ)).ordered(model.joint_names)
-            for span in split_at_gaps(in_order(joints)[0], MAX_GAP)
+            smooth_motion(span, RATE_HZ, ZeroPhaseFilter(_CUTOFF_HZ))
+            for span in in_pieces(split_at_gaps(motion, MAX_GAP), RATE_HZ)
             if len(span) > RATE_HZ
         ]
         nothing = np.empty((0, model.nv))

@@ -37,10 +37,20 @@ class EffortKind(Kind):
 
 
 def frozen_array(values: object, *, dtype: type = np.float64) -> NDArray[Any]:
-    """A read-only copy."""
+    """The values as an array that nobody can write to: themselves if they are one, else a copy."""
+    if isinstance(values, np.ndarray) and values.dtype == dtype and _is_frozen(values):
+        return values
     out: NDArray[Any] = np.array(values, dtype=dtype)
     out.setflags(write=False)
     return out
+
+
+def _is_frozen(array: NDArray[Any]) -> bool:
+    """Whether neither the array nor what it is a view of can be written to."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray) and not owner.flags.writeable:
+        owner = owner.base
+    return owner is None
 
 
 @dataclass(frozen=True, eq=False)

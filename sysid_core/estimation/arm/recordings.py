@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
 
 class Differentiation(Kind):
@@ -22,10 +22,6 @@ class Differentiation(Kind):
 
     FILTER = "filter"
     SPLINE = "spline"
-
-
-LONGEST = 6_000  # resampled samples of a span: longer ones are cut, their regressors made in turn
-SHORTEST = 4.0  # [s] of a piece: each start costs the filters' settling and friction's history
 
 
 @dataclass(frozen=True)
@@ -179,7 +175,7 @@ def prepare_motion(
     filtered = processing.differentiate is Differentiation.FILTER
     low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz) if filtered else None
     found = False
-    for part in pieces(split_at_gaps(stream, processing.max_gap), processing.rate_hz):
+    for part in in_pieces(split_at_gaps(stream, processing.max_gap), processing.rate_hz):
         if len(part) < 20:
             continue
         native = (len(part) - 1) / part.time[-1]
@@ -193,20 +189,6 @@ def prepare_motion(
             f" {processing.max_gap} s.",
             remedy="Allow larger gaps, or record again.",
         )
-
-
-def pieces(parts: Sequence[JointStream], rate_hz: float) -> Iterator[JointStream]:
-    """Parts in pieces of at most `LONGEST` resampled samples: memory is that of a piece.
-
-    At high rates that would be an instant; then pieces are as long as `SHORTEST`.
-    """
-    for part in parts:
-        duration = float(part.time[-1])
-        resampled = min(len(part), int(duration * rate_hz) + 1)
-        longest = max(LONGEST, int(SHORTEST * resampled / max(duration, 1e-9)))
-        count = max(1, -(-resampled // longest))
-        for index in np.array_split(np.arange(len(part)), count):
-            yield part.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else part
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:

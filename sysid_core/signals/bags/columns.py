@@ -163,9 +163,10 @@ class JointColumns(_Columns):
         stamps, stamp_notes = _stamps(blocks, topic)
         order = _order(blocks)
         self._blocks = []
-        arrays = {key: x if x is None else x[order] for key, x in arrays.items()}
-        stream = JointStream(names, stamps[order], effort_kind=kind, **arrays)
-        del arrays, blocks, used  # the stream has its own
+        del blocks, used  # each array is needed once
+        arrays = {key: x if x is None else _frozen(x[order]) for key, x in arrays.items()}
+        stream = JointStream(names, _frozen(stamps[order]), effort_kind=kind, **arrays)
+        del arrays
         ordered, report = in_order(stream)
         if len(ordered) == 0:
             raise SignalError(
@@ -196,11 +197,20 @@ class WrenchColumns(_Columns):
         values = [block[4]["wrench"] for block in self._blocks] or [np.empty((0, 6))]
         order = _order(self._blocks)
         self._blocks = []
-        stream = WrenchStream(next(iter(frames), ""), stamps[order], np.concatenate(values)[order])
+        wrench = _frozen(np.concatenate(values)[order])
+        stream = WrenchStream(next(iter(frames), ""), _frozen(stamps[order]), wrench)
         ordered: WrenchStream
         report: TimingReport
         ordered, report = in_order(stream)
         return ordered, (*self._thinning_note(topic), *notes, *report.notes(topic))
+
+
+def _frozen(own: Array) -> Array:
+    """An array that nobody else has, so that a stream needs no copy of it."""
+    if own.base is not None:
+        own.base.setflags(write=False)
+    own.setflags(write=False)
+    return own
 
 
 def _order(blocks: list[Any]) -> Any:

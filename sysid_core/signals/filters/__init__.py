@@ -11,6 +11,7 @@ from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
     central_difference,
+    in_pieces,
     resample,
     smooth_motion,
     split_at_gaps,
@@ -30,6 +31,7 @@ __all__ = [
     "central_difference",
     "filter_joints",
     "fit_splines",
+    "in_pieces",
     "resample",
     "smooth_joints",
     "smooth_motion",

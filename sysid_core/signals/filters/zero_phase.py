@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -111,6 +112,27 @@ def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...
     cuts = np.flatnonzero(steps > max_gap * 1e9) + 1
     bounds = [0, *cuts.tolist(), len(stream)]
     return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
+
+
+def in_pieces(
+    spans: Iterable[JointStream], rate_hz: float, longest: int = 6_000, shortest_s: float = 4.0
+) -> Iterator[JointStream]:
+    """Spans in pieces, whose filtered copies are what memory has to bear.
+
+    Args:
+        spans: Without gaps.
+        rate_hz: At which they will be resampled.
+        longest: Resampled samples of a piece.
+        shortest_s: Of a piece, at rates where `longest` samples are an instant: each start costs
+            the filters' settling and friction's history [s].
+    """
+    for span in spans:
+        duration = float(span.time[-1]) if len(span) else 0.0
+        resampled = min(len(span), int(duration * rate_hz) + 1)
+        most = max(longest, int(shortest_s * resampled / max(duration, 1e-9)))
+        count = max(1, -(-resampled // most))
+        for index in np.array_split(np.arange(len(span)), count):
+            yield span.select(slice(int(index[0]), int(index[-1]) + 1)) if count > 1 else span
 
 
 def resample(stream: JointStream, rate_hz: float) -> JointStream:
