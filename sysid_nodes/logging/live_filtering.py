@@ -100,7 +100,7 @@ class LiveFiltering:
                 return
             self.last_joints_ns = now_ns
             stamp = layout.stamp_ns(data) or now_ns  # some drivers leave it zero
-            sample = self._joint_filter.update(stamp, *self._reader.arrays(data))
+            sample = self._joint_filter.update(stamp, *self._reader.arrays(layout, data))
         except SysIdError:
             self.joints.add(stamp, now_ns, valid=False)
             raise

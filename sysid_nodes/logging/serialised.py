@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from sysid_core.signals.bags import Layout, build_typestore, joint_state_layout, wrench_layout
 from sysid_core.signals.filters import FilteredSample
 from sysid_core.signals.wrench import FilteredWrench
-from sysid_nodes.conversions import joint_arrays_from_message
+from sysid_nodes.conversions import columns_of, joint_arrays_from_message
 from sysid_nodes.lifecycle import interface_definitions
 
 JOINT_STATE = "sensor_msgs/msg/JointState"
 WRENCH = "geometry_msgs/msg/WrenchStamped"
 _FILTERED_JOINTS = "robot_sysid/msg/FilteredJointState"
 _FILTERED_WRENCH = "robot_sysid/msg/FilteredWrench"
+_LAYOUTS = 8  # that a topic may have at once
 Array = NDArray[Any]
 
 
@@ -40,7 +41,7 @@ class _Layouts:
             if layout.fits(data):
                 return layout
         layout = self._find(data)
-        self._known = [layout, *self._known[:7]]
+        self._known = [layout, *self._known[: _LAYOUTS - 1]]
         return layout
 
 
@@ -51,15 +52,30 @@ class JointStateReader:
         self.names = tuple(names)
         self._layouts = _Layouts(joint_state_layout)
 
+        # Where the robot's joints stand in layouts that have them all; these are kept alive.
+        self._columns: dict[int, tuple[Layout, NDArray[np.intp]]] = {}
+
     def layout(self, data: bytes) -> Layout:
         """The message's layout, with its joint names; SignalError where the bytes are none."""
         return self._layouts.of(data)
 
-    def arrays(self, data: bytes) -> tuple[Array, Array | None, Array | None]:
+    def arrays(self, layout: Layout, data: bytes) -> tuple[Array, Array | None, Array | None]:
         """Positions, velocities and efforts, mapped by name; SignalError where that fails."""
-        layout = self._layouts.of(data)
-        fields = {field: layout.values(data, field) for field in layout.fields}
-        return joint_arrays_from_message(SimpleNamespace(name=layout.names, **fields), self.names)
+        known = self._columns.get(id(layout))
+        if known is None:
+            fields = {field: layout.values(data, field) for field in layout.fields}
+            joint_arrays_from_message(SimpleNamespace(name=layout.names, **fields), self.names)
+            if len(self._columns) >= _LAYOUTS:
+                self._columns.clear()
+            columns = columns_of(self.names, layout.names, "joint_states")
+            known = self._columns[id(layout)] = layout, np.array(columns, dtype=np.intp)
+        k = known[1]
+        q = layout.values(data, "position")[k]
+        v, effort = (
+            layout.values(data, field)[k] if layout.fields[field][1] else None
+            for field in ("velocity", "effort")
+        )
+        return q, v, effort
 
 
 class WrenchReader:

@@ -44,7 +44,7 @@ def test_joint_states_are_read_as_ros_reads_them(frame: str) -> None:
         sent.header.frame_id = frame
         data = serialize_message(sent)
         assert reader.layout(data).stamp_ns(data) == STAMP
-        q, v, effort = reader.arrays(data)
+        q, v, effort = reader.arrays(reader.layout(data), data)
         assert q.tolist() == [-2.0, 0.1 + k] and v is None
         np.testing.assert_array_equal(effort, [np.nan, 1.0])
         np.testing.assert_array_equal(q, joint_arrays_from_message(sent, NAMES[::-1])[0])
@@ -56,14 +56,14 @@ def test_drivers_that_share_a_topic_are_read_in_turn() -> None:
     for _ in range(3):
         assert reader.layout(serialize_message(gripper)).names == ("gripper",)
         data = serialize_message(joint_state(position=[0.1, 0.2, 0.3]))
-        assert reader.arrays(data)[0].tolist() == [0.1]
+        assert reader.arrays(reader.layout(data), data)[0].tolist() == [0.1]
 
 
 def test_bytes_that_are_no_joint_state_are_refused() -> None:
     data = serialize_message(joint_state(position=[0.1, 0.2, 0.3]))
     for broken in (b"", data[:20], data[:-9], b"\x00\x07" + data[2:], data[:20] + b"\xff" * 40):
         with pytest.raises(SignalError, match="can't be decoded"):
-            JointStateReader(NAMES).arrays(broken)
+            JointStateReader(NAMES).layout(broken)
 
 
 @pytest.mark.parametrize("effort", [None, np.array([5.0, 6.0])])

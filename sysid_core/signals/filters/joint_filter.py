@@ -204,18 +204,18 @@ class JointFilter:
 
     def _sample(self, outcome: SampleOutcome) -> FilteredSample:
         n, bank = self.n_joints, self._filters.bank
-        sd, x = bank.sd, bank.x.copy()
+        x, sd = bank.state_and_sd()
         return FilteredSample(
             outcome=outcome,
             stamp_ns=self._clock.stamp_ns,
-            q=x[:n, 0],
-            v=x[:n, 1],
-            a=x[:n, 2],
-            q_sd=sd[:n, 0],
-            v_sd=sd[:n, 1],
-            a_sd=sd[:n, 2],
-            effort=x[n:, 0] if self._measured[1] else None,
-            effort_sd=sd[n:, 0] if self._measured[1] else None,
+            q=x[0, :n],
+            v=x[1, :n],
+            a=x[2, :n],
+            q_sd=sd[0, :n],
+            v_sd=sd[1, :n],
+            a_sd=sd[2, :n],
+            effort=x[0, n:] if self._measured[1] else None,
+            effort_sd=sd[0, n:] if self._measured[1] else None,
         )
 
 

@@ -8,42 +8,32 @@ model \(x = (q, \dot q, \ddot q)\) driven by white jerk, order 1 the constant-ra
 
 from __future__ import annotations
 
-from functools import cache, lru_cache
+from functools import cache
 from types import ModuleType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sysid_core.signals.recording import Array
 
 
 @cache
-def _unit_step_matrices(order: int) -> tuple[Array, NDArray[np.intp], Array, NDArray[np.intp]]:
-    """F and Q for a step of one second, and the powers of the step that they carry."""
-    k = np.arange(order + 1)
-    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
+def unit_step(order: int) -> tuple[Array, Array]:
+    r"""\(F\) and \(Q\) of a chain of integrators driven by white noise, over one second.
 
-    F = kinematic_state_transition(order, 1.0)
-    Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
-    power_F = np.maximum(k[None, :] - k[:, None], 0)
-    power_Q = 2 * order + 1 - k[None, :] - k[:, None]
-    return F, power_F, Q, power_Q
-
-
-@lru_cache(maxsize=16)
-def transition(order: int, dt: float) -> tuple[Array, Array]:
-    r"""\(F(\Delta t)\) and \(Q(\Delta t)\) of a chain of integrators driven by white noise.
+    Over a step \(\Delta t\) they carry powers of it.
 
     Args:
         order: Derivatives kept: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).
-        dt: Step [s].
 
     Returns:
         F and Q for a unit spectral density, shape (order + 1, order + 1) each.
     """
-    F, power_F, Q, power_Q = _unit_step_matrices(order)
-    powers = dt ** np.arange(2 * order + 2)
-    return F * powers[power_F], Q * powers[power_Q]
+    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
+
+    F = kinematic_state_transition(order, 1.0)
+    Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
+    return np.ascontiguousarray(F, dtype=float), np.ascontiguousarray(Q, dtype=float)
 
 
 @cache
@@ -69,6 +59,7 @@ class KinematicBank:
         density: As given; may be changed between steps.
         x: States, shape (n, order + 1); NaN before the start.
         P: Covariances, shape (n, order + 1, order + 1), likewise.
+        unit_step: F and Q over a second.
     """
 
     def __init__(self, density: ArrayLike, order: int = 2) -> None:
@@ -77,6 +68,7 @@ class KinematicBank:
         n, d = len(self.density), order + 1
         self.x: Array = np.full((n, d), np.nan)
         self.P: Array = np.full((n, d, d), np.nan)
+        self.unit_step = unit_step(order)
         self._kernels = kernels()
 
     @property
@@ -85,6 +77,12 @@ class KinematicBank:
         diagonal = np.arange(self.order + 1)
         return np.sqrt(np.maximum(self.P[:, diagonal, diagonal], 0.0))
 
+    def state_and_sd(self) -> Array:
+        """States and their standard deviations, shape (2, order + 1, n)."""
+        out = np.empty((2, self.order + 1, len(self.density)))
+        self._kernels.state_and_sd(self.x, self.P, out)
+        return out
+
     def start(self, x: ArrayLike, sd: ArrayLike) -> None:
         """Begin at the states `x` with standard deviations `sd`, both (n, order + 1)."""
         self.x = np.array(x, dtype=float)
@@ -92,7 +90,7 @@ class KinematicBank:
 
     def predict(self, dt: float) -> None:
         """Advance all filters by `dt` seconds."""
-        self._kernels.predict(self.x, self.P, *transition(self.order, dt), self.density)
+        self._kernels.predict(self.x, self.P, *self.unit_step, dt, self.density)
 
     def observe(self, component: int, z: Array, variance: Array) -> None:
         """Take in a measurement of one component of every state, or of the first k.

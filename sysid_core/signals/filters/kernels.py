@@ -17,6 +17,9 @@ from sysid_core.signals.recording import Array
 _GATE = 10.0  # standard deviations of an innovation
 _TURNING = 100.0  # [rad/s²] of motion that may have set in within the last few samples
 _LATE = 4.0  # samples in which the filter follows
+_SURPRISE = 5.0  # standard deviations of a measured rate
+_SURPRISE_SAMPLES = 5.0  # in which it has come about
+_SAYS_NOTHING = 1e12  # variance of what is left out
 
 
 @njit(cache=True)
@@ -40,20 +43,54 @@ def _propagate(
 
 
 @njit(cache=True)
+def _over_step(
+    unit_F: Array, unit_Q: Array, dt: float, F: Array, Q: Array
+) -> None:  # pragma: no cover - compiled
+    """Fill F and Q of a step of `dt` seconds from those of a second: powers of the step."""
+    d = len(unit_F)
+    for a in range(d):
+        for b in range(d):
+            F[a, b] = unit_F[a, b] * dt ** (b - a) if b >= a else 0.0
+            Q[a, b] = unit_Q[a, b] * dt ** (2 * d - 1 - a - b)
+
+
+@njit(cache=True)
+def _observe_one(
+    x: Array, P: Array, c: int, z: float, variance: float, K: Array, half: Array
+) -> None:  # pragma: no cover - compiled
+    """Take in component c of one state, as in `observe`; K and half are room for the gain."""
+    d = len(x)
+    S = P[c, c] + variance
+    innovation = z - x[c]
+    for a in range(d):
+        K[a] = P[a, c] / S
+    for a in range(d):
+        x[a] += K[a] * innovation
+    for a in range(d):
+        for b in range(d):
+            half[a, b] = P[a, b] - K[a] * P[c, b]
+    for a in range(d):
+        for b in range(d):
+            P[a, b] = half[a, b] - half[a, c] * K[b] + K[a] * variance * K[b]
+
+
+@njit(cache=True)
 def predict(
-    x: Array, P: Array, F: Array, Q: Array, density: Array
+    x: Array, P: Array, unit_F: Array, unit_Q: Array, dt: float, density: Array
 ) -> None:  # pragma: no cover - compiled
     r"""\(x \to F x,\; P \to F P F^T + Q\,\text{density}\) of n filters, in place.
 
     Args:
         x: Shape (n, d).
         P: Shape (n, d, d).
-        F: Shape (d, d).
-        Q: For a unit density, shape (d, d).
+        unit_F: Transition over a second, shape (d, d).
+        unit_Q: Noise of a unit density over a second, shape (d, d).
+        dt: Step [s].
         density: Shape (n,).
     """
     n, d = x.shape
-    FP = np.empty((d, d))
+    F, Q, FP = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    _over_step(unit_F, unit_Q, dt, F, Q)
     moved = np.empty(d)
     for i in range(n):
         for a in range(d):
@@ -82,29 +119,82 @@ def observe(
         variance: Variance of the measurements, shape (k,).
     """
     d = x.shape[1]
-    K = np.empty(d)
-    half = np.empty((d, d))
+    K, half = np.empty(d), np.empty((d, d))
     for i in range(len(z)):
-        S = P[i, component, component] + variance[i]
-        innovation = z[i] - x[i, component]
+        _observe_one(x[i], P[i], component, z[i], variance[i], K, half)
+
+
+@njit(cache=True)
+def step(
+    x: Array,
+    P: Array,
+    unit_F: Array,
+    unit_Q: Array,
+    dt: float,
+    density: Array,
+    z: Array,
+    variance: Array,
+    rate: Array,
+    rate_variance: Array,
+    left_out: Array,
+    disagreement: Array,
+    keep: float,
+    admits: bool,
+) -> None:  # pragma: no cover - compiled
+    """`predict`, then `observe` values and measured rates of n filters, in place.
+
+    Args:
+        x: Shape (n, d).
+        P: Shape (n, d, d).
+        unit_F: As in `predict`.
+        unit_Q: As in `predict`.
+        dt: Step [s].
+        density: Shape (n,).
+        z: Values, shape (n,).
+        variance: Of the values, shape (n,).
+        rate: Rates of the first r signals, shape (r,); expected ones where left out, on return.
+        rate_variance: Of the rates, shape (r,).
+        left_out: Signals that say nothing, shape (m,) of the first m.
+        disagreement: Sums of what the rates' squared errors exceed their variance by, shape (r,).
+        keep: Share of these sums that is kept.
+        admits: Whether the state of who is surprised by a rate becomes uncertain: it isn't what
+            was thought.
+    """
+    predict(x, P, unit_F, unit_Q, dt, density)
+    d = x.shape[1]
+    K, half = np.empty(d), np.empty((d, d))
+    for j in range(len(z)):
+        out = j < len(left_out) and left_out[j]
+        _observe_one(x[j], P[j], 0, z[j], _SAYS_NOTHING if out else variance[j], K, half)
+        if j >= len(rate):
+            continue
+        if out:
+            rate[j] = x[j, 1]
+        square = (rate[j] - x[j, 1]) ** 2
+        if admits and square > _SURPRISE**2 * (P[j, 1, 1] + rate_variance[j]):
+            P[j, 1, 1] += square
+            P[j, 2, 2] += square / (_SURPRISE_SAMPLES * dt) ** 2
+        disagreement[j] = keep * disagreement[j] + square - P[j, 1, 1]
+        _observe_one(x[j], P[j], 1, rate[j], _SAYS_NOTHING if out else rate_variance[j], K, half)
+
+
+@njit(cache=True)
+def state_and_sd(x: Array, P: Array, out: Array) -> None:  # pragma: no cover - compiled
+    """Fill states and their standard deviations of n filters, shape (2, d, n)."""
+    n, d = x.shape
+    for j in range(n):
         for a in range(d):
-            K[a] = P[i, a, component] / S
-        for a in range(d):
-            x[i, a] += K[a] * innovation
-        for a in range(d):
-            for b in range(d):
-                half[a, b] = P[i, a, b] - K[a] * P[i, component, b]
-        for a in range(d):
-            for b in range(d):
-                P[i, a, b] = half[a, b] - half[a, component] * K[b] + K[a] * variance[i] * K[b]
+            out[0, a, j] = x[j, a]
+            out[1, a, j] = math.sqrt(max(P[j, a, a], 0.0))
 
 
 @njit(cache=True)
 def estimate(
     x: Array,
     P: Array,
-    F: Array,
-    Q: Array,
+    unit_F: Array,
+    unit_Q: Array,
+    dt: float,
     ratio: Array,
     z: Array,
     keep: float,
@@ -117,8 +207,9 @@ def estimate(
     Args:
         x: States, shape (m, n, d).
         P: Covariances at unit measurement variance, shape (m, d, d).
-        F: Transition, shape (d, d).
-        Q: For a unit density, shape (d, d).
+        unit_F: As in `predict`.
+        unit_Q: As in `predict`.
+        dt: Step [s].
         ratio: Densities over measurement variance, shape (m,).
         z: Measured, shape (n,).
         keep: Share of the sums that is kept; negative: don't count this step.
@@ -128,7 +219,8 @@ def estimate(
         recent: The same over few samples.
     """
     m, n, d = x.shape
-    FP = np.empty((d, d))
+    F, Q, FP = np.empty((d, d)), np.empty((d, d)), np.empty((d, d))
+    _over_step(unit_F, unit_Q, dt, F, Q)
     K = np.empty(d)
     moved = np.empty(d)
     for i in range(m):
@@ -162,6 +254,44 @@ def estimate(
         if keep >= 0.0:
             sums[i, n] = keep * sums[i, n] + log_S
             recent[i, n] = keep_recent * recent[i, n] + log_S
+
+
+@njit(cache=True)
+def likely_levels(
+    sums: Array, weight: float, ratio: Array, floor: float, sd: Array, density: Array
+) -> None:  # pragma: no cover - compiled
+    """Most likely measurement noise and density of every signal: between filters of the bank.
+
+    Args:
+        sums: As in `estimate`, shape (m, n + 1).
+        weight: Samples that they rest on.
+        ratio: Of the bank's filters, logarithmically spaced, shape (m,).
+        floor: Least variance of a measurement.
+        sd: Filled with standard deviations of the measurements, shape (n,).
+        density: Filled with densities, shape (n,).
+    """
+    m, n = sums.shape[0], sums.shape[1] - 1
+    cost = np.empty(m)
+    for j in range(n):
+        best = 0
+        for i in range(m):
+            cost[i] = math.log(max(sums[i, j] / weight, floor)) + sums[i, n] / weight
+            if cost[i] < cost[best]:
+                best = i
+        # A parabola through the best three of the grid, in log-ratio.
+        middle = min(max(best, 1), m - 2)
+        position = float(best)
+        curvature = cost[middle - 1] - 2.0 * cost[middle] + cost[middle + 1]
+        if best == middle and curvature > 0.0:
+            shift = 0.5 * (cost[middle - 1] - cost[middle + 1]) / curvature
+            position += min(max(shift, -1.0), 1.0)
+        # Both levels between the filters of the grid, logarithmically.
+        lower = min(int(position), m - 2)
+        share = position - lower
+        variance = max(sums[lower, j] / weight, floor) ** (1.0 - share)
+        variance *= max(sums[lower + 1, j] / weight, floor) ** share
+        sd[j] = math.sqrt(variance)
+        density[j] = variance * ratio[lower] ** (1.0 - share) * ratio[lower + 1] ** share
 
 
 @njit(cache=True)

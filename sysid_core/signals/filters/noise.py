@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters.kalman import kernels, transition
+from sysid_core.signals.filters.kalman import kernels, unit_step
 from sysid_core.signals.recording import Array, frozen_array
 
 _SLOWEST, _FASTEST = 4.0, 4000.0  # [rad/s] bandwidths of the filters in the bank
@@ -102,6 +102,7 @@ class NoiseEstimator:
         self._sums: Array = np.zeros((m, n + 1))
         self._recent: Array = np.zeros((m, n + 1))
         self._since_start = 0
+        self._unit_step = unit_step(order)
         self._kernels = kernels()
 
     @property
@@ -135,7 +136,8 @@ class NoiseEstimator:
         self._kernels.estimate(
             self._states,
             self._P,
-            *transition(self._order, dt),
+            *self._unit_step,
+            dt,
             self._ratio,
             z,
             keep,
@@ -155,25 +157,11 @@ class NoiseEstimator:
                 f"Noise levels can't be found from {self._since_start + 1} samples.",
                 remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
             )
-        means = self._sums / self._weight
-        variance = np.maximum(means[:, :-1], _FLOOR_SD**2)  # (m, n)
-        cost = np.log(variance) + means[:, -1:]
-        best = np.argmin(cost, axis=0)
-        # A parabola through the best three of the grid, in log-ratio.
-        middle = np.minimum(np.maximum(best, 1), len(self._ratio) - 2)
-        signal = np.arange(cost.shape[1])
-        left, centre, right = (cost[middle + k, signal] for k in (-1, 0, 1))
-        curvature = left - 2.0 * centre + right
-        step = 0.5 * (left - right) / np.where(curvature > 0.0, curvature, np.inf)
-        step = np.where(best == middle, np.clip(step, -1.0, 1.0), best - middle)
-        # Both levels between the filters of the grid, logarithmically.
-        position = middle + step
-        lower = np.minimum(position.astype(np.intp), len(self._ratio) - 2)
-        share = position - lower
-        log_ratio = np.log(self._ratio)
-        ratio = np.exp((1.0 - share) * log_ratio[lower] + share * log_ratio[lower + 1])
-        sigma2 = variance[lower, signal] ** (1.0 - share) * variance[lower + 1, signal] ** share
-        return NoiseLevels(np.sqrt(sigma2), np.maximum(ratio * sigma2, _FLOOR_DENSITY))
+        sd, density = np.empty((2, self._sums.shape[1] - 1))
+        self._kernels.likely_levels(
+            self._sums, self._weight, self._ratio, _FLOOR_SD**2, sd, density
+        )
+        return NoiseLevels(sd, np.maximum(density, _FLOOR_DENSITY))
 
     def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:
         """The filter of the bank that is tuned like the levels of the first k signals, (k,)."""

@@ -8,18 +8,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.filters.kalman import KinematicBank, kernels
 from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
 from sysid_core.signals.recording import Array
 
 _HORIZON_S = 1.0  # of the running noise levels
 _FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
 _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
-_SURPRISE = 5.0  # standard deviations
-_SURPRISE_SAMPLES = 5.0  # in which it has come about
 _SETTLED_SAMPLES = 100  # before samples are judged by the levels
-_SAYS_NOTHING = 1e12  # variance of what is left out
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
+_NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.bool_)
 
 
 class TunedBank:
@@ -62,6 +60,7 @@ class TunedBank:
         self._disagreement = np.zeros(rates)
         self._disagreement_weight = 0.0
         self._samples = 0
+        self._step = kernels().step
         # Of the estimator's filters: those tuned like the levels, and those that took over.
         self._nearest: NDArray[np.intp] | None = None
         self._sudden: dict[int, int] = {}
@@ -131,48 +130,33 @@ class TunedBank:
                 first m; expected values stand for them in `z`. None: all count.
         """
         bank = self.bank
-        bank.predict(dt)
-        variance, rate_variance = self._variance, self._rate_variance
-        if left_out is not None:
-            m = len(left_out)
-            variance = variance.copy()
-            variance[:m][left_out] = _SAYS_NOTHING
-            if rate is not None:
-                rate = np.where(left_out[: self._rates], bank.x[: self._rates, 1], rate)
-                rate_variance = np.where(left_out[: self._rates], _SAYS_NOTHING, rate_variance)
-        bank.observe(0, z, variance)
+        keep = math.exp(-dt / _HORIZON_S)
+        rates = _NONE if rate is None else np.array(rate)
         if rate is not None:
-            squares = np.square(rate - bank.x[: self._rates, 1])
-            if self._tunes_rates:
-                self._admit_surprise(dt, squares)
-            keep = math.exp(-dt / _HORIZON_S)
             self._disagreement_weight = keep * self._disagreement_weight + 1.0
-            excess = squares - bank.P[: self._rates, 1, 1]
-            self._disagreement = keep * self._disagreement + excess
-            bank.observe(1, rate, rate_variance)
+        self._step(
+            bank.x,
+            bank.P,
+            *bank.unit_step,
+            dt,
+            bank.density,
+            z,
+            self._variance,
+            rates,
+            self._rate_variance,
+            _NOBODY if left_out is None else left_out,
+            self._disagreement,
+            keep,
+            self._tunes_rates,
+        )
         if self._estimator is not None:
-            self._estimator.update(dt, z if rate is None else np.concatenate([z, rate]))
+            self._estimator.update(dt, z if rate is None else np.concatenate([z, rates]))
             self._samples += 1
             if self._samples % _RETUNE_SAMPLES == 0 and self._estimator.samples >= _ENOUGH_SAMPLES:
                 self._tune(self._estimator.levels())
                 self._nearest = self._estimator.nearest_filter(self.noise)
             if self._nearest is not None:
                 self._follow_sudden_motion(self._estimator, self._nearest)
-
-    def _admit_surprise(self, dt: float, surprise: Array) -> None:
-        """Where a measured rate is far from the expected one, the state isn't what was thought.
-
-        Args:
-            dt: Step [s].
-            surprise: Squared differences, shape (rates,).
-        """
-        P = self.bank.P
-        limit = _SURPRISE**2 * (P[: self._rates, 1, 1] + self._rate_variance)
-        if not (surprise > limit).any():
-            return
-        for j in np.flatnonzero(surprise > limit).tolist():
-            P[j, 1, 1] += surprise[j]
-            P[j, 2, 2] += surprise[j] / (_SURPRISE_SAMPLES * dt) ** 2
 
     def _tune(self, levels: NoiseLevels) -> None:
         n = len(self._tuned)

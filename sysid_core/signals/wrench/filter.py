@@ -124,12 +124,12 @@ class WrenchFilter:
             self._bias_variance = self._bias_variance + self._drift * max(dt, 0.0)
             if known is not None:
                 self._observe_bias(z - known)
-        bank = self._filters.bank
+        (measured, _), (measured_sd, _) = self._filters.bank.state_and_sd()
         return FilteredWrench(
             outcome,
             self._clock.stamp_ns,
-            bank.x[:, 0].copy(),
-            bank.sd[:, 0],
+            measured,
+            measured_sd,
             self._bias,
             np.sqrt(self._bias_variance),
         )
