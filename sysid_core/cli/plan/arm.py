@@ -4,51 +4,69 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import errors
+from sysid_core.cli.app import errors, plan
+from sysid_core.cli.plan.arm_result import planned_motion
 from sysid_core.cli.plan.known import known_before
-from sysid_core.cli.plan.options import Planned, Planning, numbers, planning_command
+from sysid_core.cli.plan.run import Planned, Planning, run_plan
+from sysid_core.cli.plan.settings import (
+    PlanOutOption,
+    PlanRobotArgument,
+    PlanSettings,
+    StillOption,
+    VelocityShareOption,
+    numbers,
+)
+from sysid_core.cli.settings import command
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-    from sysid_core.excitation import ArmPlan
+    from sysid_core.excitation import ArmPlan, Trajectory, Unknowns
     from sysid_core.robot import RobotModel
 
-SMALL = 0.1  # of the median effort limit: such a joint is a finger's or a wheel's
 HELD_STILL = "finger", "gripper", "knuckle"
 
 
-@planning_command("arm", example="sysid plan arm ur5 --validation --out plan", velocity_share=0.9)
-def plan_arm(
-    planning: Planning,
-    period: Annotated[float, typer.Option(min=1.0, help="Of the Fourier series [s].")] = 20.0,
+@dataclass(frozen=True, kw_only=True)
+class FastPlanSettings(PlanSettings):
+    """Nearly all of the velocity limits is used."""
+
+    velocity_share: VelocityShareOption = 0.9
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArmPlanSettings:
+    """Everything that `sysid plan arm` is given."""
+
+    robot: PlanRobotArgument
+    out: PlanOutOption = Path("arm_motion")
+    period: Annotated[float, typer.Option(min=1.0, help="Of the Fourier series [s].")] = 20.0
     harmonics: Annotated[
         int, typer.Option(min=0, max=40, help="Of the series; 0: as many as lie below 0.5 Hz.")
-    ] = 0,
-    periods: Annotated[int, typer.Option(min=1, help="How often it is repeated.")] = 1,
+    ] = 0
+    periods: Annotated[int, typer.Option(min=1, help="How often it is repeated.")] = 1
     criterion: Annotated[
         str,
         typer.Option(
             help="d (volume of the covariance), a (mean variance), worst, condition,"
             " condition-si, or target."
         ),
-    ] = "d",
+    ] = "d"
     target: Annotated[
-        list[str] | None,
+        list[str],
         typer.Option(
             metavar="PARAMETER|FILE",
             help="With --criterion target: base parameters, or a trajectory whose torques matter.",
         ),
-    ] = None,
+    ] = field(default_factory=list)
     friction: Annotated[
         str, typer.Option(help="Terms to be estimated: usual, none, or a list with commas.")
-    ] = "usual",
+    ] = "usual"
     effort_sd: Annotated[
         str,
         typer.Option(
@@ -56,130 +74,106 @@ def plan_arm(
             help="Noise of the efforts, one for all or one per joint [N m]; default: 1 % of the"
             " limits.",
         ),
-    ] = "",
+    ] = ""
     after: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Option(
             metavar="FILE",
             help="What is known already: estimate.yaml, a trajectory that was played, or a"
             " recording; plans what is missing. May be repeated.",
         ),
-    ] = None,
+    ] = field(default_factory=list)
     columns: Annotated[
         Path | None, typer.Option(help="Column map of recordings given by --after.")
-    ] = None,
+    ] = None
     validation: Annotated[
         bool, typer.Option("--validation", help="Plan a different motion for validation too.")
-    ] = False,
-    candidates: Annotated[int, typer.Option(min=1, help="Random motions to start from.")] = 60,
-    starts: Annotated[int, typer.Option(min=0, help="How many of them are improved.")] = 6,
-    iterations: Annotated[int, typer.Option(min=1, help="Of each improvement.")] = 300,
+    ] = False
+    candidates: Annotated[int, typer.Option(min=1, help="Random motions to start from.")] = 60
+    starts: Annotated[int, typer.Option(min=0, help="How many of them are improved.")] = 6
+    iterations: Annotated[int, typer.Option(min=1, help="Of each improvement.")] = 300
     processes: Annotated[
         int, typer.Option(min=0, help="That improve at once; 0: one per processor.")
-    ] = 0,
-    still: Annotated[float, typer.Option(min=0.1, help="Each still phase [s].")] = 1.0,
-) -> Planned:
+    ] = 0
+    still: StillOption = 1.0
+    common: FastPlanSettings
+
+
+@command(plan, "arm", example="sysid plan arm ur5 --validation --out plan")
+def plan_arm(settings: ArmPlanSettings) -> None:
     """Plan the Fourier motion after which an arm's base parameters will be known best.
 
     Ctrl-C ends the search and keeps the best motion so far. Nothing is written unless the motion
     passes every check.
     """
-    from sysid_core.excitation import Unknowns, plan_arm_motion, plan_validation_motion
+    run_plan(settings.robot, settings.out, settings.common, lambda p: _plan(settings, p))
+
+
+def _plan(settings: ArmPlanSettings, planning: Planning) -> Planned:
+    unknowns = _unknowns(settings, planning.model)
+    found = _search(settings, planning, unknowns)
+    others = {}
+    if settings.validation:
+        others["validation"] = _other_motion(settings, planning, found)
+    series = f"{found.basis.n_harmonics} harmonics, period {settings.period:g} s"
+    return planned_motion(found, unknowns, f"{series}, {settings.periods} ×", others)
+
+
+def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
+    """What is to be known, after what is known already."""
+    from sysid_core.excitation import Unknowns
     from sysid_core.pipeline import friction_terms
 
-    model = planning.model
     refuse_fingers(model)
-    sd = numbers(effort_sd, (1, model.nv), "--effort-sd") if effort_sd else None
-    unknowns = Unknowns.of_arm(
-        model, terms=friction_terms(friction) if friction != "none" else (), effort_sd=sd
-    )
-    for path in after or ():
-        unknowns = known_before(unknowns, path, columns)
-    names, task = _targets(model, target or [])
+    sd = numbers(settings.effort_sd, (1, model.nv), "--effort-sd") if settings.effort_sd else None
+    terms = friction_terms(settings.friction) if settings.friction != "none" else ()
+    unknowns = Unknowns.of_arm(model, terms=terms, effort_sd=sd)
+    for path in settings.after:
+        unknowns = known_before(unknowns, path, settings.columns)
+    return unknowns
+
+
+def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -> ArmPlan:
+    from sysid_core.excitation import plan_arm_motion
+
+    model, s = planning.model, settings
+    names, task = _targets(model, s.target)
     errors.print(
-        f"Improving {starts} motions of {model.nv} joints: about"
-        f" {max(1, round(starts * iterations * model.nv / 1400))} × 10 s of one processor.",
+        f"Improving {s.starts} motions of {model.nv} joints: about"
+        f" {max(1, round(s.starts * s.iterations * model.nv / 1400))} × 10 s of one processor.",
         highlight=False,
     )
-    found = plan_arm_motion(
+    return plan_arm_motion(
         model,
         planning.limits,
         unknowns=unknowns,
-        criterion=criterion,
+        criterion=s.criterion,
         targets=names,
         task=task,
-        period=period,
-        n_harmonics=harmonics or None,
-        n_periods=periods,
+        period=s.period,
+        n_harmonics=s.harmonics or None,
+        n_periods=s.periods,
         seed=planning.seed,
-        n_candidates=candidates,
-        n_starts=starts,
-        n_iterations=iterations,
-        processes=processes or os.cpu_count() or 1,
-        still=still,
+        n_candidates=s.candidates,
+        n_starts=s.starts,
+        n_iterations=s.iterations,
+        processes=s.processes or os.cpu_count() or 1,
+        still=s.still,
         rate_hz=planning.rate_hz,
         progress=planning.progress,
     )
-    others = {}
-    if validation:
-        planning.progress(0.95, "planning the motion for validation")
-        others["validation"] = plan_validation_motion(
-            model, planning.limits, found.trajectory, still=still, rate_hz=planning.rate_hz
-        )
-    excitation, expectation = found.conditioning.excitation, found.expectation
-    random = found.random.mean_deviation if found.random else float("nan")
-    return Planned(
+
+
+def _other_motion(settings: ArmPlanSettings, planning: Planning, found: ArmPlan) -> Trajectory:
+    from sysid_core.excitation import plan_validation_motion
+
+    planning.progress(0.95, "planning the motion for validation")
+    return plan_validation_motion(
+        planning.model,
+        planning.limits,
         found.trajectory,
-        found.check,
-        schema="robot_sysid/arm_plan/2",
-        result={
-            "criterion": found.criterion.value,
-            "rank": excitation.rank,
-            "structural_rank": excitation.structural_rank,
-            "maximally_exciting": excitation.maximally_exciting,
-            "condition_number": found.conditioning.unit,
-            "eigenvalue_ratio": found.conditioning.eigenvalue_ratio,
-            "mean_deviation": expectation.mean_deviation,
-            "mean_friction_deviation": expectation.mean_friction_deviation,
-            "random_mean_deviation": random,
-            "base_parameters": [
-                {"name": n, "before": before, "after": later, "known": word}
-                for n, before, later, word in expectation.rows()
-            ],
-            "effort_sd": unknowns.effort_sd.tolist(),
-            "period": found.basis.period,
-            "n_harmonics": found.basis.n_harmonics,
-            "centre": found.centre.tolist(),
-            "coefficients": found.coefficients.tolist(),
-        },
-        title="Exciting motion",
-        facts={
-            "excitation": str(found.conditioning),
-            "series": f"{found.basis.n_harmonics} harmonics, period {period:g} s, {periods} ×",
-            "expected": str(expectation),
-            "mean expected deviation": f"{100 * expectation.mean_deviation:.2g} % of the natural"
-            f" size (best of a few random motions: {100 * random:.2g} %)",
-            "efforts": "noise "
-            + ", ".join(f"{x:.3g}" for x in unknowns.effort_sd)
-            + f" N m, correlated over {unknowns.correlation:g} s",
-        },
-        remarks=[
-            "Deviations are expected standard deviations; well: below 10 % of the parameter's"
-            " natural size (the URDF's mass and lengths), roughly: below 50 %."
-        ],
-        tables=[
-            (
-                "What will be known",
-                ("base parameter", "sd before", "sd after", "known"),
-                [(n, f"{b:.3g}", f"{a:.3g}", w) for n, b, a, w in expectation.rows()],
-            ),
-            ("Longer or faster", ("change", "mean deviation", "known well"), _curve(found)),
-        ],
-        figures=[(progress_figure(found), "Criterion while the motion was improved.")]
-        if found.history
-        else [],
-        lines=[str(found.conditioning), str(expectation)],
-        others=others,
+        still=settings.still,
+        rate_hz=planning.rate_hz,
     )
 
 
@@ -217,28 +211,3 @@ def _targets(model: RobotModel, given: list[str]) -> tuple[tuple[str, ...], Any]
     step = max(1, len(task.time) // 500)
     columns = model.columns_from(task.joint_names)
     return (), tuple(x[::step, columns] for x in (task.q, task.v, task.a))
-
-
-def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
-    """What longer or faster motion of the same shape would bring."""
-    rows = []
-    for label, expectation in found.alternatives():
-        well = int((expectation.relative <= 0.1).sum())
-        rows.append(
-            (
-                label,
-                f"{100 * expectation.mean_deviation:.2g} %",
-                f"{well} of {len(expectation.names)}",
-            )
-        )
-    return rows
-
-
-def progress_figure(found: ArmPlan) -> go.Figure:
-    """Criterion over the iterations of the run that won."""
-    from sysid_core.report import curves
-
-    name = f"criterion '{found.criterion.value}'"
-    return curves(
-        {name: {name: (range(len(found.history)), found.history)}}, xlabel="iteration", height=220
-    )

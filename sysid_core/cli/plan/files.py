@@ -3,50 +3,88 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import console, errors, example, plan, require_folder
+from sysid_core.cli.app import console, errors, plan, require_folder
 from sysid_core.cli.mounting import GravityOption, MountOption, mounted
+from sysid_core.cli.settings import command
 
 if TYPE_CHECKING:
     from sysid_core.excitation import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
-Motion = Annotated[
-    Path,
-    typer.Argument(
-        metavar="FILE", help="Trajectory (NPZ), table (CSV), or trajectory_msgs / MoveIt (YAML)."
-    ),
-]
-Robot = Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
-Limits = Annotated[
-    Path | None,
-    typer.Option("--limits", metavar="FILE", help="As `sysid limits init` writes them."),
-]
-Lock = Annotated[list[str] | None, typer.Option(metavar="JOINT", help="Joint that is held still.")]
+
+@dataclass(frozen=True, kw_only=True)
+class MotionSettings:
+    """A motion that exists, its robot and the limits that it must keep to."""
+
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Trajectory (NPZ), table (CSV), or trajectory_msgs / MoveIt (YAML).",
+        ),
+    ]
+    robot: Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
+    limits: Annotated[
+        Path | None,
+        typer.Option("--limits", metavar="FILE", help="As `sysid limits init` writes them."),
+    ] = None
+    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint that is held still.")] = (
+        field(default_factory=list)
+    )
+    gravity: GravityOption = ""
+    mount: MountOption = ""
+
+    def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
+        """The robot as it is mounted, its limits, and the motion."""
+        from sysid_core.excitation import initial_limits, read_limits, read_motion
+        from sysid_core.robot import load_robot
+
+        model = load_robot(self.robot)
+        if self.lock:
+            model = model.with_locked(self.lock)
+        model = mounted(model, self.gravity, self.mount)
+        bounds = read_limits(self.limits, model) if self.limits else initial_limits(model)[0]
+        return model, bounds, read_motion(self.file, model)
 
 
-@plan.command(
-    epilog=example("sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
-)
-def check(
-    file: Motion,
-    robot: Robot,
-    limits: Limits = None,
-    lock: Lock = None,
-    gravity: GravityOption = "",
-    mount: MountOption = "",
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """Everything that `sysid plan check` is given."""
+
+    motion: MotionSettings
     out: Annotated[
         Path | None, typer.Option(help="Write the checked motion here (NPZ), for the executor.")
-    ] = None,
-) -> None:
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowSettings:
+    """Everything that `sysid plan show` is given."""
+
+    motion: MotionSettings
+    out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationSettings:
+    """Everything that `sysid plan validation` is given."""
+
+    motion: MotionSettings
+    out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz")
+
+
+@command(plan, example="sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
+def check(settings: CheckSettings) -> None:
     """Check a motion against a robot's limits; exit status 1 if it breaks one."""
     from sysid_core.excitation import check_motion, export_trajectory
 
-    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
+    model, bounds, motion = settings.motion.load()
     result = check_motion(model, motion, bounds)
     for kind, share in result.usage.items():
         console.print(f"{kind}: {100 * share:.1f} % of the limit", highlight=False)
@@ -61,71 +99,34 @@ def check(
     )
     if not result.is_safe:
         raise typer.Exit(1)
-    if out is not None:
-        export_trajectory(model, motion, bounds, out)
+    if settings.out is not None:
+        export_trajectory(model, motion, bounds, settings.out)
 
 
-@plan.command(epilog=example("sysid plan show plan/trajectory.npz robot.urdf --out motion.html"))
-def show(
-    file: Motion,
-    robot: Robot,
-    limits: Limits = None,
-    lock: Lock = None,
-    gravity: GravityOption = "",
-    mount: MountOption = "",
-    out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html"),
-) -> None:
+@command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
+def show(settings: ShowSettings) -> None:
     """Write an interactive page of a motion: joints, margins, path of the tool in space."""
     from sysid_core.excitation import MotionChecker
     from sysid_core.report import motion_report, save_and_list
 
-    require_folder(out.parent)
-    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
+    require_folder(settings.out.parent)
+    model, bounds, motion = settings.motion.load()
     checker = MotionChecker(model, bounds)
-    facts = {"file": file.name, "duration": f"{motion.duration:.1f} s"}
+    facts = {"file": settings.motion.file.name, "duration": f"{motion.duration:.1f} s"}
     page = motion_report(
         checker, motion, checker.check(motion), title=f"Motion of {model.name}", facts=facts
     )
-    save_and_list(page, out)
-    console.print(f"{out}", highlight=False, markup=False)
+    save_and_list(page, settings.out)
+    console.print(f"{settings.out}", highlight=False, markup=False)
 
 
-@plan.command(
-    epilog=example("sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
-)
-def validation(
-    file: Motion,
-    robot: Robot,
-    limits: Limits = None,
-    lock: Lock = None,
-    gravity: GravityOption = "",
-    mount: MountOption = "",
-    out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz"),
-) -> None:
+@command(plan, example="sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
+def validation(settings: ValidationSettings) -> None:
     """Plan a motion for validation that differs from the one identified from."""
     from sysid_core.excitation import export_trajectory, plan_validation_motion
 
-    model, bounds, motion = _load(file, robot, limits, lock, gravity, mount)
+    model, bounds, motion = settings.motion.load()
     with errors.status("planning another motion: about 10 s"):
         other = plan_validation_motion(model, bounds, motion)
-        export_trajectory(model, other, bounds, out)
-    console.print(f"{other.duration:.1f} s in {out}", highlight=False, markup=False)
-
-
-def _load(
-    file: Path,
-    robot: str,
-    limits: Path | None,
-    lock: list[str] | None,
-    gravity: str,
-    mount: str,
-) -> tuple[RobotModel, MotionLimits, Trajectory]:
-    from sysid_core.excitation import initial_limits, read_limits, read_motion
-    from sysid_core.robot import load_robot
-
-    model = load_robot(robot)
-    if lock:
-        model = model.with_locked(lock)
-    model = mounted(model, gravity, mount)
-    bounds = read_limits(limits, model) if limits else initial_limits(model)[0]
-    return model, bounds, read_motion(file, model)
+        export_trajectory(model, other, bounds, settings.out)
+    console.print(f"{other.duration:.1f} s in {settings.out}", highlight=False, markup=False)

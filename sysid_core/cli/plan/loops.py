@@ -1,76 +1,88 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid plan loops`: motions of a mechanism with closed loops that tell its parameters."""
+"""`sysid plan loops`: motions of a mechanism with closed loops that show its parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from sysid_core.cli.plan.options import Planned, Planning, planning_command
-
-if TYPE_CHECKING:
-    from sysid_core.robot import RobotModel
-
-
-def _chain_model(robot: str, own: Mapping[str, Any]) -> RobotModel:
-    from sysid_core.robot.loops import load_closed_chain
-
-    return load_closed_chain(robot, own["urdf"] or None).model
+from sysid_core.cli.app import plan
+from sysid_core.cli.plan.run import Planned, Planning, run_plan
+from sysid_core.cli.plan.settings import PlanOutOption, PlanSettings, StillOption
+from sysid_core.cli.settings import command
 
 
-@planning_command(
-    "loops",
-    example="sysid plan loops own-leg --duration 30 --out plan",
-    robot="Loops file (YAML), or a reference robot with loops: own-leg.",
-    load=_chain_model,
-)
-def plan_loops(
-    planning: Planning,
-    urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = "",
-    motions: Annotated[int, typer.Option(min=1, help="One after another.")] = 2,
-    duration: Annotated[float, typer.Option(min=2.0, help="Of each motion [s].")] = 20.0,
-    harmonics: Annotated[int, typer.Option(min=2, max=20, help="Of each joint's series.")] = 8,
+@dataclass(frozen=True, kw_only=True)
+class LoopsPlanSettings:
+    """Everything that `sysid plan loops` is given."""
+
+    robot: Annotated[
+        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+    ]
+    out: PlanOutOption = Path("loops_motion")
+    urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = ""
+    motions: Annotated[int, typer.Option(min=1, help="One after another.")] = 2
+    duration: Annotated[float, typer.Option(min=2.0, help="Of each motion [s].")] = 20.0
+    harmonics: Annotated[int, typer.Option(min=2, max=20, help="Of each joint's series.")] = 8
     velocity: Annotated[
         float, typer.Option(min=0.01, help="Of the driven joints, at most [rad/s].")
-    ] = 1.5,
+    ] = 1.5
     fill: Annotated[
         float, typer.Option(min=0.05, max=1.0, help="Share of the region that assembles.")
-    ] = 0.7,
+    ] = 0.7
     drives_only: Annotated[
         bool,
         typer.Option("--drives-only", help="For friction and drive alone, inertials known."),
-    ] = False,
-    candidates: Annotated[int, typer.Option(min=2, help="Motions per generation.")] = 12,
-    generations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 4,
-    still: Annotated[float, typer.Option(min=0.1, help="Each still phase [s].")] = 1.0,
-) -> Planned:
+    ] = False
+    candidates: Annotated[int, typer.Option(min=2, help="Motions per generation.")] = 12
+    generations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 4
+    still: StillOption = 1.0
+    common: PlanSettings
+
+
+@command(plan, "loops", example="sysid plan loops own-leg --duration 30 --out plan")
+def plan_loops(settings: LoopsPlanSettings) -> None:
     """Plan Fourier motions of a closed chain's driven joints; the others follow.
 
     Slowed down until the limits of speed and acceleration hold. Nothing is written unless the
     motion passes every check.
     """
+    from sysid_core.robot.loops import load_closed_chain
+
+    run_plan(
+        settings.robot,
+        settings.out,
+        settings.common,
+        lambda planning: _search(settings, planning),
+        load=lambda robot: load_closed_chain(robot, settings.urdf or None).model,
+    )
+
+
+def _search(settings: LoopsPlanSettings, planning: Planning) -> Planned:
     from sysid_core.excitation.closed_chain import LoopExcitation, plan_loop_motion
     from sysid_core.robot.loops import load_closed_chain
 
-    chain = load_closed_chain(planning.robot, urdf or None)
+    s = settings
+    chain = load_closed_chain(planning.robot, s.urdf or None)
     config = LoopExcitation(
-        duration=duration,
-        harmonics=harmonics,
-        fill=fill,
-        velocity=velocity,
-        population=candidates,
-        generations=generations,
-        inertials=not drives_only,
+        duration=s.duration,
+        harmonics=s.harmonics,
+        fill=s.fill,
+        velocity=s.velocity,
+        population=s.candidates,
+        generations=s.generations,
+        inertials=not s.drives_only,
         rate_hz=planning.rate_hz,
     )
     trajectory, check = plan_loop_motion(
         chain,
         planning.limits,
         config,
-        n_motions=motions,
-        still=still,
+        n_motions=s.motions,
+        still=s.still,
         seed=planning.seed,
         progress=lambda share: planning.progress(share, "searching for exciting motions"),
     )
@@ -87,7 +99,7 @@ def plan_loops(
         facts={
             "driven joints": ", ".join(chain.actuated),
             "joints that follow": ", ".join(chain.passive),
-            "motions": f"{motions} of {duration:g} s, {harmonics} harmonics",
+            "motions": f"{s.motions} of {s.duration:g} s, {s.harmonics} harmonics",
         },
         lines=list(trajectory.notes),
     )
