@@ -5,20 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, example, remark, require_folder
-from sysid_core.cli.mounting import GravityOption, MountOption
-from sysid_core.cli.recordings import BagRobotOption
-from sysid_core.cli.sensor import (
-    LockOption,
-    SensorParentOption,
-    SensorPoseOption,
-    WrenchFrameOption,
-    sensor_robot,
-)
+from sysid_core.cli.app import app, console, copy_json, errors, remark, require_folder
+from sysid_core.cli.payload.settings import PayloadSettings
+from sysid_core.cli.settings import command
 from sysid_core.errors import SignalError
 
 if TYPE_CHECKING:
@@ -31,138 +24,71 @@ if TYPE_CHECKING:
 
 _MANY = 100_000  # samples, of which means may have been taken
 _AROUND_NS = 5_000_000_000  # of the marked part that is kept
-CLOCKS = ("estimate", "as-stamped")
-METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
 
 
-@app.command(
-    epilog=example(
-        "sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload"
-    )
+@command(
+    app,
+    example="sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload",
 )
-def payload(
-    recording: Annotated[
-        Path | None, typer.Argument(help="rosbag2 folder or MCAP file.", show_default=False)
-    ] = None,
-    sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")] = "",
-    shape: Annotated[
-        str,
-        typer.Option(
-            help="Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L',"
-            " 'sphere R' (metres), each with 'at X Y Z' where its centre isn't the sensor's origin;"
-            " a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a YAML file (see"
-            " config/shapes). Without one the inertia is known less well."
-        ),
-    ] = "",
-    repeat: Annotated[
-        Path | None,
-        typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
-    ] = None,
-    robot: BagRobotOption = "",
-    lock: LockOption = None,
-    wrench_frame: WrenchFrameOption = None,
-    sensor_parent: SensorParentOption = "",
-    sensor_pose: SensorPoseOption = "",
-    gravity: GravityOption = "",
-    mount: MountOption = "",
-    method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map",
-    compare: Annotated[
-        bool, typer.Option(help="Every other method on the same data too, for the report.")
-    ] = True,
-    sensor: Annotated[
-        str,
-        typer.Option(help="Quality of the sensor: ordinary, or calibrated (gains, delay, axes)."),
-    ] = "ordinary",
-    calibration: Annotated[
-        Path | None, typer.Option(help="Sensor calibration of an earlier tare.")
-    ] = None,
-    clock: Annotated[
-        str,
-        typer.Option(
-            help="Stamps of the wrench: estimate (offset and drift against the joints' clock,"
-            " corrected where they are more than 5 ms) or as-stamped."
-        ),
-    ] = "estimate",
-    flange_frame: Annotated[
-        str, typer.Option(help="Frame in which the controller wants it; default: the sensor's.")
-    ] = "",
-    truth: Annotated[
-        Path | None, typer.Option(help="YAML with `pi` (ten numbers), to compare with.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
-        "results/payload"
-    ),
-    json_out: Annotated[
-        str, typer.Option("--json", help="Also write the result here; - for standard output.")
-    ] = "",
-) -> None:
+def payload(settings: PayloadSettings) -> None:
     """Identify the payload from a bag with joint states, wrench and marks."""
     from sysid_core.cli.payload.repeat import weigh_again
     from sysid_core.cli.payload.result import Answer, read_truth, show, write
     from sysid_core.estimation.payload_map import SensorModel
     from sysid_core.robot.shapes import load_shape
-    from sysid_core.signals.wrench import SensorCalibration
 
-    if (recording is None) == (repeat is None):
-        raise SignalError(
-            "Exactly one of a recording and --repeat is needed.",
-            remedy="Give a bag, or --repeat with a folder of bags.",
-        )
-    if not sensor_frame:
-        raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
-    if method not in METHODS:
-        raise SignalError(f"No method '{method}'.", remedy=f"Choose one of: {', '.join(METHODS)}.")
-    if clock not in CLOCKS:
-        raise SignalError(f"No clock '{clock}'.", remedy=f"Choose one of: {', '.join(CLOCKS)}.")
+    settings.require_complete()
+    out, method = settings.out, settings.method
     require_folder(out)
-    body = load_shape(shape) if shape else None
-    quality = SensorModel.named(sensor)
-    true_pi = None if truth is None else read_truth(truth)
+    body = load_shape(settings.shape) if settings.shape else None
+    quality = SensorModel.named(settings.sensor)
+    true_pi = None if settings.truth is None else read_truth(settings.truth)
 
     def weigh(bag: Path) -> tuple[Weighing, Recording, RobotModel]:
-        run, model = _opened(
-            bag,
-            robot,
-            sensor_frame,
-            lock,
-            wrench_frame,
-            sensor_parent,
-            sensor_pose,
-            gravity,
-            mount,
-        )
-        known = SensorCalibration.load(calibration) if calibration else None
-        if clock == "estimate":
-            run = _on_one_clock(run, model, sensor_frame, known)
-        return _weighed(run, model, sensor_frame, body, quality, known), run, model
+        return _weigh(settings, bag, body, quality)
 
-    if repeat is not None:
-        weigh_again(repeat, lambda bag: weigh(bag)[0].estimate, out, json_out)
+    if settings.repeat is not None:
+        weigh_again(settings.repeat, lambda bag: weigh(bag)[0].estimate, out, settings.json_out)
         return
-    assert recording is not None
+    assert settings.recording is not None
     with errors.status("Replaying"):
-        weighing, run, model = weigh(recording)
-        others = _others(method, weighing, body) if compare or method != "map" else {}
-    answer = Answer(recording, run, model, weighing, method, others, body, true_pi, flange_frame)
+        weighing, run, model = weigh(settings.recording)
+        compared = settings.compare or method != "map"
+        others = _others(method, weighing, body) if compared else {}
+    answer = Answer(
+        settings.recording,
+        run,
+        model,
+        weighing,
+        method,
+        others,
+        body,
+        true_pi,
+        settings.flange_frame,
+    )
     out.mkdir(parents=True, exist_ok=True)
     text = write(answer, out)
-    if not copy_json(text, json_out):
+    if not copy_json(text, settings.json_out):
         show(answer)
         console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     raise typer.Exit(answer.judgement.exit_status)
 
 
-def _opened(
-    bag: Path,
-    robot: str,
-    sensor_frame: str,
-    lock: list[str] | None,
-    wrench_frame: list[str] | None,
-    parent: str,
-    pose: str,
-    gravity: str,
-    mount: str,
-) -> tuple[Recording, RobotModel]:
+def _weigh(
+    settings: PayloadSettings, bag: Path, shape: Shape | None, quality: SensorModel
+) -> tuple[Weighing, Recording, RobotModel]:
+    """What a recording's robot held, with the recording and the robot."""
+    from sysid_core.signals.wrench import SensorCalibration
+
+    frame = settings.sensor_frame
+    run, model = _opened(settings, bag)
+    known = SensorCalibration.load(settings.calibration) if settings.calibration else None
+    if settings.clock == "estimate":
+        run = _on_one_clock(run, model, frame, known)
+    return _weighed(run, model, frame, shape, quality, known), run, model
+
+
+def _opened(settings: PayloadSettings, bag: Path) -> tuple[Recording, RobotModel]:
     """Recording and robot; faults of the sensor are said."""
     from sysid_core.signals.bags import read_bag
     from sysid_core.signals.wrench import wrench_faults
@@ -173,17 +99,7 @@ def _opened(
         run = read_bag(bag, window_ns=window)
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
-    return run, sensor_robot(
-        run,
-        robot,
-        sensor_frame,
-        lock=lock or (),
-        accepted=wrench_frame or (),
-        parent=parent,
-        pose=pose,
-        gravity=gravity,
-        mount=mount,
-    )
+    return run, settings.sensor_robot.model(run, settings.sensor_frame)
 
 
 def _marked(run: Recording) -> tuple[int, int] | None:
