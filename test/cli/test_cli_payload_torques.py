@@ -10,7 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
-from sysid_core.cli.payload_torques import column_range, judge_added
+from sysid_core.cli.payload_torques.command import judge_added
+from sysid_core.cli.payload_torques.gains import column_range
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 

@@ -4,92 +4,71 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, copy_json, errors, example
-from sysid_core.cli.recordings import ColumnsOption, EffortKindOption, JsonPathOption
+from sysid_core.cli.app import app, copy_json, errors
+from sysid_core.cli.identify.result import json_text
+from sysid_core.cli.recordings import (
+    ColumnsOption,
+    EffortKindOption,
+    JsonPathOption,
+    RecordingsArgument,
+    load_columns,
+)
+from sysid_core.cli.settings import command
 from sysid_core.cli.tables import print_table
 from sysid_core.errors import SysIdError
 
 if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Identification
+    from sysid_core.judgement import Judgement
     from sysid_core.validation import Prediction
 
 
-@app.command(
-    epilog=example(
-        "sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml"
-    )
-)
-def validate(
-    identified: Annotated[Path, typer.Argument(help="Folder that `sysid identify` wrote.")],
-    recordings: Annotated[
-        list[Path], typer.Argument(metavar="RECORDING...", help="Tables (CSV) or rosbag2 bags.")
-    ],
-    robot: Annotated[str, typer.Option(help="The URDF that was used for identification.")],
-    columns: ColumnsOption = None,
+@dataclass(frozen=True, kw_only=True)
+class ValidateSettings:
+    """Everything that `sysid validate` is given."""
+
+    identified: Annotated[Path, typer.Argument(help="Folder that `sysid identify` wrote.")]
+    recordings: RecordingsArgument
+    robot: Annotated[str, typer.Option(help="The URDF that was used for identification.")]
+    columns: ColumnsOption = None
     loops: Annotated[
         str, typer.Option(help="YAML of closed loops, where it was identified with one.")
-    ] = "",
-    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None,
-    effort_kind: EffortKindOption = "",
-    json_path: JsonPathOption = "",
-) -> None:
+    ] = ""
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None
+    effort_kind: EffortKindOption = ""
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml",
+)
+def validate(settings: ValidateSettings) -> None:
     """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
-    from rich.table import Table
-
-    from sysid_core.cli.identify.result import json_text
-    from sysid_core.cli.verdict import print_judgement
-    from sysid_core.estimation import Estimate
-    from sysid_core.estimation.arm import load_identification
-    from sysid_core.judgement import Judgement
-    from sysid_core.pipeline import load_recording
-    from sysid_core.plausibility import require_fit
-    from sysid_core.report import (
-        Report,
-        prediction_chart,
-        prediction_sentence,
-        prediction_table,
-        save_and_list,
-    )
-    from sysid_core.robot import RobotModel
-    from sysid_core.signals import ColumnMap
-    from sysid_core.validation import judge_predictions, predict_recording
-
-    column_map = None if columns is None else ColumnMap.load(columns)
-    if loops:
+    if settings.loops:
         from sysid_core.cli.validate.loops import validate_closed_chain
 
-        validate_closed_chain(
-            identified,
-            recordings,
-            loops=loops,
-            robot=robot,
-            columns=column_map,
-            effort_kind=effort_kind,
-            out=out,
-            json_path=json_path,
-        )
-        return
-    estimate = Estimate.load(identified / "estimate.yaml")
-    identification = load_identification(
-        identified / "parameters.yaml", RobotModel.from_urdf(robot), estimate
-    )
-    model = identification.model
-    predictions: list[Prediction] = []
-    refused: list[str] = []
+        validate_closed_chain(settings)
+    else:
+        _validate_arm(settings)
+
+
+def _validate_arm(settings: ValidateSettings) -> None:
+    from sysid_core.cli.verdict import print_judgement
+    from sysid_core.judgement import Judgement
+    from sysid_core.validation import judge_predictions
+
+    identification = _load(settings)
     with errors.status("predicting efforts"):
-        for path in recordings:
-            try:
-                run = load_recording(path, column_map, effort_kind)
-                require_fit(model, run)
-                predictions.append(predict_recording(identification, run))
-            except SysIdError as err:  # the other recordings count all the same
-                refused.append(f"{path}: {err.message} {err.remedy}".strip())
+        predictions, refused = _predict(settings, identification)
         judgement = Judgement(tuple(refused)) + judge_predictions(
-            predictions, "these runs", fitted_share(identified)
+            predictions, "these runs", fitted_share(settings.identified)
         )
         text = json_text(
             {
@@ -98,22 +77,80 @@ def validate(
                 "runs": [p.to_dict() for p in predictions],
             }
         )
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            (out / "validation.json").write_text(text + "\n", encoding="utf-8")
-            report = Report(
-                f"Validation of {model.name}",
-                f"identified by {estimate.method} ({identified.name})",
-            )
-            report.judged(judgement, prediction_sentence(predictions))
-            prediction_table(report, predictions)
-            for prediction in predictions:
-                report.figure(prediction_chart(prediction), prediction.source)
-            save_and_list(report, out / "validation.html")
-    if copy_json(text, json_path):
+        if settings.out is not None:
+            settings.out.mkdir(parents=True, exist_ok=True)
+            (settings.out / "validation.json").write_text(text + "\n", encoding="utf-8")
+            _report(settings, identification, predictions, judgement)
+    if copy_json(text, settings.json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)
-    table = Table(title=f"{model.name}: raw efforts against prediction")
+    _print_predictions(identification, predictions)
+    raise typer.Exit(judgement.exit_status)
+
+
+def _load(settings: ValidateSettings) -> Identification:
+    """The identified robot of a folder."""
+    from sysid_core.estimation import Estimate
+    from sysid_core.estimation.arm import load_identification
+    from sysid_core.robot import RobotModel
+
+    estimate = Estimate.load(settings.identified / "estimate.yaml")
+    model = RobotModel.from_urdf(settings.robot)
+    return load_identification(settings.identified / "parameters.yaml", model, estimate)
+
+
+def _predict(
+    settings: ValidateSettings, identification: Identification
+) -> tuple[list[Prediction], list[str]]:
+    """Predictions, and why recordings were refused: the others count all the same."""
+    from sysid_core.pipeline import load_recording
+    from sysid_core.plausibility import require_fit
+    from sysid_core.validation import predict_recording
+
+    columns = load_columns(settings.columns)
+    predictions: list[Prediction] = []
+    refused: list[str] = []
+    for path in settings.recordings:
+        try:
+            run = load_recording(path, columns, settings.effort_kind)
+            require_fit(identification.model, run)
+            predictions.append(predict_recording(identification, run))
+        except SysIdError as err:
+            refused.append(f"{path}: {err.message} {err.remedy}".strip())
+    return predictions, refused
+
+
+def _report(
+    settings: ValidateSettings,
+    identification: Identification,
+    predictions: list[Prediction],
+    judgement: Judgement,
+) -> None:
+    """Write validation.html."""
+    from sysid_core.report import (
+        Report,
+        prediction_chart,
+        prediction_sentence,
+        prediction_table,
+        save_and_list,
+    )
+
+    assert settings.out is not None
+    report = Report(
+        f"Validation of {identification.model.name}",
+        f"identified by {identification.estimate.method} ({settings.identified.name})",
+    )
+    report.judged(judgement, prediction_sentence(predictions))
+    prediction_table(report, predictions)
+    for prediction in predictions:
+        report.figure(prediction_chart(prediction), prediction.source)
+    save_and_list(report, settings.out / "validation.html")
+
+
+def _print_predictions(identification: Identification, predictions: list[Prediction]) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"{identification.model.name}: raw efforts against prediction")
     for column in ("run", "joint", "RMS", "URDF's RMS", "R²", "RMS whole run"):
         table.add_column(column, justify="left" if column in ("run", "joint") else "right")
     for p in predictions:
@@ -140,7 +177,6 @@ def validate(
             end_section=True,
         )
     print_table(table)
-    raise typer.Exit(judgement.exit_status)
 
 
 def fitted_share(identified: Path) -> float | None:
