@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sysid_core.cli.app import app, console, copy_json, errors, example
 from sysid_core.cli.recordings import JsonPathOption
+
+if TYPE_CHECKING:
+    from sysid_core.excitation.closed_chain import AssemblyMap, MotionBox
+    from sysid_core.identifiability import ConstrainedRanks
+    from sysid_core.robot.loops import ClosedChain
 
 loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
 app.add_typer(loops, name="loops")
@@ -49,13 +54,29 @@ def check(
             assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
         ranks = constrained_ranks(chain, rng)
         save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
-    numbers = {
+    numbers = _numbers(chain, limits, inside, box, ranks)
+    if copy_json(json.dumps(numbers, indent=2) + "\n", json_path):
+        return
+    for line in _lines(chain, limits, inside, ranks):
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"Report: {html_path}", highlight=False)
+
+
+def _numbers(
+    chain: ClosedChain,
+    limits: AssemblyMap,
+    inside: AssemblyMap,
+    box: MotionBox,
+    ranks: ConstrainedRanks,
+) -> dict[str, Any]:
+    """What `--json` gives."""
+    return {
         "schema": "robot_sysid/loops_check/1",
         "robot": chain.name,
         "actuated": list(chain.actuated),
         "passive": list(chain.passive),
         "equations": chain.n_equations,
-        "samples": samples,
+        "samples": len(limits.assembled),
         "assembled": int(limits.assembled.sum()),
         "assembled_within_limits": int(limits.within_limits.sum()),
         "assembled_in_box": int(inside.assembled.sum()),
@@ -70,26 +91,20 @@ def check(
             "with_all_joints": ranks.with_all_joints.rank,
         },
     }
-    text = json.dumps(numbers, indent=2) + "\n"
-    if copy_json(text, json_path):
-        return
-    console.print(
+
+
+def _lines(
+    chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap, ranks: ConstrainedRanks
+) -> list[str]:
+    samples, residual = len(limits.assembled), max(limits.residual, inside.residual)
+    unique = "unique" if limits.unique and inside.unique else "not unique"
+    return [
         f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
-        highlight=False,
-    )
-    console.print(
         f"assembles at {limits.assembled.sum()} of {samples} postures within the driven joints'"
         f" limits ({limits.within_limits.sum()} within the passive ones'), at"
         f" {inside.assembled.sum()} of {samples} of the box; largest error"
-        f" {numbers['residual']:.1e} m; {'unique' if numbers['unique'] else 'not unique'}",
-        highlight=False,
-        soft_wrap=True,
-    )
-    console.print(
+        f" {residual:.1e} m; {unique}",
         f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (loops cut open:"
         f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
         f" {ranks.with_all_joints.rank} with friction of all joints",
-        highlight=False,
-        soft_wrap=True,
-    )
-    console.print(f"Report: {html_path}", highlight=False)
+    ]

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +17,10 @@ from sysid_core.cli.many.options import (
     WorkersOption,
     progress_shown,
 )
+
+if TYPE_CHECKING:
+    from sysid_core.batch import Job
+    from sysid_core.bench import Recipe
 
 _PAGE_ONLY = ("whole %", "below 8 Hz %", "fitted %", "coverage %")
 
@@ -37,21 +42,31 @@ def bench(
 
     Recordings that aren't there are left out, and where they come from is said.
     """
-    from rich.table import Table
-
-    from sysid_core.batch import Engine, Job, Rows, run_jobs
-    from sysid_core.bench import (
-        COLUMNS,
-        bench_report,
-        bench_rows,
-        load_recipes,
-        missing_files,
-        standing,
-        summary_rows,
-    )
+    from sysid_core.batch import Engine, Rows, run_jobs
+    from sysid_core.bench import bench_report, bench_rows, load_recipes, summary_rows
 
     require_folder(out)
     recipes = load_recipes(recipe or [])
+    absent = _absent(recipes, data)
+    jobs = [_job(one, data) for one in recipes if one.name not in absent]
+    rows = Rows(out / "rows")
+    with (
+        Engine(workers, cluster, memory) as engine,
+        progress_shown("benchmark", len(jobs)) as show,
+    ):
+        run_jobs(engine, bench_rows, jobs, rows, total=len(jobs), resume=resume, progress=show)
+    found = [row for row in rows.latest() if row["recording"] in {one.name for one in recipes}]
+    cells = summary_rows(found, recipes, absent)
+    _show(found, cells)
+    bench_report(found, recipes, absent).save(out / "bench.html")
+    _write_markdown(cells, out / "bench.md")
+    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
+
+
+def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
+    """Why recordings are left out, by name of their recipe."""
+    from sysid_core.bench import missing_files
+
     absent = {}
     for one in recipes:
         missing = missing_files(one, data)
@@ -61,39 +76,40 @@ def bench(
         elif missing:
             folder = data / one.folder
             absent[one.name] = f"not there: {', '.join(missing)} in {folder}; from {where}"
-    present = [one for one in recipes if one.name not in absent]
-    rows = Rows(out / "rows")
-    jobs = [
-        Job(
-            "-".join([one.name, *(f.sha256[:8] for f in one.files)]),
-            (one, str(data)),
-            {"recording": one.name, "robot": one.title},
-        )
-        for one in present
-    ]
-    with (
-        Engine(workers, cluster, memory) as engine,
-        progress_shown("benchmark", len(jobs)) as show,
-    ):
-        run_jobs(engine, bench_rows, jobs, rows, total=len(jobs), resume=resume, progress=show)
-    found = [row for row in rows.latest() if row["recording"] in {one.name for one in recipes}]
+    return absent
+
+
+def _job(recipe: Recipe, data: Path) -> Job:
+    from sysid_core.batch import Job
+
+    return Job(
+        "-".join([recipe.name, *(f.sha256[:8] for f in recipe.files)]),
+        (recipe, str(data)),
+        {"recording": recipe.name, "robot": recipe.title},
+    )
+
+
+def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) -> None:
+    """The table, what it says, and what was left out."""
+    from rich.table import Table
+
+    from sysid_core.bench import COLUMNS, standing
+
     table = Table(title="held-out errors of the same defaults everywhere")
     shown = [k for k, column in enumerate(COLUMNS) if column not in _PAGE_ONLY]
     for k in shown:
         table.add_column(COLUMNS[k], justify="right" if k else "left", no_wrap=k == 0)
-    cells = summary_rows(found, recipes, absent)
     for row in cells:
         if row[1]:
             table.add_row(*(row[k] for k in shown))
     console.print(table)
-    lines = standing(found)
     left_out = [f"{row[0]}: {row[-1]}" for row in cells if not row[1]]
-    for line in (*lines, *left_out):
+    for line in (*standing(found), *left_out):
         console.print(f"· {line}", highlight=False, soft_wrap=True)
-    report = bench_report(found, recipes, absent)
-    report.save(out / "bench.html")
-    text = "\n".join(
-        f"| {' | '.join(row)} |" for row in [list(COLUMNS), ["---"] * len(COLUMNS), *cells]
-    )
-    (out / "bench.md").write_text(f"{text}\n", encoding="utf-8")
-    console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
+
+
+def _write_markdown(cells: Sequence[Sequence[str]], path: Path) -> None:
+    from sysid_core.bench import COLUMNS
+
+    lines = [list(COLUMNS), ["---"] * len(COLUMNS), *cells]
+    path.write_text("".join(f"| {' | '.join(row)} |\n" for row in lines), encoding="utf-8")

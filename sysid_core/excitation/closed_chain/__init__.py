@@ -4,6 +4,7 @@
 from sysid_core.excitation.closed_chain.box import (
     MAX_CONDITION,
     AssemblyMap,
+    MotionBox,
     assembly_map,
     coupled_drives,
     motion_box,
@@ -23,6 +24,7 @@ __all__ = [
     "MAX_CONDITION",
     "AssemblyMap",
     "LoopExcitation",
+    "MotionBox",
     "assembly_map",
     "coupled_drives",
     "motion_box",
