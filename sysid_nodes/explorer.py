@@ -12,7 +12,8 @@ import sys
 from robot_sysid.msg import FilteredJointState
 
 from sysid_core.robot import RobotModel
-from sysid_nodes.exploration import ExploreAction, ExplorerConfig, PlayedMotion, limits_of
+from sysid_nodes.execution import planning_limits
+from sysid_nodes.exploration import ExploreAction, ExplorerConfig, PlayedMotion
 from sysid_nodes.lifecycle import DATA, ManagedNode, run_node
 
 
@@ -33,7 +34,7 @@ class ExplorerNode(ManagedNode):
 
     def got_robot(self, model: RobotModel) -> None:
         """Samples of this robot count from now on; its limits must make sense."""
-        limits_of(self.config, model)
+        planning_limits(self.config, model)
         self._motion.of(model.joint_names)
 
     def activate(self) -> None:

@@ -18,7 +18,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.excitation.execution import Command, Executor, ExecutorState, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions, execution
-from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, run_node
+from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node
 
 _REPORT_EVERY = 10  # ticks
 
@@ -30,7 +30,7 @@ class TrajectoryExecutorNode(ManagedNode):
 
     def __init__(self) -> None:
         super().__init__("trajectory_executor")
-        self._action: execution.ExecuteAction | None = None
+        self._action: SingleGoalAction | None = None
         self._player: execution.MotionPlayer | None = None
         self._segment_marks = SegmentMarks()
         self._limits: list[str] = []
@@ -70,7 +70,14 @@ class TrajectoryExecutorNode(ManagedNode):
     def activate(self) -> None:
         """Listen to the robot, accept goals."""
         self._inputs.listen(self._on_safety)
-        self._action = execution.ExecuteAction(self, self._execute, self._player.cancel)
+        self._action = SingleGoalAction(
+            self,
+            ExecuteTrajectory,
+            "~/execute",
+            run=self._execute,
+            failed=execution.refusal,
+            cancel=self._player.cancel,
+        ).serve()
         self.create_service(Arm, "~/arm", self._on_arm)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._player.tick)
         self.health.say("motion", OK, "nothing to do")

@@ -13,9 +13,9 @@ from sysid_core.cli.app import app, console, copy_json, errors, example
 from sysid_core.cli.recordings import JsonPathOption
 
 if TYPE_CHECKING:
-    from sysid_core.excitation.closed_chain import AssemblyMap, MotionBox
+    from sysid_core.excitation.closed_chain import AssemblyMap
     from sysid_core.identifiability import ConstrainedRanks
-    from sysid_core.robot.loops import ClosedChain
+    from sysid_core.robot.loops import ClosedChain, MotionBox
 
 loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
 app.add_typer(loops, name="loops")

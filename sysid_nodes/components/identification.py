@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify
 from robot_sysid.msg import InertialEstimate
@@ -12,7 +11,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_nodes import conversions
 from sysid_nodes.components.job import IdentificationJob
-from sysid_nodes.lifecycle import LATCHED, ManagedNode
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
 
 _LONGEST_S = 3600.0
 
@@ -28,48 +27,34 @@ class IdentificationComponent:
         self.node = node
         self.latest: Estimate | None = None
         self._job: IdentificationJob | None = None
-        self._busy = False
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
-        node.actions.serve(
+        SingleGoalAction(
+            node,
             Identify,
             "~/identify",
-            execute=self._on_identify,
-            goal=self._on_goal,
-            cancel=self._on_cancel,
-        )
+            run=self._on_identify,
+            failed=self._failed,
+            cancel=self.clean_up,
+        ).serve()
 
     def clean_up(self) -> None:
         """End what is running."""
         if self._job is not None:
             self._job.cancel()
 
-    def _on_goal(self, _: Identify.Goal) -> GoalResponse:
-        if self._busy:
-            return GoalResponse.REJECT
-        self._busy = True
-        return GoalResponse.ACCEPT
-
-    def _on_cancel(self, _: ServerGoalHandle) -> CancelResponse:
-        if self._job is not None:
-            self._job.cancel()
-        return CancelResponse.ACCEPT
+    def _failed(self, err: SysIdError) -> Identify.Result:
+        self.node.health.fault("identify", str(err))
+        return Identify.Result(message=str(err))
 
     async def _on_identify(self, goal: ServerGoalHandle) -> Identify.Result:
         try:
-            result = await self._identify(goal)
-        except SysIdError as err:
-            self.node.complain(err, "identify")
-            result = Identify.Result(message=str(err))
+            return await self._identify(goal)
+        except SysIdError:
+            if goal.is_cancel_requested:
+                raise SysIdError("Cancelled.") from None
+            raise
         finally:
-            self._job, self._busy = None, False
-        if result.success:
-            goal.succeed()
-        elif goal.is_cancel_requested:
-            result.message = "Cancelled."
-            goal.canceled()
-        else:
-            goal.abort()
-        return result
+            self._job = None
 
     async def _identify(self, goal: ServerGoalHandle) -> Identify.Result:
         """The command line does it, in a process of its own: the streams go on meanwhile."""

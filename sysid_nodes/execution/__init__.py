@@ -5,18 +5,21 @@ from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import Arming
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import CommandMode, ControllerWatch
-from sysid_nodes.execution.execute_action import ExecuteAction
 from sysid_nodes.execution.inputs import RobotInputs
-from sysid_nodes.execution.limits import limits_in_force, monitor_limits, motion_limits
+from sysid_nodes.execution.limits import (
+    limits_in_force,
+    monitor_limits,
+    motion_limits,
+    planning_limits,
+)
 from sysid_nodes.execution.player import MotionPlayer
-from sysid_nodes.execution.reports import feedback_of, state_of
+from sysid_nodes.execution.reports import feedback_of, refusal, state_of
 
 __all__ = [
     "Admission",
     "Arming",
     "CommandMode",
     "ControllerWatch",
-    "ExecuteAction",
     "MotionPlayer",
     "RobotInputs",
     "TrajectoryExecutorConfig",
@@ -24,5 +27,7 @@ __all__ = [
     "limits_in_force",
     "monitor_limits",
     "motion_limits",
+    "planning_limits",
+    "refusal",
     "state_of",
 ]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Protocol
+
 from sysid_core.excitation import MotionLimits, read_limits
 from sysid_core.excitation.execution import ExecutorSettings, MonitorLimits
 from sysid_core.robot import RobotModel
@@ -11,29 +13,55 @@ from sysid_nodes.execution.drives import CommandMode
 from sysid_nodes.lifecycle import ParameterError
 
 
-def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
-    """What every motion of the robot must keep to.
+class LimitsConfig(Protocol):
+    """Where limits stand, in the parameters of the executor and of who plans for it."""
+
+    @property
+    def limits_file(self) -> str:
+        """Limits file of `sysid limits init`; empty: none."""
+
+    @property
+    def tcp_frame(self) -> str:
+        """Frame whose speed is limited; empty: the last."""
+
+
+def planning_limits(config: LimitsConfig, model: RobotModel, **others: Any) -> MotionLimits:
+    """The limits of the file, or else those of the URDF.
+
+    Args:
+        config: Says which file.
+        model: The robot.
+        others: Further limits, used without a file; see `MotionLimits.from_model`.
 
     Raises:
         SysIdError: A limit is malformed: none is ever left out in silence.
     """
     if config.limits_file:
         return read_limits(config.limits_file, model)
+    return MotionLimits.from_model(model, tcp_frame=config.tcp_frame or None, **others)
+
+
+def motion_limits(config: TrajectoryExecutorConfig, model: RobotModel) -> MotionLimits:
+    """What every motion of the robot must keep to.
+
+    Raises:
+        SysIdError: A limit is malformed: none is ever left out in silence.
+    """
     corners = tuple(float(x) for x in config.workspace)
     if len(corners) not in (0, 6):
         raise ParameterError(
             f"Parameter 'workspace' has {len(corners)} numbers.",
             remedy="Give 6, x y z of the lower and of the upper corner, or none.",
         )
-    return MotionLimits.from_model(
+    return planning_limits(
+        config,
         model,
         acceleration=config.acceleration,
         velocity_share=config.velocity_share,
         effort_share=config.effort_share,
-        tcp_frame=config.tcp_frame or None,
         tcp_speed=config.tcp_speed,
         ground_height=config.ground_height if config.ground_height > NO_GROUND else None,
-        workspace=(corners[:3], corners[3:]) if corners else None,  # type: ignore[arg-type]
+        workspace=(corners[:3], corners[3:]) if corners else None,
         self_collision=config.self_collision,
     )
 

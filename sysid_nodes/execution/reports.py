@@ -8,6 +8,7 @@ import math
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 
+from sysid_core.errors import SysIdError
 from sysid_core.excitation.execution import Command, Executor, ExecutorState
 from sysid_core.robot import held_text
 
@@ -61,3 +62,8 @@ def result_of(core: Executor, duration: float, hint: str) -> ExecuteTrajectory.R
         duration=duration,
         max_tracking_error=core.worst_error,
     )
+
+
+def refusal(err: SysIdError) -> ExecuteTrajectory.Result:
+    """The result of a goal that was refused or failed."""
+    return ExecuteTrajectory.Result(final_state="aborted", message=str(err))

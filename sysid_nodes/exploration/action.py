@@ -1,44 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The action that moves until enough is known: one goal at a time."""
+"""The action that moves until enough is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from rclpy.action import CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import (
-    MotionChecker,
-    MotionLimits,
-    Trajectory,
-    Unknowns,
-    export_trajectory,
-    read_limits,
-)
+from sysid_core.excitation import MotionChecker, Trajectory, Unknowns, export_trajectory
 from sysid_core.excitation.design import Ending, Explorer, Goal
-from sysid_core.robot import RobotModel
-from sysid_nodes.execution import Arming
+from sysid_nodes.execution import Arming, planning_limits
 from sysid_nodes.exploration.aside import aside
 from sysid_nodes.exploration.config import ExplorerConfig
 from sysid_nodes.exploration.piece_player import PiecePlayer
 from sysid_nodes.exploration.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import ManagedNode
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction
 from sysid_nodes.security import new_inside
 
 _FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come
-
-
-def limits_of(config: ExplorerConfig, model: RobotModel) -> MotionLimits:
-    """The limits that pieces are planned with."""
-    if config.limits_file:
-        return read_limits(config.limits_file, model)
-    return MotionLimits.from_model(model, tcp_frame=config.tcp_frame or None)
 
 
 class ExploreAction:
@@ -54,18 +38,20 @@ class ExploreAction:
         self._config: ExplorerConfig = node.config
         self._arming = Arming(self._config.arm_timeout_s)
         self._player = PiecePlayer(node)
-        self._busy = False
+        self._result = Explore.Result()  # of the goal under way
+        self._action = SingleGoalAction(
+            node,
+            Explore,
+            "~/explore",
+            run=self._explore,
+            failed=self._failed,
+            cancel=self._player.stop,
+        )
 
     def serve(self) -> None:
         """Accept goals from now on."""
         self._node.create_service(Arm, "~/arm", self._on_arm)
-        self._node.actions.serve(
-            Explore,
-            "~/explore",
-            execute=self._on_explore,
-            goal=self._on_goal,
-            cancel=self._on_cancel,
-        )
+        self._action.serve()
 
     def stop(self) -> None:
         """Stop a running motion."""
@@ -76,35 +62,13 @@ class ExploreAction:
         response.valid_for = self._arming.valid_for
         return response
 
-    def _on_goal(self, goal: Explore.Goal) -> GoalResponse:
-        if self._busy:
-            return GoalResponse.REJECT
-        self._busy = True
-        return GoalResponse.ACCEPT
+    def _failed(self, err: SysIdError) -> Explore.Result:
+        """What was played before counts all the same."""
+        self._result.ending, self._result.message = "aborted", str(err)
+        return self._result
 
-    def _on_cancel(self, goal: ServerGoalHandle) -> CancelResponse:
-        self._player.stop()
-        return CancelResponse.ACCEPT
-
-    async def _on_explore(self, goal: ServerGoalHandle) -> Explore.Result:
-        result = Explore.Result(ending="aborted")
-        try:
-            await self._explore(goal, result)
-        except Exception as err:  # whatever it is, the goal ends and its sender is told
-            text = str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
-            self._node.get_logger().error(f"Exploration aborted: {text}")
-            result.ending, result.message = "aborted", text
-        finally:
-            self._busy = False
-        if result.success:
-            goal.succeed()
-        elif goal.is_cancel_requested:
-            goal.canceled()
-        else:
-            goal.abort()
-        return result
-
-    async def _explore(self, goal: ServerGoalHandle, result: Explore.Result) -> None:
+    async def _explore(self, goal: ServerGoalHandle) -> Explore.Result:
+        result = self._result = Explore.Result(ending="aborted")
         request, c, model = goal.request, self._config, self._node.model
         if model is None:
             raise SysIdError(
@@ -112,7 +76,7 @@ class ExploreAction:
             )
         self._arming.use(request.token)
         wanted = Goal(request.deviation, tuple(request.parameters), request.longest)
-        limits = limits_of(c, model)
+        limits = planning_limits(c, model)
         explorer: Explorer = await aside(
             self._node,
             lambda: Explorer(
@@ -127,7 +91,7 @@ class ExploreAction:
         folder = new_inside(c.directory, "", "The folder for the pieces")
         folder.mkdir(parents=True)
         while explorer.ending is Ending.OPEN:
-            self._tell(goal, explorer, "planning")
+            self._report(goal, explorer, "planning")
             file = folder / f"piece_{explorer.n_pieces + 1}.npz"
             q = await self._standing_at()
 
@@ -140,14 +104,15 @@ class ExploreAction:
                 raise SysIdError("Cancelled.")
             self._motion.begin()
             played = await self._player.play(
-                file, goal, lambda done: self._tell(goal, explorer, "playing", done)
+                file, goal, lambda done: self._report(goal, explorer, "playing", done)
             )
             await aside(self._node, lambda: explorer.add(*self._motion.end()))
-            self._report(explorer, result)
+            self._fill(result, explorer)
             if not played.success:
                 raise SysIdError(f"The executor stopped the motion: {played.message}")
         result.success = explorer.ending is Ending.REACHED
         result.ending, result.message = explorer.ending.value, str(explorer)
+        return result
 
     async def _standing_at(self) -> Any:
         """Where the robot stands, by a state that isn't older than it looks."""
@@ -159,12 +124,12 @@ class ExploreAction:
             )
         return self._motion.positions
 
-    def _report(self, explorer: Explorer, result: Explore.Result) -> None:
+    def _fill(self, result: Explore.Result, explorer: Explorer) -> None:
         known = explorer.expectation
         result.names, result.deviation = list(known.names), known.relative.tolist()
         result.duration, result.pieces = explorer.duration, explorer.n_pieces
 
-    def _tell(
+    def _report(
         self, goal: ServerGoalHandle, explorer: Explorer, state: str, progress: float = 0.0
     ) -> None:
         goal.publish_feedback(

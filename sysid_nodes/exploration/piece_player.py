@@ -37,14 +37,14 @@ class PiecePlayer:
             self._playing.cancel_goal_async()
 
     async def play(
-        self, file: Path, goal: ServerGoalHandle, tell: Callable[[float], None]
+        self, file: Path, goal: ServerGoalHandle, report: Callable[[float], None]
     ) -> ExecuteTrajectory.Result:
         """Play a file.
 
         Args:
             file: The trajectory, checked.
             goal: Whose piece it is; its cancel ends the motion.
-            tell: Takes the progress, 0 to 1.
+            report: Takes the progress, 0 to 1.
 
         Raises:
             SysIdError: There is no executor, or it refuses.
@@ -57,7 +57,7 @@ class PiecePlayer:
         if not self._execute.server_is_ready():
             raise SysIdError("There is no trajectory_executor.", remedy="Start it.")
         sent = self._execute.send_goal_async(
-            request, feedback_callback=lambda message: tell(message.feedback.progress)
+            request, feedback_callback=lambda message: report(message.feedback.progress)
         )
         await self._node.waits.until(sent.done, _ANSWER_S)
         handle = sent.result() if sent.done() else None

@@ -3,6 +3,7 @@
 
 from ament_index_python.packages import get_package_share_directory
 
+from sysid_nodes.lifecycle.actions import SingleGoalAction
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import (
@@ -25,6 +26,7 @@ __all__ = [
     "CommonConfig",
     "ManagedNode",
     "ParameterError",
+    "SingleGoalAction",
     "check",
     "descriptor_of",
     "die_with_parent",

@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Action servers and clients of a node."""
+"""Action servers and clients of a node, and actions with one goal at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Any
+from collections.abc import Awaitable, Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from rclpy.action import ActionClient, ActionServer, CancelResponse, GoalResponse
+from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
+
+from sysid_core.errors import SysIdError
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.managed_node import ManagedNode
 
 
 def _reject(_: Any) -> GoalResponse:
@@ -69,3 +75,81 @@ class Actions:
         for name in self.open.difference(keep):
             self._servers[name].register_goal_callback(_reject)
         self.open &= set(keep)
+
+
+class SingleGoalAction:
+    """An action with one goal at a time; whatever fails ends the goal with its reason.
+
+    Args:
+        node: That serves it.
+        kind: Type of the action, whose result has `success`.
+        name: Name of the action.
+        run: Plays a goal and returns its result; what it raises is a refusal or a failure.
+        failed: Makes the result of what was raised.
+        cancel: Called when a cancel is asked for.
+
+    Attributes:
+        accepting: Whether goals are accepted.
+        goal: The goal under way, or None.
+    """
+
+    def __init__(
+        self,
+        node: ManagedNode,
+        kind: type,
+        name: str,
+        *,
+        run: Callable[[ServerGoalHandle], Awaitable[Any]],
+        failed: Callable[[SysIdError], Any],
+        cancel: Callable[[], None],
+    ) -> None:
+        self._node, self._kind, self._name = node, kind, name
+        self._run, self._failed, self._cancel = run, failed, cancel
+        self.accepting, self._busy = True, False
+        self.goal: ServerGoalHandle | None = None
+
+    def serve(self) -> SingleGoalAction:
+        """Accept goals from now on; a goal under way stays the only one."""
+        self.accepting = True
+        self._node.actions.serve(
+            self._kind,
+            self._name,
+            execute=self._on_execute,
+            goal=self._on_goal,
+            cancel=self._on_cancel,
+        )
+        return self
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the goal is still to be played."""
+        return self.accepting and self.goal is not None and not self.goal.is_cancel_requested
+
+    def _on_goal(self, _: Any) -> GoalResponse:
+        if self._busy or not self.accepting:
+            return GoalResponse.REJECT
+        self._busy = True
+        return GoalResponse.ACCEPT
+
+    def _on_cancel(self, _: ServerGoalHandle) -> CancelResponse:
+        self._cancel()
+        return CancelResponse.ACCEPT
+
+    async def _on_execute(self, goal: ServerGoalHandle) -> Any:
+        self.goal = goal
+        try:
+            result = await self._run(goal)
+        except Exception as err:  # whatever it is, the goal ends and its sender gets the reason
+            if not isinstance(err, SysIdError):
+                err = SysIdError(f"{type(err).__name__}: {err}")
+            self._node.log_error(f"{self._name}: {err}", key=str(err))
+            result = self._failed(err)
+        finally:
+            self.goal, self._busy = None, False
+        if result.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return result

@@ -37,7 +37,11 @@ def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
         controller={},
     )
     bridge = {"service_type": "std_srvs/srv/Trigger", "service_name": "vendor/set_payload"}
-    specs = (*specs, NodeSpec("payload_bridge", "payload_bridge", parameters=bridge))
+    specs = (
+        *specs,
+        NodeSpec("payload_bridge", "payload_bridge", parameters=bridge),
+        NodeSpec("explorer", "explorer", parameters={"robot": "xarm7"}),
+    )
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name, 60.0)

@@ -4,7 +4,6 @@
 from sysid_core.excitation.closed_chain.box import (
     MAX_CONDITION,
     AssemblyMap,
-    MotionBox,
     assembly_map,
     coupled_drives,
     motion_box,
@@ -24,7 +23,6 @@ __all__ = [
     "MAX_CONDITION",
     "AssemblyMap",
     "LoopExcitation",
-    "MotionBox",
     "assembly_map",
     "coupled_drives",
     "motion_box",
