@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,9 @@ from rich.console import Console
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
-from sysid_demos.parts import PATIENCE, compare, judge, live, show_comparison
+from sysid_demos.parts import SET_POINTS, Check, Comparison, compare, judge, live, show_comparison
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes.bringup import demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.simulation import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
@@ -47,8 +48,33 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     console.rule("[bold]robot_sysid demo: all parameters of an arm")
     urdf = write_urdf(out / "panda_arm.urdf", arm_without_fingers())
     model = RobotModel.from_urdf(urdf)
-    limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     files = (out / "trajectory.npz", out / "validation.npz")
+    start = _plan(console, model, files, fast=fast)
+    with live(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
+        before, after = learn_and_track(
+            client, console, out, files, model.joint_names, method="lmi"
+        )
+    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
+    comparison = compare(out / "identification", out / "bag_nominal", model, true_pi, FRICTION)
+    report = Report(
+        "All parameters of an arm, live",
+        f"simulated {model.name}; details: identification/report.html",
+    )
+    report.paragraph(
+        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
+        " every link physically consistent. The controller began with the URDF's parameters and"
+        " took the identified ones at rest, on request."
+    )
+    ratio = show_tracking(console, report, before, after)
+    show_comparison(console, report, comparison)
+    return judge(console, report, out, _checks(comparison, ratio))
+
+
+def _plan(
+    console: Console, model: RobotModel, files: tuple[Path, Path], *, fast: bool
+) -> list[float]:
+    """Plan, check and write both motions; returns where the first begins."""
+    limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     plans = []
     with console.status("Planning and checking the motions") as status:
         for file, candidates, starts, period, seed in (
@@ -69,13 +95,18 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             console.print(
                 f"Planned {plan.trajectory.duration:.0f} s: {plan.conditioning}. Every check passed."
             )
-    specs = demo_graph(
+    return plans[0].q[0].tolist()
+
+
+def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
+    """The graph of the demo."""
+    return demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={
             "robot": str(urdf),
             "sensor_frame": "",
-            "start": plans[0].q[0].tolist(),
+            "start": start,
             "link_error": LINK_ERROR,
             "coulomb": FRICTION["F_c"],
             "viscous": FRICTION["F_v"],
@@ -83,34 +114,15 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             "seed": SEED,
             "command_timeout_s": 0.06,
         },
-        executor={
-            "tcp_speed": TCP_SPEED,
-            "command_mode": "setpoint_stream",
-            "tracking_error": 1.0,  # the nominal parameters hold and track badly
-            "start_tolerance": 0.4,
-            **PATIENCE,
-        },
+        executor={"tcp_speed": TCP_SPEED, **SET_POINTS},
         logger={"effort_kind": "actuator_torque"},
         controller={"drive_inertia": FRICTION["I_a"], "bandwidth": BANDWIDTH},
     )
-    with live(specs, out, namespace, console) as client:
-        before, after = learn_and_track(
-            client, console, out, files, model.joint_names, method="lmi"
-        )
-    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
-    comparison = compare(out / "identification", out / "bag_nominal", model, true_pi, FRICTION)
-    report = Report(
-        "All parameters of an arm, live",
-        f"simulated {model.name}; details: identification/report.html",
-    )
-    report.paragraph(
-        "A Fourier motion was executed by computed_torque_controller, recorded, and identified with"
-        " every link physically consistent. The controller began with the URDF's parameters and"
-        " took the identified ones at rest, when it was told to."
-    )
-    ratio = show_tracking(console, report, before, after)
-    show_comparison(console, report, comparison)
-    checks = (
+
+
+def _checks(comparison: Comparison, tracking_ratio: float) -> Sequence[Check]:
+    """What the exit status demands."""
+    return (
         (
             f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",
             comparison.against_truth <= TRUTH_RATIO,
@@ -124,8 +136,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         ("physically consistent", comparison.identified.physically_consistent, ""),
         (
             f"typical tracking error {TRACKING_RATIO:.0f} times smaller",
-            ratio >= TRACKING_RATIO,
-            f"{ratio:.1f}",
+            tracking_ratio >= TRACKING_RATIO,
+            f"{tracking_ratio:.1f}",
         ),
     )
-    return judge(console, report, out, checks)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,11 @@ from sysid_core.excitation import MotionLimits, export_trajectory
 from sysid_core.excitation.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
 from sysid_core.report import Report
 from sysid_core.robot import write_urdf
-from sysid_core.robot.loops import load_closed_chain
+from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos.leg_truth import show_drives, show_torques
-from sysid_demos.parts import PATIENCE, judge, live
+from sysid_demos.parts import SET_POINTS, Check, judge, live
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes.bringup import demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.simulation import differing_chain
 
 LOOPS, SEED = "own-leg", 2
@@ -38,25 +39,56 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     """
     console = Console()
     console.rule("[bold]robot_sysid demo: a leg with closed loops")
-    chain = load_closed_chain(LOOPS)
-    urdf = write_urdf(out / "robot.urdf", chain.model.urdf_xml)
-    chain = load_closed_chain(LOOPS, urdf)
-    limits = MotionLimits.from_model(chain.model, acceleration=ACCELERATION, tcp_speed=TCP_SPEED)
+    chain, urdf = _described(out)
     files = (out / "trajectory.npz", out / "validation.npz")
+    start = _plan(console, chain, files, fast=fast)
+    with live(_nodes(out, namespace, urdf, start), out, namespace, console) as client:
+        before, after = learn_and_track(
+            client, console, out, files, chain.actuated, method="constrained", loops_file=LOOPS
+        )
+    report = Report(
+        "A leg with closed loops, live",
+        f"simulated {chain.name}; details: identification/report.html",
+    )
+    report.paragraph(
+        "computed_torque_controller drove the leg with the nominal parameters; a motion was"
+        " recorded and identified through the estimator's action; at rest, on request, the"
+        " controller took what was identified, and tracked the other motion again."
+    )
+    ratio = show_tracking(console, report, before, after)
+    estimate = Estimate.load(out / "identification" / "estimate.yaml")
+    truth = differing_chain(chain, LINK_ERROR, DRIVE_ERROR, np.random.default_rng(SEED))
+    worst = show_drives(console, report, estimate, truth)
+    torque_ratio = show_torques(console, report, out / "bag_nominal", estimate, chain, truth)
+    return judge(console, report, out, _checks(ratio, torque_ratio, worst, estimate))
+
+
+def _described(out: Path) -> tuple[ClosedChain, Path]:
+    """The leg as it is described, with its URDF in a file that the nodes read."""
+    urdf = write_urdf(out / "robot.urdf", load_closed_chain(LOOPS).model.urdf_xml)
+    return load_closed_chain(LOOPS, urdf), urdf
+
+
+def _plan(
+    console: Console, chain: ClosedChain, files: tuple[Path, Path], *, fast: bool
+) -> list[float]:
+    """Plan, check and write both motions; returns where they begin."""
+    limits = MotionLimits.from_model(chain.model, acceleration=ACCELERATION, tcp_speed=TCP_SPEED)
+    config = LoopExcitation(
+        duration=10.0 if fast else 20.0,
+        fill=0.7,
+        velocity=1.5,
+        population=12,
+        generations=4,
+        inertials=True,
+        rate_hz=100.0,
+    )
     with console.status("Planning and checking the motions") as status:
         plans = plan_loop_excitation(
             chain,
             np.random.default_rng(SEED),
             2,
-            LoopExcitation(
-                duration=10.0 if fast else 20.0,
-                fill=0.7,
-                velocity=1.5,
-                population=12,
-                generations=4,
-                inertials=True,
-                rate_hz=100.0,
-            ),
+            config,
             progress=lambda share: status.update(f"Planning: {100 * share:.0f} %"),
         )
         motions = [
@@ -67,14 +99,19 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"Planned two motions of {motions[0].duration:.0f} s for {chain.n_actuated} driven joints;"
         f" {len(chain.passive)} more follow through {len(chain.loops)} loops. Every check passed."
     )
-    specs = demo_graph(
+    return motions[0].q[0].tolist()
+
+
+def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
+    """The graph of the demo."""
+    return demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={
             "robot": str(urdf),
             "loops": LOOPS,
             "sensor_frame": "",
-            "start": motions[0].q[0].tolist(),
+            "start": start,
             "link_error": LINK_ERROR,
             "drive_error": DRIVE_ERROR,
             "seed": SEED,
@@ -83,44 +120,23 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         executor={
             "acceleration": ACCELERATION,
             "tcp_speed": TCP_SPEED,
-            "command_mode": "setpoint_stream",
             "rate_hz": 50.0,
-            "tracking_error": 1.0,  # the nominal parameters hold and track badly
-            "start_tolerance": 0.4,
-            **PATIENCE,
+            **SET_POINTS,
         },
         logger={"effort_kind": "actuator_torque"},
         controller={"loops": LOOPS, "bandwidth": BANDWIDTH, "state_timeout_s": 0.25},
     )
-    with live(specs, out, namespace, console) as client:
-        before, after = learn_and_track(
-            client,
-            console,
-            out,
-            files,
-            chain.actuated,
-            method="constrained",
-            loops_file=LOOPS,
-        )
-    report = Report(
-        "A leg with closed loops, live",
-        f"simulated {chain.name}; details: identification/report.html",
-    )
-    report.paragraph(
-        "computed_torque_controller drove the leg with the nominal parameters; a motion was"
-        " recorded and identified through the estimator's action; at rest, when it was told to, the"
-        " controller took what was identified, and tracked the other motion again."
-    )
-    ratio = show_tracking(console, report, before, after)
-    estimate = Estimate.load(out / "identification" / "estimate.yaml")
-    truth = differing_chain(chain, LINK_ERROR, DRIVE_ERROR, np.random.default_rng(SEED))
-    worst = show_drives(console, report, estimate, truth)
-    torque_ratio = show_torques(console, report, out / "bag_nominal", estimate, chain, truth)
-    checks = (
+
+
+def _checks(
+    tracking_ratio: float, torque_ratio: float, friction_error: float, estimate: Estimate
+) -> Sequence[Check]:
+    """What the exit status demands."""
+    return (
         (
             f"typical tracking error {TRACKING_RATIO} times smaller",
-            ratio >= TRACKING_RATIO,
-            f"{ratio:.1f}",
+            tracking_ratio >= TRACKING_RATIO,
+            f"{tracking_ratio:.1f}",
         ),
         (
             f"every joint's torque error at most {TRUTH_RATIO} times what the truth leaves",
@@ -129,9 +145,8 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         ),
         (
             f"friction within {FRICTION_LIMIT:.0f} % of the largest of its kind",
-            worst <= FRICTION_LIMIT,
-            f"{worst:.1f} %",
+            friction_error <= FRICTION_LIMIT,
+            f"{friction_error:.1f} %",
         ),
         ("physically consistent", estimate.physically_consistent is True, ""),
     )
-    return judge(console, report, out, checks)

@@ -30,6 +30,13 @@ from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}
+# An executor that streams set points to a controller with nominal parameters, which tracks badly.
+SET_POINTS = {
+    "command_mode": "setpoint_stream",
+    "tracking_error": 1.0,
+    "start_tolerance": 0.4,
+    **PATIENCE,
+}
 Check = tuple[str, bool, str]  # what must hold, whether it does, the number
 
 
@@ -84,14 +91,14 @@ class Comparison:
 
     Attributes:
         identified: What was identified.
-        predictions: Of "identified", "nominal" (the URDF, without friction), "truth".
+        predictions: Predictions of "identified", "nominal" (the URDF, without friction), "truth".
     """
 
     identified: Identification
     predictions: dict[str, Prediction]
 
     def rms(self, who: str) -> Array:
-        """Of the prediction's error, per joint [N m]."""
+        """RMS of the prediction's error, per joint [N m]."""
         return np.array([joint["rms"] for joint in self.predictions[who].joints().values()])
 
     @property

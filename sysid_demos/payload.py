@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,14 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import HeldBox, MotionLimits, export_trajectory
+from sysid_core.excitation import HeldBox, MotionLimits, Trajectory, export_trajectory
 from sysid_core.excitation.payload import plan_payload_motion
 from sysid_core.report import comparison_rows, error_summary
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.studies.payload import modular_objects
 from sysid_demos.parts import PATIENCE, live
-from sysid_nodes.bringup import demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError, execute_watched
 from sysid_nodes.conversions import estimate_from_message
 
@@ -70,21 +71,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f"Planned {trajectory.duration:.0f} s: static tare postures, then an oscillation of the last"
         f" three joints at {plan.mean_angular_speed:.1f} rad/s. Every check passed."
     )
-    rng = np.random.default_rng(7)
-    start = trajectory.q[0] + rng.uniform(-0.15, 0.15, model.nv)
-    specs = demo_graph(
-        namespace=namespace,
-        robot={
-            "robot": ROBOT,
-            "sensor_frame": SENSOR_FRAME,
-            "payload": truth.tolist(),
-            "start": start.tolist(),
-            "wrench_bias": list(WRENCH_BIAS),
-        },
-        executor={"tcp_frame": SENSOR_FRAME, **PATIENCE},
-        logger={"effort_kind": "actuator_torque"},
-        estimator={"directory": str(out), "sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
-    )
+    specs = _nodes(out, namespace, trajectory, truth)
     began = time.monotonic()
     with live(specs, out, namespace, console) as client:
         client.follow(Identifiability, "estimator/identifiability")
@@ -112,6 +99,25 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     online.save(out / "live_estimate.yaml")
     offline = _replay(console, out, bag, truth)
     return _judge(console, out, online, offline, truth, shape.size)
+
+
+def _nodes(out: Path, namespace: str, motion: Trajectory, truth: Array) -> Sequence[NodeSpec]:
+    """The graph of the demo; the robot doesn't stand quite where the motion begins."""
+    n = motion.q.shape[1]
+    start = motion.q[0] + np.random.default_rng(7).uniform(-0.15, 0.15, n)
+    return demo_graph(
+        namespace=namespace,
+        robot={
+            "robot": ROBOT,
+            "sensor_frame": SENSOR_FRAME,
+            "payload": truth.tolist(),
+            "start": start.tolist(),
+            "wrench_bias": list(WRENCH_BIAS),
+        },
+        executor={"tcp_frame": SENSOR_FRAME, **PATIENCE},
+        logger={"effort_kind": "actuator_torque"},
+        estimator={"directory": str(out), "sensor_frame": SENSOR_FRAME, "shape": str(shape_file())},
+    )
 
 
 def _execute(client: LiveClient, console: Console, file: Path, timeout_s: float) -> None:

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
 
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
-from sysid_core.excitation.sequential import plan_sequential
+from sysid_core.excitation.sequential import SequentialPlan, plan_sequential
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_demos.parts import (
     PATIENCE,
+    Check,
+    Comparison,
     compare,
     identify,
     judge,
@@ -21,7 +24,7 @@ from sysid_demos.parts import (
     record,
     show_comparison,
 )
-from sysid_nodes.bringup import demo_graph
+from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.simulation import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
@@ -40,8 +43,39 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
     console = Console()
     model = RobotModel.from_urdf(ROBOT)
     console.rule("[bold]robot_sysid demo: one joint at a time")
-    limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     file, other = out / "trajectory.npz", out / "validation.npz"
+    plan = _plan(console, model, file, other, fast=fast)
+    start = plan.trajectory.q[0].tolist()
+    with live(_nodes(out, namespace, start), out, namespace, console) as client:
+        record(client, console, file, out / "bag")
+        record(client, console, other, out / "bag_validation")
+        identify(
+            client,
+            console,
+            out / "identification",
+            recording=out / "bag",
+            validation=out / "bag_validation",
+            method="sequential",
+            trajectory_file=file,
+        )
+    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
+    comparison = compare(out / "identification", out / "bag_validation", model, true_pi, FRICTION)
+    report = Report(
+        "One joint at a time, live", f"simulated {model.name}; details: identification/report.html"
+    )
+    report.paragraph(
+        f"{len(plan.moves)} swings of {plan.trajectory.duration:.0f} s in all were executed,"
+        f" recorded and identified backward from the last joint: {len(plan.constants)} constants."
+    )
+    show_comparison(console, report, comparison)
+    return judge(console, report, out, _checks(comparison))
+
+
+def _plan(
+    console: Console, model: RobotModel, file: Path, other: Path, *, fast: bool
+) -> SequentialPlan:
+    """Plan, check and write the swings, and a motion of all joints for validation."""
+    limits = MotionLimits.from_model(model, tcp_speed=TCP_SPEED)
     with console.status("Planning and checking the motions") as status:
         plan = plan_sequential(
             model,
@@ -64,13 +98,18 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         f" {len(plan.constants)} constants; condition at worst {plan.worst_condition:.0f}."
         " Every check passed."
     )
-    specs = demo_graph(
+    return plan
+
+
+def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
+    """The graph of the demo."""
+    return demo_graph(
         namespace=namespace,
         estimator={"recordings": str(out), "directory": str(out)},
         robot={
             "robot": ROBOT,
             "sensor_frame": "",
-            "start": plan.trajectory.q[0].tolist(),
+            "start": start,
             "link_error": LINK_ERROR,
             "coulomb": FRICTION["F_c"],
             "viscous": FRICTION["F_v"],
@@ -80,31 +119,13 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         executor={"tcp_speed": TCP_SPEED, **PATIENCE},
         logger={"effort_kind": "actuator_torque"},
     )
-    with live(specs, out, namespace, console) as client:
-        record(client, console, file, out / "bag")
-        record(client, console, other, out / "bag_validation")
-        identify(
-            client,
-            console,
-            out / "identification",
-            recording=out / "bag",
-            validation=out / "bag_validation",
-            method="sequential",
-            trajectory_file=file,
-        )
-    true_pi = differing_pi(model, LINK_ERROR, np.random.default_rng(SEED))
-    comparison = compare(out / "identification", out / "bag_validation", model, true_pi, FRICTION)
-    report = Report(
-        "One joint at a time, live", f"simulated {model.name}; details: identification/report.html"
-    )
-    report.paragraph(
-        f"{len(plan.moves)} swings of {plan.trajectory.duration:.0f} s in all were executed,"
-        f" recorded and identified backward from the last joint: {len(plan.constants)} constants."
-    )
-    show_comparison(console, report, comparison)
+
+
+def _checks(comparison: Comparison) -> Sequence[Check]:
+    """What the exit status demands."""
     ratio, better = comparison.against_truth, comparison.against_nominal
     estimate = comparison.identified.estimate
-    checks = (
+    return (
         (
             f"every joint's error at most {TRUTH_RATIO} times what the true parameters leave",
             ratio <= TRUTH_RATIO,
@@ -121,4 +142,3 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
             f"{estimate.rank} of {estimate.structural_rank}",
         ),
     )
-    return judge(console, report, out, checks)

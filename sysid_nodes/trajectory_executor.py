@@ -63,21 +63,15 @@ class TrajectoryExecutorNode(ManagedNode):
                 core.monitor.limits = execution.monitor_limits(self.config, core.limits)
 
     def _show_limits(self, model: RobotModel) -> None:
-        limits = execution.motion_limits(self.config, model)
-        self._limits = execution.limits_in_force(self.config, limits)
+        c = self.config
+        self._limits = execution.limits_in_force(c, execution.motion_limits(c, model))
         self.get_logger().info("Limits in force:\n  " + "\n  ".join(self._limits))
 
     def activate(self) -> None:
         """Listen to the robot, accept goals."""
         self._inputs.listen(self._on_safety)
-        self._action = SingleGoalAction(
-            self,
-            ExecuteTrajectory,
-            "~/execute",
-            run=self._execute,
-            failed=execution.refusal,
-            cancel=self._player.cancel,
-        ).serve()
+        play = (self._execute, execution.refusal, self._player.cancel)
+        self._action = SingleGoalAction(self, ExecuteTrajectory, "~/execute", *play).serve()
         self.create_service(Arm, "~/arm", self._on_arm)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._player.tick)
         self.health.say("motion", OK, "nothing to do")
@@ -114,17 +108,16 @@ class TrajectoryExecutorNode(ManagedNode):
             self._player.cancel(problem)
 
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
-        request = goal.request
+        request, action, player = goal.request, self._action, self._player
         if not request.check_only:
             self._arming.use(request.token)
-        action, player, check_only = self._action, self._player, request.check_only
         await self.waits.until(
-            lambda: not action.wanted or self._admission.ready(self.model, check_only), 5.0
+            lambda: not action.wanted or self._admission.ready(self.model, request.check_only), 5.0
         )
         if not action.wanted:
             raise SysIdError("Cancelled before it began.")
         core = self._admission.admit(request, self.model, self.config, self._inputs.now())
-        if check_only:
+        if request.check_only:
             return ExecuteTrajectory.Result(success=True, final_state="checked")
         return await player.play(core)
 

@@ -98,7 +98,6 @@ class SingleGoalAction:
         node: ManagedNode,
         kind: type,
         name: str,
-        *,
         run: Callable[[ServerGoalHandle], Awaitable[Any]],
         failed: Callable[[SysIdError], Any],
         cancel: Callable[[], None],

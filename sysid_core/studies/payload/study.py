@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.errors import EstimationError
 from sysid_core.report import Report
 from sysid_core.studies.payload.arm import record_arm, table_iv
+from sysid_core.studies.payload.campaign import (
+    FIGURE_METHODS,
+    Extent,
+    Progress,
+    Runs,
+    run_all,
+)
 from sysid_core.studies.payload.checks import stop_and_go_table, timing_table
 from sysid_core.studies.payload.figures import (
     density_figure,
@@ -23,17 +29,8 @@ from sysid_core.studies.payload.figures import (
 from sysid_core.studies.payload.objects import modular_objects
 from sysid_core.studies.payload.runs import (
     BASELINE,
-    BEST,
-    PAPER_METHODS,
     PAYLOAD_METHODS,
     RIVALS,
-    SPEEDS,
-    Case,
-    Result,
-    goal3_cases,
-    noise_cases,
-    run_cases,
-    table_cases,
 )
 from sysid_core.studies.payload.tables import (
     Goal,
@@ -47,7 +44,6 @@ from sysid_core.studies.payload.tables import (
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_FIGURE_METHODS = (*PAPER_METHODS, BASELINE, BEST)
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
     " means over eight objects. Rivals get the filtered motion, MAP the encoder readings."
@@ -109,9 +105,6 @@ class PayloadStudy:
         return page
 
 
-Progress = Callable[[str, int, int], None]
-
-
 def payload_study(
     *,
     full: bool = False,
@@ -130,105 +123,84 @@ def payload_study(
     Raises:
         EstimationError: An object isn't one of the eight.
     """
-    every = list(modular_objects())
-    unknown = [name for name in objects or () if name not in every]
-    if unknown:
-        raise EstimationError(
-            f"The study has no objects {unknown}.", remedy=f"Choose from: {', '.join(every)}."
-        )
-    chosen = every if objects is None else list(objects)
-    study = PayloadStudy()
+    extent = Extent.of(full, objects)
     reported = progress or (lambda what, done, total: None)
-
-    def run(what: str, cases: Sequence[Case], methods: Sequence[str]) -> list[Result]:
-        results: list[Result] = []
-        for done, batch in enumerate(run_cases(cases, methods, workers=workers), start=1):
-            results += batch
-            reported(what, done, len(cases))
-        study.runs += len(cases)
-        return results
-
-    seeds = 4 if full else 1
-    clean = run("table III", table_cases(seeds, chosen), PAYLOAD_METHODS)
-    base = run(
-        "table III, base convention", table_cases(seeds, chosen, paper=True), (BASELINE, *RIVALS)
-    )
-    faulty = run("faulty sensor", table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS)
-    noisy = run("noisy accelerations", goal3_cases(seeds, chosen), PAYLOAD_METHODS)
-    names = chosen if full or objects is not None else ["Hammer", "Uniform", "Rod"]
-    seconds, speeds = (10.0, SPEEDS) if full else (3.0, (1.0, 2.0, 4.0))
-    figure6 = run("figure 6", noise_cases(seconds, speeds, names), _FIGURE_METHODS)
-    steps = (0.5, 1.0, 1.5, 2.5, 5.0, 10.0) if full else (0.5, 1.5, 3.0)
-    figure7 = run(
-        "figure 7",
-        [
-            Case(name, speed, "moderate", "accelerations", s, 0)
-            for name in names
-            for speed in speeds
-            for s in steps
-        ],
-        _FIGURE_METHODS,
-    )
+    runs = run_all(extent, workers, reported)
     reported("table IV", 0, 1)
-    arm = table_iv(seeds, tuple(names))
+    arm = table_iv(extent.seeds, tuple(extent.names))
     reported("table IV", 1, 1)
     still, still_goals = stop_and_go_table()
     times, time_goals = timing_table()
-    study.goals = [*accuracy_goals(clean, faulty, noisy), *still_goals, *time_goals]
-    figure4, density = density_figure(names)
-    study.tables = [
-        goals_table(study.goals, seeds),
-        table_iii(clean, "Table III", _HERE + " Moments about the sensor.", PAYLOAD_METHODS),
+    goals = [*accuracy_goals(runs.clean, runs.faulty, runs.noisy), *still_goals, *time_goals]
+    figure4, density = density_figure(extent.names)
+    return PayloadStudy(
+        tables=[
+            goals_table(goals, extent.seeds),
+            *_accuracy_tables(runs),
+            arm,
+            noise_table(runs.figure6, FIGURE_METHODS),
+            density,
+            still,
+            times,
+        ],
+        figures=_figures(extent, runs, figure4),
+        goals=goals,
+        runs=runs.count,
+    )
+
+
+def _accuracy_tables(runs: Runs) -> list[StudyTable]:
+    """Table III, and the same under harder conditions."""
+    return [
+        table_iii(runs.clean, "Table III", _HERE + " Moments about the sensor.", PAYLOAD_METHODS),
         table_iii(
-            base,
+            runs.base,
             "Table III with residuals about the robot's base, as the paper's equation 7",
             _HERE + " Force noise then reaches the torques through the arm's length.",
             (BASELINE, *RIVALS),
         ),
         table_iii(
-            faulty,
+            runs.faulty,
             "Faulty sensor: bias 0.3 N / 15 mN m, delay 10 ms, crosstalk 1 %",
             _HERE,
             PAYLOAD_METHODS,
             with_paper=False,
         ),
         table_iii(
-            noisy,
+            runs.noisy,
             "Independent noise on both accelerations, 150 samples",
             "As in the paper's figure 6: 0.5 rad/s² and 0.05 m/s².",
             PAYLOAD_METHODS,
             with_paper=False,
         ),
-        arm,
-        noise_table(figure6, _FIGURE_METHODS),
-        density,
-        still,
-        times,
     ]
-    thing = modular_objects()["Tee"]
-    study.figures = [
+
+
+def _figures(extent: Extent, runs: Runs, figure4: go.Figure) -> list[tuple[go.Figure, str]]:
+    """Figures 4 to 8 with captions."""
+    tee = modular_objects()["Tee"]
+    return [
         (
             figure4,
             "Figure 4: PMD against the number of point masses; the paper's choice is"
             " 56. The time doesn't depend on the amount of data.",
         ),
         (
-            weight_figure(speeds, steps, names),
+            weight_figure(extent.speeds, extent.steps, extent.names),
             "Figure 5: PMD over time for several c1 and speeds, moderate noise on all signals.",
         ),
         (
-            noise_figure(figure6, _FIGURE_METHODS),
-            f"Figure 6: inertia error after {seconds:g} s at three noise levels. The TCP reaches"
-            " ISO 10218's 0.25 m/s at the speed below.",
+            noise_figure(runs.figure6, FIGURE_METHODS),
+            f"Figure 6: inertia error after {extent.seconds:g} s at three noise levels. The TCP"
+            " reaches ISO 10218's 0.25 m/s at the speed below.",
         ),
         (
-            time_figure(figure7, _FIGURE_METHODS),
+            time_figure(runs.figure7, FIGURE_METHODS),
             "Figure 7: inertia error over time at several speeds, moderate noise.",
         ),
         (
-            torque_figure(thing, record_arm(thing, np.random.default_rng(8))),
+            torque_figure(tee, record_arm(tee, np.random.default_rng(8))),
             "Figure 8: torques of the Tee on the simulated xArm 7, from its true (solid) and its"
             " estimated parameters (dashed).",
         ),
     ]
-    return study
