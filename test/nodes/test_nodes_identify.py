@@ -98,6 +98,7 @@ def send(client: LiveClient, **goal: str) -> tuple[Any, list[Identify.Feedback]]
 
 
 @pytest.mark.ros
+@pytest.mark.patient
 @pytest.mark.slow
 def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     start_nodes: Start, tmp_path: Path

@@ -31,7 +31,7 @@ from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
 from sysid_nodes.lifecycle import DATA, LATCHED, interface_definitions
 
-pytestmark = pytest.mark.ros
+pytestmark = [pytest.mark.ros, pytest.mark.patient]
 JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 MARK = "robot_sysid/msg/Mark"
 TYPES = {"/joint_states": JOINT_STATE, "/wrench": WRENCH, "/marks": MARK}

@@ -80,6 +80,7 @@ def gui(real_ros: dict[str, str], tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.ros
+@pytest.mark.patient
 def test_rqt_lists_the_plugins(gui: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from rqt_gui.main import main; main()", "--force-discover",
@@ -90,6 +91,7 @@ def test_rqt_lists_the_plugins(gui: dict[str, str]) -> None:
 
 
 @pytest.mark.ros
+@pytest.mark.patient
 @pytest.mark.slow
 def test_the_buttons_of_the_panels_record_play_and_stop(
     gui: dict[str, str], start_nodes, short_plan, tmp_path: Path
