@@ -119,6 +119,29 @@ def python() -> str:
     return "\n".join(lines)
 
 
+def reasons() -> str:
+    """What the reasons of verdicts mean, and what to do."""
+    from sysid_core.report.guide import GUIDES
+
+    lines = ["# Reasons of verdicts", ""]
+    lines += [
+        "Reports say the same below each reason; [Verdicts](../verdicts.md) how each is found."
+    ]
+    for guide in GUIDES:
+        link = f"[{guide.page.removesuffix('.md')}](../{guide.page})"
+        lines += ["", f"## {guide.name}", "", guide.meaning, "", f"**To do:** {guide.remedy}"]
+        lines += ["", f"More: {link}."]
+    return "\n".join(lines)
+
+
+def glossary() -> str:
+    """Words and symbols."""
+    from sysid_core.report.glossary import GLOSSARY
+
+    rows = [f"| {_cell(w.replace('|', ', '))} | {_cell(text)} |" for w, text in GLOSSARY.items()]
+    return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
 
@@ -128,4 +151,6 @@ PAGES = {
     "parameters": parameters,
     "interfaces": interfaces,
     "python": python,
+    "reasons": reasons,
+    "glossary": glossary,
 }

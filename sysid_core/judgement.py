@@ -26,6 +26,8 @@ class Judgement:
         failures: Why the result must not be used.
         warnings: What to keep in mind.
         basis: What a result that passes was held against.
+        held: What was looked at and is in order, where other things aren't.
+        not_judged: What was not looked at, and why.
 
     Examples:
         >>> judgement = Judgement(warnings=("The mass has 3 % standard deviation.",))
@@ -36,6 +38,8 @@ class Judgement:
     failures: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     basis: str = ""
+    held: tuple[str, ...] = ()
+    not_judged: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "failures", tuple(dict.fromkeys(self.failures)))
@@ -64,6 +68,11 @@ class Judgement:
         return (*self.failures, *self.warnings)
 
     @property
+    def in_order(self) -> tuple[str, ...]:
+        """What was looked at and found right."""
+        return self.held or ((self.basis,) if self.basis and not self.reasons else ())
+
+    @property
     def text(self) -> str:
         """One line."""
         return f"{self.outcome.value}: {' '.join(self.reasons) or self.basis}".rstrip(": ")
@@ -74,6 +83,8 @@ class Judgement:
             (*self.failures, *other.failures),
             (*self.warnings, *other.warnings),
             " ".join(filter(None, (self.basis, other.basis))),
+            (*self.in_order, *other.in_order),
+            (*self.not_judged, *other.not_judged),
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -83,4 +94,5 @@ class Judgement:
             "failures": list(self.failures),
             "warnings": list(self.warnings),
             "basis": self.basis,
+            "not_judged": list(self.not_judged),
         }

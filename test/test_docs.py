@@ -72,6 +72,13 @@ def test_the_references_name_every_node_and_command(hooks) -> None:
     assert "structural_identifiability" in hooks.python()
 
 
+def test_the_guides_of_reasons_lead_to_pages_that_exist() -> None:
+    from sysid_core.report.guide import GUIDES
+
+    assert [g.page for g in GUIDES if not (ROOT / "docs" / g.page).is_file()] == []
+    assert len({g.anchor for g in GUIDES}) == len(GUIDES)
+
+
 def blocks(kind: str) -> list[tuple[str, str]]:
     return [
         (file.stem, "\n".join(re.findall(rf"```{kind}\n(.*?)```", file.read_text(), re.DOTALL)))

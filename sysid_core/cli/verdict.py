@@ -19,7 +19,7 @@ _STYLES = {Outcome.PASS: "bold green", Outcome.WARN: "bold yellow", Outcome.FAIL
 def print_judgement(judgement: Judgement, consequence: str = "") -> None:
     """Verdict, reasons, and what follows from a failure."""
     console.print(f"Verdict: {judgement.outcome.value}", style=_STYLES[judgement.outcome])
-    for reason in judgement.reasons or (judgement.basis,):
+    for reason in judgement.reasons or judgement.in_order:
         console.print(f"· {reason}", highlight=False, soft_wrap=True, markup=False)
     if not judgement.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)

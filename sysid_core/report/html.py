@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import base64
 import gzip
+import json
 import platform
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 from sysid_core.judgement import Judgement, Outcome
+from sysid_core.report.glossary import words_in
+from sysid_core.report.guide import guide_to
 
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "info": "→"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
@@ -123,7 +127,9 @@ class Report:
         sentence = answer or reasons.pop(0)
         self.headline(judgement.outcome, sentence, asked=asked, next_steps=next_steps)
         if self._headline is not None:
-            self._headline["reasons"] = [reason for reason in reasons if reason]
+            self._headline["reasons"] = list(judgement.reasons) if answer else reasons
+            self._headline["held"] = judgement.in_order
+            self._headline["not_judged"] = judgement.not_judged
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
@@ -171,10 +177,13 @@ class Report:
         headed = any(columns)
         labels = [*columns, *[""] * 99]
         cells = [[_cell(x, labels[i], headed) for i, x in enumerate(row)] for row in rows]
+        numbers = [
+            all(row[i]["number"] for row in cells if i < len(row)) for i in range(len(columns))
+        ]
         self._parts.append(
             {
                 "kind": "table",
-                "columns": list(columns),
+                "columns": list(zip(columns, numbers, strict=True)),
                 "rows": cells,
                 "caption": caption,
                 "folded": folded,
@@ -185,7 +194,10 @@ class Report:
         """A chart that can be zoomed, turned and played."""
         text = figure.to_json().replace("</", "<\\/")  # no tag of the page ends inside
         height = figure.layout.height or 420
-        self._parts.append({"kind": "chart", "json": text, "height": height, "caption": caption})
+        title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
+        caption = caption[len(title) :].lstrip(".; ")
+        chart = {"kind": "chart", "json": text, "height": height}
+        self._parts.append({**chart, "caption": caption, "title": title})
 
     def save(self, path: str | Path) -> Path:
         """Write the page and return where it is."""
@@ -215,6 +227,8 @@ class Report:
             parts=parts,
             contents=[p for p in parts if p["kind"] == "heading" and p["level"] == 2],
             provenance=[*self._provenance.items(), *_circumstances()],
+            guide_to=guide_to,
+            words=words_in(_all_text(headline, parts)),
             plotly=_plotly() if has_charts else "",
         )
         path.write_text(page, encoding="utf-8")
@@ -240,6 +254,11 @@ class Report:
             sentences.insert(0, f"{held} of {len(verdicts)} checks on this page hold.")
         headline = {"level": level, "sentence": sentences[0], "reasons": sentences[1:]}
         return headline, [part for part in self._parts if part not in leading]
+
+
+def _all_text(*parts: Any) -> str:
+    """Everything that stands on the page, charts with their names."""
+    return json.dumps(parts, ensure_ascii=False, default=str)
 
 
 def _circumstances() -> list[tuple[str, str]]:

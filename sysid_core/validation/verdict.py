@@ -55,7 +55,7 @@ def judge(
     stuck = [joint for joint, share in (saturated or {}).items() if share > _SATURATED]
     if stuck:
         warnings.append(f"At the torque limit while tracking: {', '.join(stuck)}.")
-    return Judgement(tuple(failures), tuple(warnings), "better than nominal throughout.")
+    return Judgement(tuple(failures), tuple(warnings), "Better than nominal throughout.")
 
 
 def judge_chain(
@@ -108,7 +108,7 @@ def judge_estimate(estimate: Estimate) -> Judgement:
     warnings = [
         r for r in estimate.certify() if not r.startswith(("Some values", "Not physically"))
     ]
-    return Judgement(tuple(failures), tuple(warnings), "finite, consistent and excited.")
+    return Judgement(tuple(failures), tuple(warnings), "Finite, consistent and excited.")
 
 
 def judge_identification(
@@ -143,8 +143,10 @@ def judge_identification(
         )
     judgement = judgement + Judgement(tuple(failures)) + judge_spread(spread)
     if validation:
-        judgement = judgement + judge_predictions(validation, "runs that weren't fitted", left)
-    return judgement
+        return judgement + judge_predictions(validation, "runs that weren't fitted", left)
+    return judgement + Judgement(
+        not_judged=("Predictions of runs that weren't fitted: none was given (--validate).",)
+    )
 
 
 def judge_spread(spread: PredictionSpread | None) -> Judgement:
@@ -153,8 +155,15 @@ def judge_spread(spread: PredictionSpread | None) -> Judgement:
     Args:
         spread: Of the predictions of typical motion; None: not known.
     """
-    if spread is None or not spread.spread > WARN_SPREAD:
-        return Judgement()
+    if spread is None:
+        return Judgement(
+            not_judged=("Whether the recordings determine other motions: not for this method.",)
+        )
+    if not spread.spread > WARN_SPREAD:
+        return Judgement(
+            basis=f"Without a sixth of the recordings, predictions of typical motion differ by"
+            f" {spread.spread:.2g} times the residual."
+        )
     text = (
         "The recordings are too short, or excite too little, to predict other motions: without one"
         " sixth of them or another, the fit's prediction of typical motion differs by"

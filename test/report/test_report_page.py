@@ -110,3 +110,59 @@ def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path)
     with pytest.raises(SignalError, match="not a list of reports"):
         write_index(tmp_path / "elsewhere")
     assert foreign.read_text(encoding="utf-8") == "mine"
+
+
+def test_every_reason_of_a_warning_or_failure_is_explained() -> None:
+    """Sentences of the judges, as they stand in the code, each have a guide."""
+    import ast
+    from pathlib import Path
+
+    from sysid_core.report.guide import guide_to
+
+    root = Path(__file__).resolve().parents[2] / "sysid_core"
+    files = ["validation/verdict.py", "plausibility/examine.py", "plausibility/hypotheses.py"]
+    files += ["plausibility/scale_checks.py", "plausibility/stream_checks.py"]
+    files += ["estimation/payload_live/weighing.py"]
+    unexplained, seen = [], 0
+    for name in files:
+        tree = ast.parse((root / name).read_text(encoding="utf-8"))
+        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.JoinedStr, ast.Constant)) and id(node) not in docs:
+                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+                text = "".join(
+                    str(p.value) if isinstance(p, ast.Constant) else "1 joint" for p in parts
+                )
+                sentence = len(text) > 50 and text[:1].isupper() and " " in text
+                if sentence and not text.startswith(_NO_REASONS):
+                    seen += 1
+                    unexplained += [text] if guide_to(text) is None else []
+    assert unexplained == [] and seen > 20
+
+
+# Remedies, and what is in order.
+_NO_REASONS = (
+    "Record", "Add ", "Declare", "Check", "Negate", "Give", "URDF, signs", "Without a sixth",
+    "Predictions of runs", "Whether the recordings", "Explained by",
+)  # fmt: skip
+
+
+def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
+    from sysid_core.judgement import Judgement
+
+    judged = Judgement(warnings=("The model leaves 12 % of the efforts' variance.",))
+    judged = judged + Judgement(basis="Signs agree.") + Judgement(not_judged=("Other motions.",))
+    report = Report("Arm")
+    report.judged(judged, "Error 12 %.")
+    report.table(("joint", "F_c"), [("elbow", 2.0)])
+    text = report.save(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert "A model that leaves much: what it means" in text and "In order (1)" in text
+    assert "Not judged (1)" in text and "<dt>F_c</dt>" in text and "<dt>F_v</dt>" not in text
+
+
+def test_the_glossary_has_every_friction_symbol() -> None:
+    from sysid_core.report.glossary import GLOSSARY
+    from sysid_core.robot import FrictionTerm
+
+    known = {word for words in GLOSSARY for word in words.split("|")}
+    assert {symbol for term in FrictionTerm for symbol in term.symbols} <= known

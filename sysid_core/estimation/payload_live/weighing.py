@@ -107,7 +107,7 @@ def judge_weighing(
         for change in changes
     )
     dominated = sum(v is Verdict.PRIOR_DOMINATED for v in estimate.verdicts)
-    basis = "explained by the sensor's errors" + (
+    basis = "Explained by the sensor's errors" + (
         f"; {dominated} of ten parameters come mostly from the prior." if dominated else "."
     )
     return Judgement(tuple(failures), (*estimate.notes, *notes), basis)

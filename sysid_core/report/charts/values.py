@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
+# Colour and mark of each verdict, the same in every chart; in black and white the marks differ.
+_MARKS = {
+    "identifiable": (COLOURS[0], "circle"),
+    "in combination": (COLOURS[5], "diamond"),
+    "prior-dominated": (COLOURS[4], "square"),
+    "not identifiable": (COLOURS[6], "x"),
+}
+
+
 def dots_with_bars(
     names: Sequence[str],
     values: ArrayLike,
@@ -45,7 +54,8 @@ def dots_with_bars(
     x, s = np.asarray(values, dtype=float), np.asarray(sd, dtype=float)
     figure = go.Figure()
     kinds = list(groups) if groups is not None else ["estimate ± 2 sd"] * len(names)
-    for i, kind in enumerate(sorted(set(kinds))):
+    for i, kind in enumerate(sorted(set(kinds), key=[*_MARKS, *kinds].index)):
+        colour, mark = _MARKS.get(kind, (COLOURS[i % len(COLOURS)], "circle"))
         rows = [k for k, g in enumerate(kinds) if g == kind]
         figure.add_trace(
             go.Scatter(
@@ -53,7 +63,7 @@ def dots_with_bars(
                 y=[names[k] for k in rows],
                 error_x={"type": "data", "array": 2 * s[rows], "thickness": 1.5},
                 mode="markers",
-                marker={"color": COLOURS[i % len(COLOURS)], "size": 7},
+                marker={"color": colour, "symbol": mark, "size": 7},
                 name=kind,
                 text=[_folded(details[k]) for k in rows] if details else None,
             )

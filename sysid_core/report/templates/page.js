@@ -15,16 +15,26 @@ function stack(chart, layout) {
   });
 }
 
+const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const charts = [...document.querySelectorAll(".chart")];
+
+// The page's own colours, which paper and dark screens change.
+function colours(layout) {
+  const painted = { "font.color": colour("--ink"), "modebar.color": colour("--soft") };
+  for (const key of Object.keys(layout).filter(k => /^[xy]axis/.test(k))) {
+    painted[key + ".gridcolor"] = painted[key + ".zerolinecolor"] = colour("--line");
+  }
+  return painted;
+}
+
 (async () => {
   const packed = Uint8Array.from(atob(document.getElementById("plotly").textContent.trim()), c => c.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
   const library = document.createElement("script");
   library.textContent = await new Response(stream).text();
   document.head.append(library);
-  const colour = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const narrow = innerWidth < 640;
   let drawn = 0;
-  const charts = [...document.querySelectorAll(".chart")];
   for (const chart of charts) {
     const { data, layout, frames } = JSON.parse(chart.nextElementSibling.textContent);
     const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--line") };
@@ -46,4 +56,14 @@ function stack(chart, layout) {
   }
   document.body.dataset.charts = `${drawn} of ${charts.length}`;
 })();
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach(d => { d.open = true; }));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+  charts.forEach(chart => Plotly.relayout(chart, colours(chart.layout))));
+
+// A sheet is narrower than most screens, and everything that is folded opens on it.
+addEventListener("beforeprint", () => {
+  document.querySelectorAll("details").forEach(d => { d.open = true; });
+  charts.forEach(chart => Plotly.relayout(chart, { ...colours(chart.layout), autosize: false, width: 690,
+    height: Math.min(chart.layout.height ?? 420, 930) }));  // one sheet
+});
+addEventListener("afterprint", () =>
+  charts.forEach(chart => Plotly.relayout(chart, { ...colours(chart.layout), autosize: true, width: null })));
