@@ -49,6 +49,7 @@ def with_deviation(value: float, sd: float) -> str:
     digits = 1 - floor(log10(sd))  # two digits of the deviation
     if digits > 5 or digits < -3:
         return f"{value:.{max(1, digits + floor(log10(abs(value))) if value else 1)}e} ± {sd:.1e}"
+    value = round(value, max(0, digits)) + 0.0  # no minus before a zero
     return f"{value:.{max(0, digits)}f} ± {sd:.{max(0, digits)}f}"
 
 

@@ -196,6 +196,13 @@ def _other_methods(
 ) -> None:
     """Results of other methods on the same data."""
     report.heading("All methods on the same data")
+    report.paragraph(
+        "map sees the whole recording, its motion smoothed in both directions, and allows for"
+        " errors of the sensor (gains, crosstalk, delay). map-running is what the node publishes:"
+        " the same while samples come in. The others take the sensor at its word: with a perfect"
+        " sensor, as in a simulation, they can be nearer to the truth, with a real one they are too"
+        " sure. So live and final answers differ, by less than their deviations."
+    )
     measures = () if truth is None else ("mass", "com", "inertia")
     size = object_size(summarise_payload(estimate)) if shape is None else shape.size
     rows = []

@@ -32,12 +32,13 @@ AXES = ("fx", "fy", "fz", "tx", "ty", "tz")
 
 
 def wrench_chart(data: PayloadData, pi: ArrayLike) -> go.Figure:
-    """Measured (bias removed) against predicted wrench, per axis."""
+    """Measured (bias removed), predicted and remaining wrench, per axis."""
     predicted = data.regressor @ np.asarray(pi, dtype=float)
     series = {
         f"{axis} [{'N' if i < 3 else 'N m'}]": {
             "measured": data.wrench[:, i],
             "predicted": predicted[:, i],
+            "difference": data.wrench[:, i] - predicted[:, i],
         }
         for i, axis in enumerate(AXES)
     }

@@ -124,7 +124,7 @@ def write(answer: Answer, out: Path) -> str:
         answer.judgement,
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
-        next_steps=["Tell the controller: the proposal is in rqt's panel and below."]
+        next_steps=["Tell the controller: numbers for each vendor stand at the end of this page."]
         if answer.judgement.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
     )
@@ -139,6 +139,22 @@ def write(answer: Answer, out: Path) -> str:
         truth=answer.truth,
         others=[other for name, other in methods.items() if name != answer.method],
     )
+    if answer.settings:
+        report.table(
+            ("controller", "what to set", "error torque left [N m]"),
+            [(s.vendor, s.text, s.error_torque) for s in answer.settings],
+            "In the frame "
+            f"'{answer.flange_frame or session.sensor_frame}'; what hangs before it must be added.",
+        )
+    model = answer.model
+    report.provenance(
+        {
+            "robot": f"{model.name}, URDF {model.urdf_hash}",
+            "recording": answer.recording,
+            "sensor frame": session.sensor_frame,
+            "method": answer.method,
+        }
+    )
     save_and_list(report, out / "report.html")
     return text
 
@@ -152,6 +168,10 @@ def show(answer: Answer) -> None:
     for note in estimate.certify():
         remark("note:", note)
     console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
+    console.print(
+        f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
+        soft_wrap=True,
+    )
     frame = answer.flange_frame or answer.weighing.session.sensor_frame
     console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
     for s in answer.settings:
@@ -184,16 +204,17 @@ def read_truth(path: Path) -> Array:
     return pi
 
 
-def _print_table(rows: Sequence[Sequence[object]], *, known: bool) -> None:
+def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
     from rich.table import Table
 
-    from sysid_core.report import cell_text
+    from sysid_core.report import cell_text, with_deviation
 
     table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
-    names = ("quantity", "unit", "estimate", "sd", "truth", "error", "verdict")
+    names = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
     shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
     for i in shown:
-        table.add_column(names[i], justify="right" if 2 <= i < 6 else "left")
+        table.add_column(names[i], justify="right" if 2 <= i < 5 else "left")
     for row in rows:
-        table.add_row(*(cell_text(row[i]) for i in shown))
+        cells = [*row[:2], with_deviation(row[2], row[3]), *row[4:]]
+        table.add_row(*(cell_text(cells[i]) for i in shown))
     print_table(table)
