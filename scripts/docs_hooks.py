@@ -121,7 +121,7 @@ def python() -> str:
 
 def reasons() -> str:
     """What the reasons of verdicts mean, and what to do."""
-    from sysid_core.report.guide import GUIDES
+    from sysid_core.report import GUIDES
 
     lines = ["# Reasons of verdicts", ""]
     lines += [
@@ -136,7 +136,7 @@ def reasons() -> str:
 
 def glossary() -> str:
     """Words and symbols."""
-    from sysid_core.report.glossary import GLOSSARY
+    from sysid_core.report import GLOSSARY
 
     rows = [f"| {_cell(w.replace('|', ', '))} | {_cell(text)} |" for w, text in GLOSSARY.items()]
     return "\n".join(["# Words and symbols", "", "| | |", "|---|---|", *rows, ""])

@@ -73,7 +73,7 @@ def test_the_references_name_every_node_and_command(hooks) -> None:
 
 
 def test_the_guides_of_reasons_lead_to_pages_that_exist() -> None:
-    from sysid_core.report.guide import GUIDES
+    from sysid_core.report import GUIDES
 
     assert [g.page for g in GUIDES if not (ROOT / "docs" / g.page).is_file()] == []
     assert len({g.anchor for g in GUIDES}) == len(GUIDES)

@@ -4,6 +4,8 @@
 from sysid_core.report.arm_charts import prediction_chart
 from sysid_core.report.charts import COLOURS, curves, dots, thinned, time_series
 from sysid_core.report.constrained import constrained_identification_report
+from sysid_core.report.glossary import GLOSSARY
+from sysid_core.report.guide import GUIDES, guide_to
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
@@ -31,6 +33,8 @@ from sysid_core.report.sequential import error_growth_figure, sequential_report,
 
 __all__ = [
     "COLOURS",
+    "GLOSSARY",
+    "GUIDES",
     "LEGEND",
     "Report",
     "cell_text",
@@ -41,6 +45,7 @@ __all__ = [
     "dots",
     "error_growth_figure",
     "error_summary",
+    "guide_to",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",

@@ -117,7 +117,7 @@ def test_every_reason_of_a_warning_or_failure_is_explained() -> None:
     import ast
     from pathlib import Path
 
-    from sysid_core.report.guide import guide_to
+    from sysid_core.report import guide_to
 
     root = Path(__file__).resolve().parents[2] / "sysid_core"
     files = ["validation/verdict.py", "plausibility/examine.py", "plausibility/hypotheses.py"]
@@ -161,7 +161,7 @@ def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
 
 
 def test_the_glossary_has_every_friction_symbol() -> None:
-    from sysid_core.report.glossary import GLOSSARY
+    from sysid_core.report import GLOSSARY
     from sysid_core.robot import FrictionTerm
 
     known = {word for words in GLOSSARY for word in words.split("|")}
