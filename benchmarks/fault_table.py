@@ -185,7 +185,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 
     lines = [
         "| robot | fault | how | stands after [s] | moved [rad] | peak acceleration / limit"
-        " | step of the command [mrad] | held against [mrad] | what the user is told | load |",
+        " | step of the command [mrad] | held against [mrad] | message | load |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

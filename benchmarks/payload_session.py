@@ -71,7 +71,7 @@ def repeat(count: int) -> None:
     com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
     print(
         f"scatter: mass {100 * found.mass_scatter:.2f} %, centre of mass [{com}] mm,"
-        f" {found.chi:.1f} times the deviations told; true mass {thing.pi[0]:.4f} kg"
+        f" {found.chi:.1f} times the reported deviations; true mass {thing.pi[0]:.4f} kg"
     )
 
 

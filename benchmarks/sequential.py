@@ -58,7 +58,7 @@ def ur5_in_mujoco(seed: int) -> None:
     fitted = time.perf_counter() - start
     minimal = minimal_constants(model)
     truth = dict(zip(minimal.names, minimal.values(true.pi).tolist(), strict=True))
-    # Rotors of the first two joints can't be told from their links.
+    # Rotors of the first two joints can't be separated from their links.
     truth["U1_33"] += ROTORS[0]
     truth["U2_33"] += ROTORS[1]
     truth |= {f"{n}.I_a": x for n, x in zip(model.joint_names, ROTORS, strict=True)}

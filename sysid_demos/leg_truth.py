@@ -44,7 +44,7 @@ def show_torques(
 def show_drives(console: Console, report: Report, estimate: Estimate, truth: ClosedChain) -> float:
     """Estimates against the truth; the worst error of the frictions, % of the largest.
 
-    Drive inertias aren't judged: short motions hardly tell them from the links'.
+    Drive inertias aren't judged: short motions hardly separate them from the links'.
     """
     values = dict(zip(estimate.names, estimate.values, strict=True))
     rows: list[list[object]] = []

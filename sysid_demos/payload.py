@@ -188,7 +188,7 @@ def _judge(
         mark = "[green]✓[/]" if ok else "[red]✗[/]"
         console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
     console.print(
-        f"Inertia error {errors['inertia']:.1f} % (not judged: slow motion tells little of it)."
+        f"Inertia error {errors['inertia']:.1f} % (not judged: slow motion shows little of it)."
     )
     console.print(f"Report: {out / 'report.html'}   bag: {out / 'bag'}", soft_wrap=True)
     return 0 if all(ok for _, ok, _ in checks) else 1

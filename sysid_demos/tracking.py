@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How well a motion is tracked: what the executor wished against what the robot did."""
+"""How well a motion is tracked: the executor's reference against what the robot did."""
 
 from __future__ import annotations
 
@@ -67,17 +67,17 @@ class TrackingRecorder:
 
     def __init__(self, client: LiveClient, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
-        self._wishes: list[tuple[int, Array]] = []
+        self._references: list[tuple[int, Array]] = []
         self._states: list[tuple[int, Array]] = []
         self._begin = 0
         node = client.node
-        node.create_subscription(JointTrajectory, "setpoint", self._on_wish, _QOS)
+        node.create_subscription(JointTrajectory, "setpoint", self._on_reference, _QOS)
         node.create_subscription(JointState, "joint_states", self._on_state, _QOS)
         node.create_subscription(Mark, "marks", self._on_mark, _QOS)
 
-    def _on_wish(self, message: JointTrajectory) -> None:
+    def _on_reference(self, message: JointTrajectory) -> None:
         q = conversions.trajectory_arrays(message, self.joints)[1]
-        self._wishes.append((conversions.ns_from_stamp(message.header.stamp), q[-1]))
+        self._references.append((conversions.ns_from_stamp(message.header.stamp), q[-1]))
 
     def _on_state(self, message: JointState) -> None:
         q = conversions.joint_arrays_from_message(message, self.joints)[0]
@@ -95,9 +95,9 @@ class TrackingRecorder:
         """
         t, t_d = (
             np.array([stamp - self._begin for stamp, _ in x]) * 1e-9
-            for x in (self._states, self._wishes)
+            for x in (self._states, self._references)
         )
-        q, q_d = (np.array([q for _, q in x]) for x in (self._states, self._wishes))
+        q, q_d = (np.array([q for _, q in x]) for x in (self._states, self._references))
         inside = (t_d >= 0.0) & (t_d <= min(duration, t[-1]))
         actual = np.column_stack([np.interp(t_d[inside], t, column) for column in q.T])
         return Tracking(self.joints, t_d[inside], q_d[inside] - actual)
@@ -114,7 +114,7 @@ def learn_and_track(
     """Identify from one motion; track the other before and after the controller knows.
 
     Args:
-        client, console: Of the demo.
+        client, console: Client and console of the demo.
         out: Gets the bags `bag`, `bag_nominal`, `bag_identified` and the folder `identification`.
         motions: The exciting one, and the one for tracking.
         joints: Whose tracking counts.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling the robot's controller what it holds: proposal, confirmation by its id, rollback."""
+"""Sending the robot's controller what it holds: proposal, confirmation by its id, rollback."""
 
 from __future__ import annotations
 

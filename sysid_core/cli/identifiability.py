@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identifiability`: what a robot's motion can tell of its parameters."""
+"""`sysid identifiability`: what a robot's motion can show of its parameters."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def identifiability(
         Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")
     ] = None,
 ) -> None:
-    """Tell which inertial parameters of a robot can be identified, exactly."""
+    """Find which inertial parameters of a robot can be identified, exactly."""
     from sysid_core.identifiability.rpna import structural_identifiability
     from sysid_core.report import identifiability_report, save_and_list
     from sysid_core.robot import load_robot

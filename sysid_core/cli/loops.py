@@ -32,7 +32,7 @@ def check(
     ),
     json_path: JsonPathOption = "",
     samples: Annotated[int, typer.Option(min=10, max=100_000, help="Random postures.")] = 300,
-    seed: Annotated[int, typer.Option(help="Of the postures.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
 ) -> None:
     """Do the loops close, where, uniquely, and what can be identified? With a picture."""
     import numpy as np

@@ -18,23 +18,23 @@ def constrained_identification_report(
     runs: Mapping[str, tuple[Mapping[str, TorqueError], Mapping[str, TorqueError]]],
     judgement: Judgement | None = None,
 ) -> Report:
-    """Values, doubts, and torques of every run predicted by the identified and the nominal model.
+    """Values, warnings, and torques of every run predicted by the identified and the nominal model.
 
     Args:
         chain: The nominal mechanism.
         estimate: What was identified.
         runs: Label to (identified, nominal) torque errors of every joint.
-        judgement: Of runs that weren't fitted.
+        judgement: Judgement of runs that weren't fitted.
     """
     report = Report(
         f"Closed chain identified: {chain.name}",
         f"{estimate.method}, {estimate.n_samples} samples, rank {estimate.rank} of"
         f" {estimate.structural_rank}",
     )
-    doubts = estimate.certify()
+    warnings = estimate.certify()
     report.verdict(
-        not doubts,
-        " ".join(doubts)
+        not warnings,
+        " ".join(warnings)
         or f"The motion excites all {estimate.structural_rank} directions that can be identified,"
         f" the weakest {estimate.condition_number:.3g} times less than the strongest, against"
         " vigorous motion.",

@@ -252,7 +252,7 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     report.figure(
         correlation_map(estimate.names, estimate.covariance),
         "Correlation of the estimates: strong colours far from the diagonal are parameters that"
-        " these data tell only together.",
+        " these data show only together.",
     )
     report.heading("The robot in space")
     report.figure(

@@ -46,7 +46,7 @@ def comparison_rows(estimate: Estimate, truth: ArrayLike | None) -> list[list[ob
     """Rows of quantity, estimate, standard deviation, truth, error; SI units.
 
     Args:
-        estimate: Of a payload.
+        estimate: Estimate of a payload.
         truth: pi of the payload, shape (10,), or None.
     """
     payload = summarise_payload(estimate)
@@ -82,7 +82,7 @@ def error_summary(estimate: Estimate, truth: ArrayLike, size: ArrayLike) -> dict
     """Errors in per cent (see `payload_errors`), and the largest of the centre of mass.
 
     Args:
-        estimate: Of a payload.
+        estimate: Estimate of a payload.
         truth: pi, shape (10,).
         size: Lengths of the bounding box, shape (3,) [m].
 

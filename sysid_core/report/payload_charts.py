@@ -81,7 +81,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> go.Figure:
 
     Args:
         shape: Shape of the object, in the sensor frame.
-        masses: Of its cells, shape (n,) [kg].
+        masses: Masses of its cells, shape (n,) [kg].
         estimate: Estimate of the payload.
     """
     import plotly.graph_objects as go

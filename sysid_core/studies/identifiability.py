@@ -108,7 +108,7 @@ PAPER_ROBOTS = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """One quantity here, in the paper, and in a sampled regressor where that can tell it."""
+    """One quantity here, in the paper, and in a sampled regressor where that can show it."""
 
     robot: str
     quantity: str

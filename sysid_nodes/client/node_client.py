@@ -60,7 +60,7 @@ class NodeClient:
 
         Args:
             topic: A followed topic whose messages are repeated, with stamps of when they were made.
-            field: Of its messages.
+            field: Field of its messages.
             seconds: Between the first message with a value and one that repeats it [s].
             timeout_s: Longest time to wait [s].
         """

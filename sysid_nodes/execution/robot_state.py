@@ -39,7 +39,7 @@ class RobotState:
         self._robot, self.measured = frozenset(model.joint_names), None
 
     def age_ns(self, now_ns: int) -> float:
-        """Of the newest state; infinite before one."""
+        """Age of the newest state [ns]; infinite before one."""
         return float("inf") if self.measured is None else now_ns - self.measured.stamp * 1e9
 
     def on_joints(self, message: JointState) -> None:

@@ -25,7 +25,7 @@ def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
     """A callback (a coroutine's too) whose errors are reported instead of raised.
 
     Args:
-        callback: Of a subscription, timer or service.
+        callback: Callback of a subscription, timer or service.
         report: Called with the error; returns what a caller of a service is answered.
     """
     if inspect.iscoroutinefunction(callback):

@@ -16,7 +16,7 @@ class Mirrored:
     Args:
         node: That publishes.
         rich: Our message type.
-        topic: Of it.
+        topic: Its topic.
         plain: A standard message type.
         name: Name of the mirror.
     """

@@ -117,7 +117,7 @@ class IdentifySettings:
     prior_weight: Annotated[
         float,
         typer.Option(
-            min=0.0, help="Of the URDF, for lmi and entropic; 0: chosen on held-out parts."
+            min=0.0, help="Weight of the URDF, for lmi and entropic; 0: chosen on held-out parts."
         ),
     ] = 0.0
     prior_sd: Annotated[
@@ -137,7 +137,7 @@ class IdentifySettings:
     sequential: SequentialSettings
     processing: ProcessingSettings
     delay: Annotated[
-        str, typer.Option(help="Of the efforts [s]; 'auto' corrects the estimated one.")
+        str, typer.Option(help="Delay of the efforts [s]; 'auto' corrects the estimated one.")
     ] = "0"
     effort_kind: EffortKindOption = ""
     json_path: JsonPathOption = ""

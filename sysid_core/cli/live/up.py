@@ -17,7 +17,7 @@ from sysid_core.errors import SysIdError
 def up(
     graph: Annotated[str, typer.Argument(help="demo (simulated robot) or bringup (real robot).")],
     scenario: Annotated[
-        str, typer.Option(help="Of the demo: payload, sequential, arm or leg.")
+        str, typer.Option(help="Scenario of the demo: payload, sequential, arm or leg.")
     ] = "payload",
     out: Annotated[Path, typer.Option(help="Folder for bag, report and logs.")] = Path(
         "results/demo"

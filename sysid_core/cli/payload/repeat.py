@@ -66,7 +66,7 @@ def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json
     console.print(
         f"{len(estimates)} weighings: mass {found.mass.mean():.4f} kg, scatter"
         f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
-        f" ({found.chi:.1f} times the deviations told).",
+        f" ({found.chi:.1f} times the reported deviations).",
         soft_wrap=True,
         highlight=False,
     )

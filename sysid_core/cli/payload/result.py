@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def judgement(self) -> Judgement:
-        """Whether it may be told to a controller."""
+        """Whether it may be sent to a controller."""
         from sysid_core.estimation.payload_live import judge_weighing
 
         session = self.weighing.session

@@ -51,7 +51,7 @@ def target_gains(
     if desired is None or torques is None or v is None:
         raise SignalError(
             f"'{recordings[0]}' has no velocities.",
-            remedy="They tell the controller's friction compensation from its model torque.",
+            remedy="They separate the controller's friction compensation from its model torque.",
         )
     return drive_gains_from_targets(desired, torques, v).gains
 

@@ -45,9 +45,12 @@ class ArmPlanSettings:
 
     robot: PlanRobotArgument
     out: PlanOutOption = Path("arm_motion")
-    period: Annotated[float, typer.Option(min=1.0, help="Of the Fourier series [s].")] = 20.0
+    period: Annotated[float, typer.Option(min=1.0, help="Period of the Fourier series [s].")] = 20.0
     harmonics: Annotated[
-        int, typer.Option(min=0, max=40, help="Of the series; 0: as many as lie below 0.5 Hz.")
+        int,
+        typer.Option(
+            min=0, max=40, help="Harmonics of the series; 0: as many as lie below 0.5 Hz."
+        ),
     ] = 0
     periods: Annotated[int, typer.Option(min=1, help="How often it is repeated.")] = 1
     criterion: Annotated[
@@ -91,7 +94,7 @@ class ArmPlanSettings:
     ] = False
     candidates: Annotated[int, typer.Option(min=1, help="Random motions to start from.")] = 60
     starts: Annotated[int, typer.Option(min=0, help="How many of them are improved.")] = 6
-    iterations: Annotated[int, typer.Option(min=1, help="Of each improvement.")] = 300
+    iterations: Annotated[int, typer.Option(min=1, help="Iterations of each improvement.")] = 300
     processes: Annotated[
         int, typer.Option(min=0, help="That improve at once; 0: one per processor.")
     ] = 0
@@ -188,8 +191,7 @@ def refuse_fingers(model: RobotModel) -> None:
     ]
     if fingers:
         raise ExcitationError(
-            f"The joints {fingers} of '{model.name}' are a gripper's: they have no room to tell"
-            " anything.",
+            f"The joints {fingers} of '{model.name}' are a gripper's: they have no room to move.",
             remedy=f"Hold them still: --lock {' --lock '.join(fingers)}.",
         )
 

@@ -17,7 +17,7 @@ MOVING = 0.01  # [rad/s or m/s], slower is standing still
 
 
 def known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -> Unknowns:
-    """The unknowns, once what a file tells is known.
+    """The unknowns, once what a file shows is known.
 
     Args:
         unknowns: Before.

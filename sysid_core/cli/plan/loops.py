@@ -25,10 +25,12 @@ class LoopsPlanSettings:
     out: PlanOutOption = Path("loops_motion")
     urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = ""
     motions: Annotated[int, typer.Option(min=1, help="One after another.")] = 2
-    duration: Annotated[float, typer.Option(min=2.0, help="Of each motion [s].")] = 20.0
-    harmonics: Annotated[int, typer.Option(min=2, max=20, help="Of each joint's series.")] = 8
+    duration: Annotated[float, typer.Option(min=2.0, help="Duration of each motion [s].")] = 20.0
+    harmonics: Annotated[
+        int, typer.Option(min=2, max=20, help="Harmonics of each joint's series.")
+    ] = 8
     velocity: Annotated[
-        float, typer.Option(min=0.01, help="Of the driven joints, at most [rad/s].")
+        float, typer.Option(min=0.01, help="Largest speed of the driven joints [rad/s].")
     ] = 1.5
     fill: Annotated[
         float, typer.Option(min=0.05, max=1.0, help="Share of the region that assembles.")
@@ -38,7 +40,7 @@ class LoopsPlanSettings:
         typer.Option("--drives-only", help="For friction and drive alone, inertials known."),
     ] = False
     candidates: Annotated[int, typer.Option(min=2, help="Motions per generation.")] = 12
-    generations: Annotated[int, typer.Option(min=1, help="Of the search.")] = 4
+    generations: Annotated[int, typer.Option(min=1, help="Generations of the search.")] = 4
     still: StillOption = 1.0
     common: PlanSettings
 

@@ -31,9 +31,11 @@ class PayloadPlanSettings:
     speed: Annotated[
         float, typer.Option(min=0.01, help="Mean angular speed of the last link [rad/s].")
     ] = 1.0
-    duration: Annotated[float, typer.Option(min=1.0, help="Of the oscillation [s].")] = 15.0
+    duration: Annotated[float, typer.Option(min=1.0, help="Duration of the oscillation [s].")] = (
+        15.0
+    )
     amplitude_deg: Annotated[
-        float, typer.Option(min=1.0, max=180.0, help="Of the three wrist joints.")
+        float, typer.Option(min=1.0, max=180.0, help="Amplitude of the three wrist joints [deg].")
     ] = 45.0
     tare: Annotated[
         int, typer.Option(min=0, help="Static postures before it (0, or 3 and more).")

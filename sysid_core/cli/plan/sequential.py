@@ -31,7 +31,9 @@ class SequentialPlanSettings:
     moves: Annotated[int, typer.Option(min=0, help="Single-joint swings; 0: five per joint.")] = 0
     amplitude: Annotated[
         float,
-        typer.Option(min=0.02, max=3.0, help="Of the swings [rad]; prismatic: a quarter, in m."),
+        typer.Option(
+            min=0.02, max=3.0, help="Amplitude of the swings [rad]; prismatic: a quarter, in m."
+        ),
     ] = 0.6
     candidates: Annotated[
         int, typer.Option(min=2, help="Random postures that are tried per joint.")
@@ -46,7 +48,7 @@ class SequentialPlanSettings:
         bool,
         typer.Option(
             "--link-torque",
-            help="Torques are read behind the gears: joints at standstill tell something too.",
+            help="Torques are read behind the gears: joints at standstill show something too.",
         ),
     ] = False
     common: PlanSettings
@@ -54,7 +56,7 @@ class SequentialPlanSettings:
 
 @command(plan, "sequential", example="sysid plan sequential ur5 --moves 12 --out plan")
 def plan_sequential(settings: SequentialPlanSettings) -> None:
-    """Plan single-joint swings in the postures that tell most, for sequential identification.
+    """Plan single-joint swings in the postures that show most, for sequential identification.
 
     Nothing is written unless the motion passes every check and shows every parameter.
     """

@@ -25,7 +25,7 @@ _Html = Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.
 def identifiability(
     html_path: _Html = Path("identifiability.html"),
     json_path: _Json = "",
-    seed: Annotated[int, typer.Option(help="Of the states of the sampled regressors.")] = 2023,
+    seed: Annotated[int, typer.Option(help="Seed of the states of the sampled regressors.")] = 2023,
 ) -> None:
     """Tables 2, 4, 5: what can be identified of the PUMA 560, a SCARA and a Cheetah 3 leg."""
     import numpy as np

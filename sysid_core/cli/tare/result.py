@@ -64,7 +64,7 @@ def print_full(full: FullCalibration) -> None:
         f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
         f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
         f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
-        "Not to be told apart by these postures: " + " ".join(full.confounded),
+        "Not distinguished by these postures: " + " ".join(full.confounded),
     ):
         console.print(line, soft_wrap=True, highlight=False)
 

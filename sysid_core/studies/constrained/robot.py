@@ -85,7 +85,7 @@ class ConstrainedSeed:
     """One robot.
 
     Attributes:
-        seed: Of its true parameters and noise.
+        seed: Seed of its true parameters and noise.
         truth: `joint.F_c` and so on to the true value.
         nominal: The description's values.
         estimates: `paper` and `identified`.

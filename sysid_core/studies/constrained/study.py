@@ -183,7 +183,7 @@ def constrained_study(
     """
     config = config or ConstrainedStudyConfig()
 
-    def tell(share: float, what: str) -> None:
+    def report(share: float, what: str) -> None:
         if progress is not None:
             progress(share, what)
 
@@ -195,7 +195,7 @@ def constrained_study(
         rng,
         config.trajectories,
         replace(config.excitation, duration=config.duration),
-        lambda share: tell(plan_share * share, "planning"),
+        lambda share: report(plan_share * share, "planning"),
     )
     # Another fundamental: none of the fitted motions is repeated.
     held_out = plan_loop_excitation(
@@ -208,13 +208,13 @@ def constrained_study(
     for i, seed in enumerate(config.seeds):
 
         def tell_seed(share: float, what: str, done: int = i, seed: int = seed) -> None:
-            tell(
+            report(
                 plan_share + (1.0 - plan_share) * (done + share) / len(config.seeds),
                 f"robot {seed}: {what}",
             )
 
         seeds.append(study_robot(chain, config, training, held_out, seed, tell_seed))
-    tell(1.0, "done")
+    report(1.0, "done")
     return ConstrainedStudy(
         chain, config, tuple(seeds), tuple(n for t in training for n in t.notes)
     )

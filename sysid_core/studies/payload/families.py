@@ -33,7 +33,7 @@ def _size(rng: np.random.Generator) -> tuple[Array, Array]:
 
 
 def shell(rng: np.random.Generator) -> StudyObject:
-    """A closed box of sheet, told to be solid."""
+    """A closed box of sheet, described as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.001, 0.004)
     density = rng.choice([PLASTIC, ALUMINIUM, STEEL]) * rng.uniform(0.8, 1.2)
@@ -109,7 +109,7 @@ def bottle(rng: np.random.Generator) -> StudyObject:
 
 
 def tube(rng: np.random.Generator) -> StudyObject:
-    """A box of sheet without two of its faces, told to be solid."""
+    """A box of sheet without two of its faces, described as solid."""
     size, centre = _size(rng)
     wall = rng.uniform(0.002, 0.006)
     axis = rng.integers(3)
@@ -169,7 +169,7 @@ def _shift(offset: object) -> Array:
 
 
 def told_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape | None:
-    """The shape that an estimator is told, right or wrong.
+    """The shape that an estimator gets, right or wrong.
 
     Args:
         thing: The object.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults of a sensor and a robot, each alone: what a payload estimator isn't told."""
+"""Faults of a sensor and a robot, each alone: what a payload estimator doesn't know."""
 
 from __future__ import annotations
 

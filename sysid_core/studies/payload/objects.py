@@ -23,7 +23,7 @@ class StudyObject:
     Attributes:
         name: For tables.
         pi: True inertial parameters in the sensor frame, shape (10,).
-        shape: What an estimator is told, in the sensor frame.
+        shape: Shape that an estimator gets, in the sensor frame.
         size: Bounding box, for the error metrics, shape (3,) [m].
     """
 

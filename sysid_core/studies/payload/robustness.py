@@ -96,7 +96,7 @@ def _fits(
 
 
 def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
-    """One object of each family, told every shape, clean and faulty sensor."""
+    """One object of each family with every shape, clean and faulty sensor."""
     found = []
     for family, make in FAMILIES.items():
         thing = make(np.random.default_rng([_SEED, number, *family.encode()]))
@@ -165,7 +165,7 @@ def robustness_study(
         (
             "faults, each alone",
             nuisance_outcomes,
-            "Random objects; the estimator is told of an ordinary sensor, tared to 0.05 N.",
+            "Random objects; the estimator assumes an ordinary sensor, tared to 0.05 N.",
         ),
     ):
         outcomes: list[Outcome] = []

@@ -58,7 +58,7 @@ class Case:
         speed: Mean angular speed [rad/s].
         noise: Name of a noise level.
         mode: "encoders" (table III) or "accelerations" (figures 6 and 7).
-        seconds: Of data.
+        seconds: Duration of the data.
         seed: Seed of all random numbers.
         faults: Whether the sensor has bias, delay and crosstalk.
         paper: Whether residuals are taken about the robot's base instead of the sensor.
