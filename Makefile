@@ -25,7 +25,7 @@ lint: setup  ## ruff and mypy
 	@$(ENV) && ruff check . && ruff format --check . && mypy
 
 bench: setup  ## all benchmarks, each a table
-	@$(ENV) && for file in benchmarks/*.py; do echo "== $$file"; python $$file || exit 1; done
+	@$(ENV) && for file in benchmarks/*/*.py; do echo "== $$file"; python $$file || exit 1; done
 
 docs: setup  ## the documentation site, into site/
 	@$(ENV) && NO_MKDOCS_2_WARNING=1 mkdocs build --quiet

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -30,6 +31,12 @@ FRAME = "link_eef"
 TCP_SPEED = 1.0
 
 Start = Callable[[Sequence[NodeSpec]], tuple[LiveClient, NodeProcesses]]
+
+
+def pause(client: LiveClient, seconds: float) -> None:
+    """Let time pass."""
+    end = time.monotonic() + seconds
+    client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@
 A bag as `ros2 bag record` lays it out (chunks of 1 MiB): 7 joints with positions, velocities and
 efforts and a wrench, 500 Hz each, a marked payload motion of a minute in the middle. Each command
 runs in a process of its own, whose peak memory `resource.getrusage` gives.
-Usage: source scripts/env.sh; python benchmarks/big_bags.py [gigabytes] [folder]
+Usage: source scripts/env.sh; python benchmarks/signals/big_bags.py [gigabytes] [folder]
 """
 
 from __future__ import annotations

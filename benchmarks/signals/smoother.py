@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The offline smoother against the Butterworth filter that the truth chose: the table of the docs.
 
-Usage: source scripts/env.sh; python benchmarks/smoother.py
+Usage: source scripts/env.sh; python benchmarks/signals/smoother.py
 """
 
 from __future__ import annotations

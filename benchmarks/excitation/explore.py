@@ -4,7 +4,7 @@
 The Panda's inertials and friction: the time of motion in which `Explorer` reaches the expected
 deviations of a motion of fixed length. The xArm's payloads: the time of an oscillation after which
 mass and centre of mass of random loads are known to 5 % and 5 mm (of 0.5 to 3 kg, noise 0.1 N).
-Usage: python benchmarks/explore.py [panda seconds] [payloads]
+Usage: python benchmarks/excitation/explore.py [panda seconds] [payloads]
 """
 
 from __future__ import annotations

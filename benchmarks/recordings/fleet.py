@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fleets: time for each recording, efficiency from one process to two, and change points with truth.
 
-    python benchmarks/fleet.py [--bags N] [--only speed|drift]
+    python benchmarks/recordings/fleet.py [--bags N] [--only speed|drift]
 
 Speed needs the recordings that aren't shipped (SYSID_TEST_DATA): copies of a UR10's bag of 27.5 s.
 """
@@ -26,7 +26,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
 
-DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"
 WATCHED, RATE = 13, 0.3  # parameters of a six-joint robot; stated false alarms per robot and year
 

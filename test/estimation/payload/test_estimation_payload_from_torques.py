@@ -23,7 +23,7 @@ from sysid_core.robot.shapes import Shape
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, read_table
 from sysid_core.signals.filters import ZeroPhaseFilter, smooth_motion, split_at_gaps
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PAYLOAD = pi_from_mass_com_inertia(2.0, [0.03, -0.02, 0.08], np.diag([0.012, 0.010, 0.006]))
 FLANGE = "tool0"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fault table: what emulated robots do when something goes wrong in the middle of a motion.
 
-    python benchmarks/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
+    python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
 
 In simulated time the executor's core, a trajectory controller and a robot run in one process; with
 `--live` the executor's node and an emulated driver are processes of their own (ten seconds to a minute
@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[1]
-for folder in ("test", "test/drivers", "test/nodes"):
+ROOT = Path(__file__).resolve().parents[2]
+for folder in ("test", "test/drivers", "test/nodes", "test/nodes/drivers"):
     sys.path.insert(0, str(ROOT / folder))
 
 SLIDERS = {f"slider {p} %, cancel": p / 100 for p in (95, 90, 80, 65, 50)}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU times of the payload estimators, and how their settings were chosen on random objects.
 
-Run: python benchmarks/payload.py            times
-     python benchmarks/payload.py --choose N  errors on N random objects, setting by setting
+Run: python benchmarks/estimation/payload.py            times
+     python benchmarks/estimation/payload.py --choose N  errors on N random objects, setting by setting
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How long planning, checking and playing motions take.
 
-python benchmarks/excitation.py [--full]
+python benchmarks/excitation/excitation.py [--full]
 """
 
 from __future__ import annotations

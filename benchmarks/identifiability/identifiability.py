@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPU time of the structural analysis against the number of bodies, and against a sampled regressor.
 
-Run: python benchmarks/identifiability.py [--sampled-up-to N]
+Run: python benchmarks/identifiability/identifiability.py [--sampled-up-to N]
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A payload weighed again and again in MuJoCo, and for ten minutes on end.
 
-Run: python benchmarks/payload_session.py repeat 10    scatter of that many weighings of one object
-     python benchmarks/payload_session.py soak 10      memory over that many minutes of live motion
+Run: python benchmarks/estimation/payload_session.py repeat 10    scatter of that many weighings of one object
+     python benchmarks/estimation/payload_session.py soak 10      memory over that many minutes of live motion
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.lifecycle import ERROR
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DRIVERS = ROOT / "test" / "drivers"
 pytestmark = [
     pytest.mark.ros,

@@ -16,7 +16,7 @@ from sysid_core.robot import DriveTrain, RobotModel, with_gravity
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.signals.bags import read_bag
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))
 COLUMNS = ROOT / "config" / "columns"
 

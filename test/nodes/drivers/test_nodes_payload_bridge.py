@@ -26,8 +26,8 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
 
 from payload_bench import Bench
 
-ROOT = Path(__file__).resolve().parents[2]
-LAYOUTS = ROOT / "test/nodes/vendor_layouts"
+ROOT = Path(__file__).resolve().parents[3]
+LAYOUTS = ROOT / "test/nodes/drivers/vendor_layouts"
 BUILT = ROOT / ".ros/vendor_layouts"
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 

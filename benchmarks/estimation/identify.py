@@ -2,7 +2,7 @@
 # ruff: noqa: E402 -- threads are limited before numpy is imported
 """How long a Panda takes from arrays to a physically consistent estimate of all parameters.
 
-Run: python benchmarks/identify.py [samples]; with one thread, as `sysid` itself does, unless
+Run: python benchmarks/estimation/identify.py [samples]; with one thread, as `sysid` itself does, unless
 OMP_NUM_THREADS says otherwise.
 """
 

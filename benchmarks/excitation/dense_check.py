@@ -1,6 +1,6 @@
 """Planned motions at 10 kHz against their limits, by code that shares nothing with the planner's check.
 
-python benchmarks/dense_check.py [PLANS]
+python benchmarks/excitation/dense_check.py [PLANS]
 
 Each accepted plan is judged as a series, and as the quintics that a joint trajectory controller
 plays between knots 50 ms apart.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens to wrong recordings and descriptions: caught and named, caught, or accepted.
 
-    python benchmarks/mutations.py OUT.csv [ARM ...] [--only TEXT] [--splits]
+    python benchmarks/recordings/mutations.py OUT.csv [ARM ...] [--only TEXT] [--splits]
 
 Every line of OUT.csv is one case and is written at once: a run that was stopped goes on.
 """

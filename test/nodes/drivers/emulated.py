@@ -27,7 +27,7 @@ from sysid_core.excitation.payload import oscillation
 from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
 
-DRIVERS = Path(__file__).resolve().parents[1] / "drivers"
+DRIVERS = Path(__file__).resolve().parents[2] / "drivers"
 sys.path.insert(0, str(DRIVERS))
 from vendors import VENDORS  # noqa: E402
 

@@ -2,7 +2,7 @@
 """The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node and message.
 
 Simulated robot, logger (filtering and recording) and estimator as real processes over DDS.
-Usage: source scripts/env.sh; python benchmarks/live.py [seconds]
+Usage: source scripts/env.sh; python benchmarks/nodes/live.py [seconds]
 """
 
 from __future__ import annotations

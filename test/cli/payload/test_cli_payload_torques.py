@@ -15,7 +15,7 @@ from sysid_core.cli.payload_torques.gains import column_range
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow

@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Start
-from emulated import pause
+from conftest import Start, pause
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String

@@ -32,7 +32,7 @@ from sysid_core.signals.bags import (
 )
 from sysid_core.signals.filters import filter_joints
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DEFINITIONS = message_definitions(ROOT / "msg", "robot_sysid")
 STORE = build_typestore(DEFINITIONS)
 T0 = 1_700_000_000_123_456_789

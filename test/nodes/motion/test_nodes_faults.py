@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXECUTOR, Start, simulated
+from conftest import EXECUTOR, Start, pause, simulated
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient
@@ -58,13 +58,6 @@ def result_of(client: LiveClient, handle: Any, timeout_s: float = 30.0) -> Any:
 def change(client: LiveClient, name: str, transition: int) -> None:
     request = ChangeState.Request(transition=Transition(id=transition))
     client.call(ChangeState, f"{name}/change_state", request)
-
-
-def pause(client: LiveClient, seconds: float) -> None:
-    end = client.node.get_clock().now().nanoseconds + round(seconds * 1e9)
-    client.wait_until(
-        lambda: client.node.get_clock().now().nanoseconds > end, seconds + 5.0, "some time"
-    )
 
 
 def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
