@@ -52,21 +52,21 @@ def payload(
     ) as bars:
         tasks: dict[str, TaskID] = {}
 
-        def report(what: str, done: int, total: int) -> None:
+        def show(what: str, done: int, total: int) -> None:
             if what not in tasks:
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)
 
         processes = workers or os.cpu_count() or 1
         if robustness:
-            tables = robustness_study(objects=40 if full else 2, workers=processes, progress=report)
+            tables = robustness_study(objects=40 if full else 2, workers=processes, progress=show)
             text = json.dumps([table.to_dict() for table in tables], indent=2)
         else:
             study = payload_study(
                 full=full,
                 objects=[name.strip() for name in objects.split(",")] if objects else None,
                 workers=processes,
-                progress=report,
+                progress=show,
             )
             tables, text = study.tables, json.dumps(study.to_dict(), indent=2)
             study.report().save(report)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @reproduce.command("stanford", epilog=example("sysid reproduce stanford"))
 def stanford(
     json_path: JsonPathOption = "",
-    seed: Annotated[int, typer.Option(help="Duration of the motions of the closing check.")] = 1992,
+    seed: Annotated[int, typer.Option(help="Seed of the motions of the closing check.")] = 1992,
     motions: Annotated[int, typer.Option(min=1, help="Random motions of the closing check.")] = 200,
 ) -> None:
     """Identify the Stanford arm one joint at a time and compare with the paper's tables."""

@@ -207,13 +207,13 @@ def constrained_study(
     seeds = []
     for i, seed in enumerate(config.seeds):
 
-        def tell_seed(share: float, what: str, done: int = i, seed: int = seed) -> None:
+        def report_seed(share: float, what: str, done: int = i, seed: int = seed) -> None:
             report(
                 plan_share + (1.0 - plan_share) * (done + share) / len(config.seeds),
                 f"robot {seed}: {what}",
             )
 
-        seeds.append(study_robot(chain, config, training, held_out, seed, tell_seed))
+        seeds.append(study_robot(chain, config, training, held_out, seed, report_seed))
     report(1.0, "done")
     return ConstrainedStudy(
         chain, config, tuple(seeds), tuple(n for t in training for n in t.notes)
