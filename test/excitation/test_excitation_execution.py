@@ -1,114 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The executor: nothing moves unchecked, and everything stops smoothly."""
+"""The executor: states, stops and faults."""
 
 from __future__ import annotations
 
 import dataclasses
-import re
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
+from executor_play import (
+    AWAY,
+    HOME,
+    LIMITS,
+    MODEL,
+    QUICK,
+    TRAJECTORY,
+    Change,
+    assert_smooth,
+    play,
+    states,
+)
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sysid_core.errors import ExcitationError
 from sysid_core.excitation import (
-    MotionBuilder,
-    MotionChecker,
-    MotionLimits,
-    Trajectory,
     check_motion,
 )
 from sysid_core.excitation.execution import (
-    Command,
     Executor,
-    ExecutorSettings,
     ExecutorState,
     Measured,
     MonitorLimits,
-    PathFollower,
 )
-from sysid_core.excitation.payload import oscillation
-from sysid_core.robot import RobotModel
-
-MODEL = RobotModel.from_urdf("ur5")
-LIMITS = MotionLimits.from_model(MODEL, tcp_frame="tool0", tcp_speed=1.0)
-HOME = np.array([0.0, -1.2, 1.2, -1.2, -1.5, 0.0])
-AWAY = HOME + 0.05
-QUICK = ExecutorSettings(slow_start=0.3, settle_time=0.05, settle_timeout=1.0)
-
-
-def lively_trajectory() -> Trajectory:
-    """A wrist oscillation that uses most of the acceleration limit."""
-    builder = MotionBuilder(MotionChecker(MODEL, LIMITS), HOME, rate_hz=200)
-    builder.rest(0.2, "still")
-    builder.play(
-        *oscillation(HOME, [3, 4, 5], [0.28, 0.34, 0.36], 3.0, ramp=0.7, rate_hz=200), "oscillation"
-    )
-    builder.rest(0.2, "settle")
-    return builder.build()
-
-
-TRAJECTORY = lively_trajectory()
-Change = Callable[[Measured, float], Measured | None]
-
-
-def play(
-    *,
-    q_start: np.ndarray = AWAY,
-    steps: np.ndarray | None = None,
-    change: Change = lambda measured, now: measured,
-    during: ExecutorState | None = None,
-    after: float = 0.0,
-    cancel_after: float = np.inf,
-    executor: Executor | None = None,
-) -> tuple[list[float], list[Command]]:
-    """A run with a robot that follows perfectly; `change` falsifies what it measures.
-
-    The change begins `after` seconds after the state `during` was entered.
-    """
-    executor = executor or Executor(MODEL, TRAJECTORY, LIMITS, settings=QUICK)
-    executor.start()
-    now, q, v = 0.0, q_start, np.zeros(6)
-    times, commands, entered = [], [], None
-    for k in range(100_000):
-        if executor.state is during and entered is None:
-            entered = now
-        measured: Measured | None = Measured(now, MODEL.joint_names, q, v)
-        if entered is not None and now - entered >= after:
-            measured = change(measured, now)
-        if entered is not None and now - entered >= cancel_after:
-            executor.cancel()
-        command = executor.step(now, measured)
-        times.append(now)
-        commands.append(command)
-        if command.q is not None:
-            q, v = command.q, command.v
-        if command.state.is_final:
-            return times, commands
-        now += 0.005 if steps is None else steps[k % len(steps)]
-    raise AssertionError("the run does not end")
-
-
-def states(commands: list[Command]) -> list[str]:
-    return list(dict.fromkeys(c.state.value for c in commands))
-
-
-def assert_smooth(times: list[float], commands: list[Command], q_start: np.ndarray) -> None:
-    """Velocity jumps stay below a_max dt, positions follow velocities, the end is at rest."""
-    moving = [(t, c) for t, c in zip(times, commands, strict=True) if c.q is not None]
-    t = np.array([t for t, _ in moving])
-    q, v = (np.array([getattr(c, key) for _, c in moving]) for key in ("q", "v"))
-    dt = np.diff(t)[:, None]
-    assert np.all(np.abs(np.diff(v, axis=0)) <= LIMITS.acceleration * dt * (1 + 1e-9) + 1e-12)
-    assert np.all(np.abs(v) <= LIMITS.velocity)
-    np.testing.assert_array_equal(v[0], 0.0)
-    np.testing.assert_array_equal(v[-1], 0.0)
-    np.testing.assert_allclose(q[0], q_start, atol=1e-12)
-    error = np.abs(np.diff(q, axis=0) - 0.5 * dt * (v[:-1] + v[1:]))
-    assert np.all(error <= 0.5 * LIMITS.acceleration * dt**2 + 1e-3 * dt)
 
 
 def test_the_test_motion_is_safe_and_lively():
@@ -269,117 +191,3 @@ def test_a_clock_that_jumps_back_while_stopping_does_not_prolong_the_motion():
             q, v = command.q, command.v
         now += 0.005
     assert 10 <= after < 100  # 0.05 s of lead, then a stop within half a second
-
-
-def test_nothing_is_commanded_before_all_checks_pass():
-    unsafe = LIMITS.replace(tcp_speed=0.01)
-    executor = Executor(MODEL, TRAJECTORY, unsafe, settings=QUICK)
-    _, commands = play(executor=executor)
-    assert [c.state for c in commands] == [ExecutorState.ABORTED]
-    assert commands[0].q is None
-    assert "tcp speed of tool0" in commands[0].message
-
-
-def test_a_robot_that_moves_is_not_taken_over():
-    _, commands = play(
-        change=lambda m, now: dataclasses.replace(m, v=m.v + 0.5), during=ExecutorState.CHECKING
-    )
-    assert states(commands) == ["aborted"]
-    assert commands[-1].q is None
-    assert "are moving" in commands[-1].message
-
-
-def test_an_unsafe_way_to_the_start_is_refused():
-    far = np.array([0.0, -1.2, 1.2, -1.2, -1.5, 0.0])
-    far[2] = 2.95  # forearm folded onto the upper arm
-    far[1] = -0.2
-    _, commands = play(q_start=far)
-    assert states(commands) == ["checking", "aborted"] or states(commands) == ["aborted"]
-    assert commands[-1].q is None
-    assert "way to the start" in commands[-1].message
-
-
-def test_planning_time_does_not_count_as_a_stale_state():
-    executor = Executor(MODEL, TRAJECTORY, LIMITS, settings=QUICK)
-    executor.start()
-    old = Measured(0.0, MODEL.joint_names, AWAY, np.zeros(6))
-    executor.step(0.0, old)
-    # The planner took 3 s; the newest state is still the old one, then a fresh one comes.
-    assert executor.step(3.0, old).state is ExecutorState.CHECKING
-    fresh = dataclasses.replace(old, stamp=3.01)
-    assert executor.step(3.01, fresh).state is ExecutorState.MOVING_TO_START
-
-
-def test_slow_start_and_speed_scale_stretch_the_motion():
-    full = [c for c in play()[1] if c.state is ExecutorState.EXECUTING]
-    half_speed = dataclasses.replace(QUICK, speed_scale=0.5)
-    executor = Executor(MODEL, TRAJECTORY, LIMITS, settings=half_speed)
-    half = [c for c in play(executor=executor)[1] if c.state is ExecutorState.EXECUTING]
-    assert len(half) == pytest.approx(2 * len(full), rel=0.05)
-    peaks = [max(np.abs(c.v).max() for c in run) for run in (full, half)]
-    assert peaks[1] == pytest.approx(0.5 * peaks[0], rel=1e-3)
-
-
-def test_a_robot_that_does_not_settle_aborts():
-    _, commands = play(
-        change=lambda m, now: dataclasses.replace(m, v=m.v + 0.1), during=ExecutorState.SETTLING
-    )
-    assert states(commands)[-1] == "aborted"
-    assert "does not come to rest" in commands[-1].message
-
-
-def test_a_finished_executor_can_start_again_but_a_running_one_not():
-    executor = Executor(MODEL, TRAJECTORY, LIMITS, settings=QUICK)
-    play(executor=executor)
-    play(executor=executor, q_start=TRAJECTORY.q[-1])
-    assert executor.state is ExecutorState.DONE
-    executor.start()
-    with pytest.raises(ExcitationError, match="is checking"):
-        executor.start()
-
-
-def test_cancelling_an_idle_executor_does_nothing():
-    executor = Executor(MODEL, TRAJECTORY, LIMITS)
-    executor.cancel()
-    assert executor.step(0.0, None).state is ExecutorState.IDLE
-
-
-def test_columns_in_another_order_play_the_same_motion():
-    order = [5, 3, 1, 0, 2, 4]
-    shuffled = dataclasses.replace(
-        TRAJECTORY,
-        joint_names=tuple(MODEL.joint_names[i] for i in order),
-        **{key: getattr(TRAJECTORY, key)[:, order] for key in ("q", "v", "a")},
-    )
-    executor = Executor(MODEL, shuffled, LIMITS, settings=QUICK)
-    one, two = play()[1], play(executor=executor)[1]
-    np.testing.assert_array_equal(
-        [c.q for c in one if c.q is not None], [c.q for c in two if c.q is not None]
-    )
-
-
-def test_the_stop_as_a_trajectory_is_the_stop_step_by_step():
-    follower = PathFollower(TRAJECTORY, LIMITS.acceleration)
-    for _ in range(170):
-        follower.advance(0.01, 1.0)
-    assert np.abs(follower.v).max() > 0.3
-    stop = follower.stopping_trajectory(rate_hz=100.0)
-    np.testing.assert_array_equal(stop.q[0], follower.q)
-    np.testing.assert_array_equal(stop.v[-1], 0.0)
-    for row in range(1, len(stop.time) - 1):
-        follower.advance(0.01, 0.0)
-        np.testing.assert_array_equal(stop.q[row], follower.q)
-    assert follower.rate == 0.0
-
-
-@pytest.mark.parametrize("bad", [{"speed_scale": 0.0}, {"speed_scale": 1.5}, {"slow_start": -1.0}])
-def test_settings_out_of_range_are_refused(bad):
-    with pytest.raises(ExcitationError, match=next(iter(bad))):
-        ExecutorSettings(**bad)
-
-
-def test_the_example_of_the_manual_runs_to_its_end(capsys):
-    manual = Path(__file__).parents[2] / "docs" / "motions.md"
-    (block,) = re.findall(r"```python\n(.*?)```", manual.read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(block, str(manual), "exec"), {})
-    assert capsys.readouterr().out == "done\n"

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rotors, mimic joints, rounded angles, doubts, certificates, and the maps of base parameters."""
+"""Mimic joints, rotors, rounded angles, scales."""
 
 import numpy as np
 import pinocchio as pin
 import pytest
+from special_robots import GEN3, chain_urdf, coupled_regressor, hand_urdf
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability import BaseParameters, measure_excitation, random_states
+from sysid_core.identifiability import measure_excitation, random_states
 from sysid_core.identifiability.rpna import (
-    StructuralVerdict,
-    combination_text,
-    coupling_matrix,
     exact_angle,
-    mimic_joints,
     structural_identifiability,
     with_exact_angles,
 )
@@ -26,52 +23,6 @@ from sysid_core.robot import (
     rotor_regressor,
     rotors_from_urdf,
 )
-
-# The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
-GEN3 = [
-    ("0 0 0.15643", "-3.1416 2.7629E-18 -4.9305E-36"),
-    ("0 0.005375 -0.12838", "1.5708 2.1343E-17 -1.1102E-16"),
-    ("0 -0.21038 -0.006375", "-1.5708 1.2326E-32 -2.9122E-16"),
-    ("0 0.006375 -0.21038", "1.5708 -6.6954E-17 -1.6653E-16"),
-    ("0 -0.20843 -0.006375", "-1.5708 2.2204E-16 -6.373E-17"),
-    ("0 0.00017505 -0.10593", "1.5708 9.2076E-28 -8.2157E-15"),
-    ("0 -0.10593 -0.00017505", "-1.5708 -5.5511E-17 9.6396E-17"),
-]
-
-
-def chain_urdf(origins, kind="continuous", extra=""):
-    parts = ['<robot name="chain"><link name="link0"/>']
-    for i, (xyz, rpy) in enumerate(origins, start=1):
-        parts.append(
-            f'<link name="link{i}"/><joint name="joint{i}" type="{kind}">'
-            f'<origin xyz="{xyz}" rpy="{rpy}"/><parent link="link{i - 1}"/><child link="link{i}"/>'
-            '<axis xyz="0 0 1"/><limit lower="-3" upper="3" effort="1" velocity="1"/></joint>'
-        )
-    return "".join(parts) + extra + "</robot>"
-
-
-def hand_urdf(follower_parent="palm", offset="0.2"):
-    """A turning wrist with two sliding or turning fingers, the second follows the first."""
-    limit = '<limit lower="-3" upper="3" effort="1" velocity="1"/>'
-    return f"""<robot name="hand"><link name="base"/><link name="arm"/><link name="palm"/>
-    <link name="one"/><link name="two"/>
-    <joint name="shoulder" type="revolute"><parent link="base"/><child link="arm"/>
-      <origin xyz="0 0 0.3" rpy="0.3 0 0"/><axis xyz="0 1 0"/>{limit}</joint>
-    <joint name="wrist" type="revolute"><parent link="arm"/><child link="palm"/>
-      <origin xyz="0.4 0 0"/><axis xyz="1 0 0"/>{limit}</joint>
-    <joint name="leader" type="revolute"><parent link="palm"/><child link="one"/>
-      <origin xyz="0.1 0.03 0"/><axis xyz="0 0 1"/>{limit}</joint>
-    <joint name="follower" type="revolute"><parent link="{follower_parent}"/><child link="two"/>
-      <origin xyz="0.1 -0.03 0"/><axis xyz="0 0 1"/>{limit}
-      <mimic joint="leader" multiplier="-1.5" offset="{offset}"/></joint></robot>"""
-
-
-def coupled_regressor(model, rng, K=60):
-    G = coupling_matrix(model)
-    q, v, a = (rng.uniform(-2, 2, (K, G.shape[1])) @ G.T for _ in range(3))
-    for mimic in mimic_joints(model):
-        q[:, model.joint_names.index(mimic.joint)] += mimic.offset
-    return (G.T @ joint_torque_regressor(model, q, v, a)).reshape(-1, 10 * model.n_bodies)
 
 
 @pytest.mark.parametrize("parent", ["palm", "one"])
@@ -277,83 +228,3 @@ def test_rotor_counts_dont_depend_on_the_gear_ratio(ratio):
     model = reference_robot("puma560")
     rotors = [Rotor(joint, ratio) for joint in model.joint_names]
     assert structural_identifiability(model, rotors=rotors).n_base_with_rotors == 40
-
-
-def test_certificate_of_full_motion_is_maximal(rng):
-    model = reference_robot("puma560")
-    Y = joint_torque_regressor(model, *random_states(model, 60, rng))
-    excitation = measure_excitation(structural_identifiability(model), Y)
-
-    assert excitation.maximally_exciting
-    assert excitation.missing == ()
-    assert 1 < excitation.condition_number <= excitation.condition_number_si < 1e3
-
-
-def test_certificate_names_what_a_poor_motion_doesnt_show(rng):
-    model = reference_robot("two-link-parallel")
-    q, v, a = rng.normal(size=(3, 60, 2))
-    q[:, 1] = v[:, 1] = a[:, 1] = 0.0  # the elbow is held straight
-    Y = joint_torque_regressor(model, q, v, a)
-    excitation = measure_excitation(structural_identifiability(model), Y)
-
-    # tau1 = (Izz1 + Izz2 + 2 l mx2) a, tau2 = (Izz2 + l mx2) a + l my2 v^2: 3 of 4.
-    assert (excitation.rank, excitation.structural_rank) == (3, 4)
-    assert not excitation.maximally_exciting
-    assert np.isinf(excitation.condition_number)
-    (missing,) = excitation.missing
-    assert set(missing) == {"link1.Izz", "link2.mx", "link2.Izz"}
-    direction = np.zeros(20)
-    names = [p.name for p in structural_identifiability(model).parameters]
-    for name, value in missing.items():
-        direction[names.index(name)] = value
-    assert np.abs(Y @ direction).max() < 1e-9
-    assert "don't show" in str(excitation)
-
-
-def test_certificate_refuses_a_regressor_of_another_robot():
-    answer = structural_identifiability(reference_robot("puma560"))
-    with pytest.raises(IdentifiabilityError, match="60 parameters"):
-        measure_excitation(answer, np.ones((10, 50)))
-
-
-def test_parameters_come_back_from_base_values_with_and_without_a_prior(rng):
-    base = structural_identifiability(reference_robot("puma560")).base
-    pi, prior = rng.normal(size=(2, 60))
-    pi_b = base.base_values(pi)
-    plain, near = base.full_values(pi_b), base.full_values(pi_b, prior)
-
-    np.testing.assert_allclose(base.base_values(plain), pi_b, atol=1e-10)
-    np.testing.assert_allclose(base.base_values(near), pi_b, atol=1e-10)
-    assert np.linalg.norm(near - prior) <= np.linalg.norm(pi - prior)
-    assert np.linalg.norm(plain) <= np.linalg.norm(pi)
-    assert isinstance(base, BaseParameters)
-
-
-def test_regroupings_say_in_words_what_they_mean():
-    answer = structural_identifiability(reference_robot("puma560"))
-    by_name = {r.base: r for r in answer.regroupings}
-
-    assert by_name["link6.Izz"].meaning == "identifiable alone"
-    assert (
-        "inertia transfer of link3, link4, link5, link6 into link2" in by_name["link2.mx"].meaning
-    )
-    assert by_name["link2.mx"].terms["link3.m"] == pytest.approx(0.4318)
-    assert "Iyy of link6 itself" in by_name["link6.Ixx"].meaning
-    assert str(answer.transfers[5]) == "link6 into link5 across joint6: m; mz; Ixx + Iyy"
-
-
-def test_a_combination_has_no_ones_in_it():
-    terms = {"a.Ixx": 1.0, "b.Iyy": 1.0 - 1e-9, "b.mz": -0.5, "c.m": -1.0 - 1e-9}
-    assert combination_text(terms) == "a.Ixx + b.Iyy - 0.5 b.mz - c.m"
-
-
-def test_verdicts_are_asked_by_name():
-    answer = structural_identifiability(reference_robot("puma560"))
-    assert answer.verdict("link1.m") is StructuralVerdict.UNIDENTIFIABLE
-    with pytest.raises(IdentifiabilityError, match=r"no parameter 'm1'.*link1\.m"):
-        answer.verdict("m1")
-
-
-def test_bad_gravity_is_refused():
-    with pytest.raises(IdentifiabilityError, match="three numbers"):
-        structural_identifiability(reference_robot("scara"), gravity=[0, -9.81])

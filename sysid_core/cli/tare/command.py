@@ -51,7 +51,10 @@ class TareSettings:
         ),
     ] = None
     temperature: Annotated[
-        float, typer.Option(help="Temperature of the sensor, in °C, kept with the tare.", show_default=False)
+        float,
+        typer.Option(
+            help="Temperature of the sensor, in °C, kept with the tare.", show_default=False
+        ),
     ] = float("nan")
     bare: Annotated[bool, typer.Option("--bare", help="Nothing hangs on the sensor.")] = False
     expected_mass: Annotated[
