@@ -30,7 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "report": (),
     "pipeline": (),
     "certificate": (),
-    "bench": (),
+    "bench": ("peers",),
     "fleet": (),
     "studies": ("constrained", "payload"),
     "cli": ("bag", "identify", "live", "many", "plan", "reproduce", "validate"),

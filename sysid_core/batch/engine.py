@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -56,7 +57,8 @@ class Engine:
     items, and hands them out again when a worker dies.
 
     Args:
-        workers: Processes on this machine; 0: one for each core.
+        workers: Processes on this machine; 0: one for each core, or this one where Dask isn't
+            installed.
         cluster: Address of the user's own scheduler (`tcp://host:8786`, on Kubernetes, Slurm, SSH);
             "": what `DASK_SCHEDULER_ADDRESS` says, or else processes on this machine. On a
             cluster, robot_sysid has to be installed where its workers run.
@@ -74,7 +76,8 @@ class Engine:
 
     def __init__(self, workers: int = 0, cluster: str = "", memory: str = "2GiB") -> None:
         self.cluster = cluster or ("" if workers else os.environ.get(ADDRESS, ""))
-        self.workers = 0 if self.cluster else workers or os.cpu_count() or 1
+        cores = os.cpu_count() or 1 if find_spec("distributed") else 1
+        self.workers = 0 if self.cluster else workers or cores
         self.memory = memory
         self._client: Any = None
         self._local: Any = None

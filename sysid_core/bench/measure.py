@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from sysid_core.bench.peers import PEERS, Peer, PeerFit
 from sysid_core.bench.read import Split, read_split
 from sysid_core.bench.recipe import Recipe, wrong_files
 from sysid_core.bench.sensor import sensor_rows
@@ -28,6 +29,7 @@ METHODS = {
     "chosen": "sysid identify --method ols: the same choices, no physical consistency",
     "ols": "plain OLS, usual friction, fixed low-pass",
     "wls": "plain WLS, usual friction, fixed low-pass",
+    **{peer.name: peer.says for peer in PEERS},
 }
 METRICS = {
     "moving": "held-out error in motion, raw",
@@ -40,11 +42,11 @@ METRICS = {
 }
 
 
-def bench_rows(item: tuple[Recipe, str]) -> list[dict[str, Any]]:
+def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
     """Rows of one recipe: a row for each method and metric, named `method.metric`.
 
     Args:
-        item: The recipe, and the folder with data.
+        item: The recipe, the folder with data, and whether other tools run, too.
 
     Raises:
         BatchError: A file isn't what the recipe is for.
@@ -60,16 +62,19 @@ def bench_rows(item: tuple[Recipe, str]) -> list[dict[str, Any]]:
         return sensor_rows(recipe, data)
     split = read_split(recipe, data)
     rows: list[dict[str, Any]] = []
-    for method, run in _methods(split):
+    for method, run in [*_methods(split), *(_peers(split) if item[2] else ())]:
         begun = time.perf_counter()
         try:
             found, verdict, reason = run()
+            spent = time.perf_counter() - begun
+            values = {**_errors(found, split), "seconds": spent}
         except SysIdError as err:
             rows.append({"parameter": f"{method}.moving", "outcome": "refused", "reason": str(err)})
             continue
-        spent = time.perf_counter() - begun
-        values = {**_errors(found, split), "coverage": _coverage(found, split), "seconds": spent}
-        values["consistent"] = float(found.physically_consistent)
+        if isinstance(found, Identification):
+            values["coverage"] = _coverage(found, split)
+        if found.physically_consistent is not None:
+            values["consistent"] = float(found.physically_consistent)
         rows += [
             {
                 "parameter": f"{method}.{metric}",
@@ -83,7 +88,29 @@ def bench_rows(item: tuple[Recipe, str]) -> list[dict[str, Any]]:
     return rows
 
 
-_Run = Callable[[], tuple[Identification, str, str]]
+_Run = Callable[[], tuple[Identification | PeerFit, str, str]]
+
+
+def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
+    """Other tools that are installed."""
+
+    def theirs(peer: Peer) -> _Run:
+        def run() -> tuple[PeerFit, str, str]:
+            try:
+                return peer.fit(split.model, split.fitted, split.drives), "", ""
+            except SysIdError:
+                raise
+            except Exception as err:  # whatever another tool raises: its row says so
+                raise BatchError(
+                    f"{peer.name} ended with {type(err).__name__}: {err}",
+                    remedy="The other methods stand.",
+                ) from err
+
+        return run
+
+    for peer in PEERS:
+        if peer.installed:
+            yield peer.name, theirs(peer)
 
 
 def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
@@ -118,7 +145,7 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
     yield "wls", plain("joint")
 
 
-def _errors(found: Identification, split: Split) -> dict[str, float]:
+def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
     judged = [predict_recording(found, run) for run in split.judged]
     fitted = [predict_recording(found, run) for run in split.fitted]
     return {

@@ -6,7 +6,7 @@ from sysid_core.validation.controller_parameters import judge_for_control
 from sysid_core.validation.measurement import JointSensorNoise, recording_of
 from sysid_core.validation.metrics import TorqueError, torque_errors, total
 from sysid_core.validation.payload_errors import payload_errors
-from sysid_core.validation.plant import MujocoPlant
+from sysid_core.validation.plant import MujocoPlant, build_mujoco_spec
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.validation.simulation import predict_segments
@@ -41,6 +41,7 @@ __all__ = [
     "TorqueController",
     "TorqueError",
     "TrackingRun",
+    "build_mujoco_spec",
     "judge",
     "judge_chain",
     "judge_estimate",

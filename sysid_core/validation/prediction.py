@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import residual_statistics
-from sysid_core.estimation.arm import Identification
-from sysid_core.robot import Array
+from sysid_core.estimation.arm import Processing
+from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -127,7 +128,22 @@ class Prediction:
         }
 
 
-def predict_recording(identification: Identification, recording: Recording) -> Prediction:
+class EffortModel(Protocol):
+    """What predicts efforts: an `Identification`, or what another tool found."""
+
+    @property
+    def model(self) -> RobotModel:
+        """The robot."""
+
+    @property
+    def processing(self) -> Processing:
+        """Cut-offs, and what counts as motion."""
+
+    def predict_beside_nominal(self, recording: Recording) -> tuple[Array, Array | None]:
+        """Efforts at the recording's stamps, identified and nominal, each of shape (K, n)."""
+
+
+def predict_recording(identification: EffortModel, recording: Recording) -> Prediction:
     """Compare predicted efforts with the raw ones of a recording.
 
     Args:

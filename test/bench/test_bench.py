@@ -8,30 +8,33 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from two_joint_arm import URDF, columns, swing
 from typer.testing import CliRunner
 
 from sysid_core.batch import Rows, hash_of
-from sysid_core.bench import load_recipe, load_recipes, missing_files, standing, wrong_files
+from sysid_core.bench import (
+    bench_rows,
+    load_recipe,
+    load_recipes,
+    missing_files,
+    pooled_error,
+    read_split,
+    standing,
+    wrong_files,
+)
+from sysid_core.bench.peers import PEERS, Peer
 from sysid_core.cli.app import app
 from sysid_core.errors import BatchError
 from sysid_core.robot import RobotModel
-
-URDF = """<robot name="one"><link name="base"/><link name="a"><inertial><mass value="3"/>
-<origin xyz="0.1 0 0.02"/><inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.03"/>
-</inertial></link><joint name="j1" type="revolute"><parent link="base"/><child link="a"/>
-<axis xyz="0 1 0"/><limit lower="-3" upper="3" effort="50" velocity="5"/></joint></robot>"""
+from sysid_core.validation import predict_recording
 
 
 def write_arm(folder: Path, name: str = "mine") -> dict:
-    """A recipe with recordings of an arm with one joint."""
+    """A recipe with a recording of an arm with two joints."""
     folder.mkdir(parents=True)
     (folder / "arm.urdf").write_text(URDF)
-    model = RobotModel.from_urdf(URDF)
-    t = np.arange(0.0, 24.0, 0.01)
-    w = 2 * np.pi * 0.15 * np.arange(1, 5)
-    A, phase = np.random.default_rng(3).normal(size=(4, 1)) * 0.4, t[:, None] * w
-    q, v, a = np.sin(phase) @ A, (np.cos(phase) * w) @ A, -(np.sin(phase) * w**2) @ A
-    tau = model.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) + 0.7 * v
+    t, q, v, a = swing(np.random.default_rng(3), 24.0)
+    tau = RobotModel.from_urdf(URDF).inverse_dynamics(q, v, a) + np.tanh(v / 0.01) + 0.7 * v
     tau += 0.02 * np.random.default_rng(4).normal(size=tau.shape)
     np.savetxt(folder / "run.csv", np.column_stack([t, q, v, tau]), delimiter=",")
     return {
@@ -43,14 +46,7 @@ def write_arm(folder: Path, name: str = "mine") -> dict:
         "files": [{"path": p, "sha256": hash_of(folder / p)} for p in ("arm.urdf", "run.csv")],
         "robot": {"description": "arm.urdf"},
         "efforts": "torques",
-        "columns": {
-            "schema": "robot_sysid/columns/1",
-            "joints": ["j1"],
-            "time": {"column": 0},
-            "position": {"columns": [1]},
-            "velocity": {"columns": [2]},
-            "effort": {"columns": [3], "kind": "link_torque"},
-        },
+        "columns": columns("link_torque"),
         "fit": [{"path": "run.csv", "end": 0.6}],
         "judge": [{"path": "run.csv", "begin": 0.6}],
     }
@@ -64,7 +60,7 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(tmp_path
         paths.append(tmp_path / f"{raw['name']}.yaml")
         paths[-1].write_text(yaml.safe_dump(raw))
     arguments = ["bench", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
-    arguments += ["--workers", "1", *(x for p in paths for x in ("--recipe", str(p)))]
+    arguments += ["--workers", "1", "--no-peers", *(x for p in paths for x in ("--recipe", str(p)))]
     said = CliRunner().invoke(app, arguments)
     assert said.exit_code == 0, said.output
     assert "https://example.org/mine" in said.output  # where the other's data are
@@ -115,3 +111,28 @@ def test_recipes_that_are_shipped_belong_to_the_recordings(shared_data: Path) ->
 def test_a_recipe_that_isnt_known_is_named() -> None:
     with pytest.raises(BatchError, match="ur10e"):
         load_recipes(["ur10f"])
+
+
+@pytest.mark.parametrize("peer", PEERS, ids=lambda peer: peer.name)
+def test_another_tool_finds_the_arm_and_is_judged_like_ours(peer: Peer, tmp_path: Path) -> None:
+    if not peer.installed:
+        pytest.skip(f"{', '.join(peer.packages)} aren't installed: pip install robot_sysid[peers]")
+    raw = write_arm(tmp_path / "mine")
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
+    split = read_split(load_recipe(tmp_path / "mine.yaml"), tmp_path)
+    found = peer.fit(split.model, split.fitted, split.drives)
+    judged = [predict_recording(found, run) for run in split.judged]
+    assert pooled_error(judged) < 0.08
+
+
+def test_a_tool_that_raises_has_a_row_that_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = write_arm(tmp_path / "mine")
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
+    broken = Peer("broken", "raises", ("math",))
+    monkeypatch.setattr("sysid_core.bench.measure.PEERS", (broken,))
+    rows = bench_rows((load_recipe(tmp_path / "mine.yaml"), str(tmp_path), True))
+    (row,) = [row for row in rows if row["parameter"].startswith("broken.")]
+    assert row["outcome"] == "refused" and "ModuleNotFoundError" in row["reason"]
+    assert any(row["parameter"] == "default.moving" for row in rows)

@@ -33,6 +33,9 @@ def bench(
         list[str] | None,
         typer.Option(help="Name of a recipe, or a YAML file; may be repeated; default: all."),
     ] = None,
+    peers: Annotated[
+        bool, typer.Option(help="Run figaroh and mujoco.sysid beside, where they are installed.")
+    ] = True,
     workers: WorkersOption = 0,
     cluster: ClusterOption = "",
     memory: MemoryOption = "3GiB",
@@ -48,7 +51,7 @@ def bench(
     require_folder(out)
     recipes = load_recipes(recipe or [])
     absent = _absent(recipes, data)
-    jobs = [_job(one, data) for one in recipes if one.name not in absent]
+    jobs = [_job(one, data, peers) for one in recipes if one.name not in absent]
     rows = Rows(out / "rows")
     with (
         Engine(workers, cluster, memory) as engine,
@@ -79,12 +82,12 @@ def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:
     return absent
 
 
-def _job(recipe: Recipe, data: Path) -> Job:
+def _job(recipe: Recipe, data: Path, peers: bool) -> Job:
     from sysid_core.batch import Job
 
     return Job(
         "-".join([recipe.name, *(f.sha256[:8] for f in recipe.files)]),
-        (recipe, str(data)),
+        (recipe, str(data), peers),
         {"recording": recipe.name, "robot": recipe.title},
     )
 

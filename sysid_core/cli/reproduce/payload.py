@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -57,15 +56,14 @@ def payload(
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)
 
-        processes = workers or os.cpu_count() or 1
         if robustness:
-            tables = robustness_study(objects=40 if full else 2, workers=processes, progress=show)
+            tables = robustness_study(objects=40 if full else 2, workers=workers, progress=show)
             text = json.dumps([table.to_dict() for table in tables], indent=2)
         else:
             study = payload_study(
                 full=full,
                 objects=[name.strip() for name in objects.split(",")] if objects else None,
-                workers=processes,
+                workers=workers,
                 progress=show,
             )
             tables, text = study.tables, json.dumps(study.to_dict(), indent=2)

@@ -7,13 +7,13 @@ Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), n
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from sysid_core.batch import Engine
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import summarise_payload
@@ -150,40 +150,31 @@ def robustness_study(
     """
     report = progress or (lambda what, done, total: None)
     tables = []
-    for what, judge, note in (
-        (
-            "shapes and families",
-            shape_outcomes,
-            "Shells, dumbbells, lead in foam, an L of two materials, part-filled bottles; faulty:"
-            " bias 0.3 N / 15 mN m, delay 10 ms, gain and crosstalk 1 %.",
-        ),
-        (
-            "shapes and families, running",
-            partial(shape_outcomes, running=True),
-            "The same objects, sample by sample.",
-        ),
-        (
-            "faults, each alone",
-            nuisance_outcomes,
-            "Random objects; the estimator assumes an ordinary sensor, tared to 0.05 N.",
-        ),
-    ):
-        outcomes: list[Outcome] = []
-        for done, batch in enumerate(_map(judge, range(objects), workers), start=1):
-            outcomes += batch
-            report(what, done, objects)
-        tables.append(robustness_table(f"Robustness: {what}", outcomes, note))
+    with Engine(workers) as engine:
+        for what, judge, note in (
+            (
+                "shapes and families",
+                shape_outcomes,
+                "Shells, dumbbells, lead in foam, an L of two materials, part-filled bottles; faulty:"
+                " bias 0.3 N / 15 mN m, delay 10 ms, gain and crosstalk 1 %.",
+            ),
+            (
+                "shapes and families, running",
+                partial(shape_outcomes, running=True),
+                "The same objects, sample by sample.",
+            ),
+            (
+                "faults, each alone",
+                nuisance_outcomes,
+                "Random objects; the estimator assumes an ordinary sensor, tared to 0.05 N.",
+            ),
+        ):
+            outcomes: list[Outcome] = []
+            for done, batch in enumerate(engine.map(judge, range(objects)), start=1):
+                outcomes += batch.unwrap()
+                report(what, done, objects)
+            tables.append(robustness_table(f"Robustness: {what}", outcomes, note))
     return tables
-
-
-def _map(
-    judge: Callable[[int], list[Outcome]], numbers: Sequence[int], workers: int
-) -> Iterator[list[Outcome]]:
-    if workers <= 1:
-        yield from map(judge, numbers)
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(judge, numbers)
 
 
 def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> StudyTable:

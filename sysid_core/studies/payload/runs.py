@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from sysid_core.batch import Engine
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
@@ -184,15 +185,10 @@ def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
 def run_cases(
     cases: Sequence[Case], methods: Sequence[str] = PAYLOAD_METHODS, *, workers: int = 1
 ) -> Iterator[list[Result]]:
-    """All cases, in parallel; yields as they finish."""
-    if workers <= 1:
-        for case in cases:
-            yield run_case(case, methods)
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        futures = [pool.submit(run_case, case, methods) for case in cases]
-        for future in as_completed(futures):
-            yield future.result()
+    """All cases, in processes on this machine or on a cluster; yields as they finish."""
+    with Engine(workers) as engine:
+        for outcome in engine.map(partial(run_case, methods=tuple(methods)), cases):
+            yield outcome.unwrap()
 
 
 def table_cases(
