@@ -36,7 +36,7 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
             remedy="Leave this method out for the robot.",
         )
     processing = Processing()
-    streams = [run.joints.ordered(model.joint_names) for run in recordings]
+    streams = [_regular(run.joints.ordered(model.joint_names)) for run in recordings]
     torques = [drives.torques(s.effort, s.q) for s in streams if s.effort is not None]
     every = max(1, -(-sum(len(s) for s in streams) // LONGEST))
     solver = _solver(model, streams, torques, processing, every)
@@ -48,11 +48,30 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
 
     def efforts(recording: Recording) -> Array:
         stream = recording.joints.ordered(model.joint_names)
-        regressor = solver.regressor_of(stream)
-        tau = (regressor @ solver.phi_base).reshape(model.nv, len(stream)).T
-        return drives.efforts(tau, stream.q)
+        regular = _regular(stream)
+        regressor = solver.regressor_of(regular)
+        tau = (regressor @ solver.phi_base).reshape(model.nv, len(regular)).T
+        effort = drives.efforts(tau, regular.q)
+        return np.stack([np.interp(stream.time, regular.time, e) for e in effort.T], axis=1)
 
     return PeerFit(model, processing, efforts)
+
+
+def _regular(stream: JointStream) -> JointStream:
+    """The stream at even stamps, which figaroh's differences need."""
+    stamps = np.linspace(stream.stamps_ns[0], stream.stamps_ns[-1], len(stream)).astype(np.int64)
+    when = (stamps - stream.stamps_ns[0]) * 1e-9
+
+    def at(values: Array | None) -> Array | None:
+        if values is None:
+            return None
+        return np.stack([np.interp(when, stream.time, x) for x in values.T], axis=1)
+
+    q = at(stream.q)
+    assert q is not None
+    return JointStream(
+        stream.names, stamps, q, effort=at(stream.effort), effort_kind=stream.effort_kind
+    )
 
 
 def _solver(
@@ -144,6 +163,6 @@ def _settings(model: RobotModel) -> dict[str, Any]:
         "has_actuator_inertia": True,
         "has_joint_offset": True,
         "has_coupled_wrist": False,
-        "qr_relative_tolerance": 1e-4,
+        "qr_relative_tolerance": None,
         **{key: [0.0] * n for key in ("fv", "fs", "Ia", "off")},
     }
