@@ -13,9 +13,18 @@ from rich.console import Console
 from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
-from sysid_demos.parts import SET_POINTS, Check, Comparison, compare, judge, live, show_comparison
+from sysid_demos.parts import (
+    SET_POINTS,
+    Check,
+    Comparison,
+    compare,
+    identification_graph,
+    judge,
+    live,
+    show_comparison,
+)
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.simulation import differing_pi
 
 ROBOT, FINGERS, TCP_SPEED = "panda", ("panda_finger_joint1", "panda_finger_joint2"), 1.0
@@ -100,12 +109,11 @@ def _plan(
 
 def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
     """The graph of the demo."""
-    return demo_graph(
-        namespace=namespace,
-        estimator={"recordings": str(out), "directory": str(out)},
+    return identification_graph(
+        out,
+        namespace,
         robot={
             "robot": str(urdf),
-            "sensor_frame": "",
             "start": start,
             "link_error": LINK_ERROR,
             "coulomb": FRICTION["F_c"],
@@ -115,7 +123,6 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
             "command_timeout_s": 0.06,
         },
         executor={"tcp_speed": TCP_SPEED, **SET_POINTS},
-        logger={"effort_kind": "actuator_torque"},
         controller={"drive_inertia": FRICTION["I_a"], "bandwidth": BANDWIDTH},
     )
 

@@ -16,9 +16,9 @@ from sysid_core.report import Report
 from sysid_core.robot import write_urdf
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos.leg_truth import show_drives, show_torques
-from sysid_demos.parts import SET_POINTS, Check, judge, live
+from sysid_demos.parts import SET_POINTS, Check, identification_graph, judge, live
 from sysid_demos.tracking import learn_and_track, show_tracking
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.simulation import differing_chain
 
 LOOPS, SEED = "own-leg", 2
@@ -104,13 +104,12 @@ def _plan(
 
 def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequence[NodeSpec]:
     """The graph of the demo."""
-    return demo_graph(
-        namespace=namespace,
-        estimator={"recordings": str(out), "directory": str(out)},
+    return identification_graph(
+        out,
+        namespace,
         robot={
             "robot": str(urdf),
             "loops": LOOPS,
-            "sensor_frame": "",
             "start": start,
             "link_error": LINK_ERROR,
             "drive_error": DRIVE_ERROR,
@@ -123,7 +122,6 @@ def _nodes(out: Path, namespace: str, urdf: Path, start: list[float]) -> Sequenc
             "rate_hz": 50.0,
             **SET_POINTS,
         },
-        logger={"effort_kind": "actuator_torque"},
         controller={"loops": LOOPS, "bandwidth": BANDWIDTH, "state_timeout_s": 0.25},
     )
 

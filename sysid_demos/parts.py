@@ -7,7 +7,7 @@ import dataclasses
 import json
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
-from sysid_nodes.bringup import NodeSpec, running
+from sysid_nodes.bringup import NodeSpec, demo_graph, running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
@@ -38,6 +38,33 @@ SET_POINTS = {
     **PATIENCE,
 }
 Check = tuple[str, bool, str]  # what must hold, whether it does, the number
+
+
+def identification_graph(
+    out: Path,
+    namespace: str,
+    *,
+    robot: Mapping[str, Any],
+    executor: Mapping[str, Any],
+    controller: Mapping[str, Any] | None = None,
+) -> Sequence[NodeSpec]:
+    """The nodes that record and identify a simulated robot.
+
+    Args:
+        out: Folder of recordings and results.
+        namespace: Namespace of all nodes.
+        robot: Parameters of the simulated robot.
+        executor: Parameters of the executor.
+        controller: Parameters of the torque controller; None: the robot takes positions.
+    """
+    return demo_graph(
+        namespace=namespace,
+        estimator={"recordings": str(out), "directory": str(out)},
+        robot={"sensor_frame": "", **robot},
+        executor=executor,
+        logger={"effort_kind": "actuator_torque"},
+        controller=controller,
+    )
 
 
 @contextmanager

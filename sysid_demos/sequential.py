@@ -18,13 +18,14 @@ from sysid_demos.parts import (
     Check,
     Comparison,
     compare,
+    identification_graph,
     identify,
     judge,
     live,
     record,
     show_comparison,
 )
-from sysid_nodes.bringup import NodeSpec, demo_graph
+from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.simulation import differing_pi
 
 ROBOT, TCP_SPEED = "ur5", 1.0
@@ -103,12 +104,11 @@ def _plan(
 
 def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
     """The graph of the demo."""
-    return demo_graph(
-        namespace=namespace,
-        estimator={"recordings": str(out), "directory": str(out)},
+    return identification_graph(
+        out,
+        namespace,
         robot={
             "robot": ROBOT,
-            "sensor_frame": "",
             "start": start,
             "link_error": LINK_ERROR,
             "coulomb": FRICTION["F_c"],
@@ -117,7 +117,6 @@ def _nodes(out: Path, namespace: str, start: list[float]) -> Sequence[NodeSpec]:
             "seed": SEED,
         },
         executor={"tcp_speed": TCP_SPEED, **PATIENCE},
-        logger={"effort_kind": "actuator_torque"},
     )
 
 

@@ -11,6 +11,7 @@ import argparse
 import copy
 import os
 import time
+import timeit
 from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
@@ -53,12 +54,7 @@ from sysid_core.validation import payload_errors
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:
     """Least CPU time of several runs [ms]: other load on the machine only ever adds."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return 1e3 * min(times)
+    return 1e3 * min(timeit.repeat(call, timer=time.process_time, repeat=repeats, number=1))
 
 
 def show_times(repeats: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+import timeit
 from collections.abc import Callable
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU time is that of one core
@@ -39,12 +40,7 @@ def chain(n: int, planar: bool) -> RobotModel:
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:
     """Least CPU time of several runs [ms]: other load on the machine only ever adds."""
-    times = []
-    for _ in range(repeats):
-        start = time.process_time()
-        call()
-        times.append(time.process_time() - start)
-    return 1e3 * min(times)
+    return 1e3 * min(timeit.repeat(call, timer=time.process_time, repeat=repeats, number=1))
 
 
 def sampled(model: RobotModel) -> tuple[float, int, float]:
