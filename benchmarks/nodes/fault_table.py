@@ -162,6 +162,13 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
                 return {"message": message}
             emulated.pause(client, 2.0)
             truth = emulated.truth(client, log)
+    return {"message": message, **_numbers(truth, when, fault)}
+
+
+def _numbers(truth: Any, when: float, fault: str) -> dict[str, float]:
+    """What the robot did from an instant on."""
+    import emulated
+
     after = truth.since(when)
     time, distance = after.standstill
     own = fault in ("arm blocked", "protective stop")  # the robot's deceleration isn't ours
@@ -173,7 +180,6 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
         "measured": float(rows.acceleration.max() / emulated.ACCELERATION),
         "step": float(max(steps, default=0.0)),
         "push": float(np.max(np.abs(after.command[-1] - after.q[-1]))),
-        "message": message,
     }
 
 

@@ -31,6 +31,17 @@ def constrained_identification_report(
         f"{estimate.method}, {estimate.n_samples} samples, rank {estimate.rank} of"
         f" {estimate.structural_rank}",
     )
+    _verdicts(report, estimate, judgement)
+    report.heading("Torque prediction")
+    for label, (identified, nominal) in runs.items():
+        _torque_table(report, chain, label, identified, nominal)
+    report.heading("Parameters")
+    _parameter_table(report, chain, estimate)
+    return report
+
+
+def _verdicts(report: Report, estimate: Estimate, judgement: Judgement | None) -> None:
+    """What the motion excites, what rests on the description, and how well torques are predicted."""
     warnings = estimate.certify()
     report.verdict(
         not warnings,
@@ -49,33 +60,42 @@ def constrained_identification_report(
     if judgement is not None:
         report.verdict(not judgement.failures, judgement.text)
     report.bullets(estimate.notes)
-    report.heading("Torque prediction")
-    for label, (identified, nominal) in runs.items():
-        report.table(
+
+
+def _torque_table(
+    report: Report,
+    chain: ClosedChain,
+    label: str,
+    identified: Mapping[str, TorqueError],
+    nominal: Mapping[str, TorqueError],
+) -> None:
+    report.table(
+        (
+            "joint",
+            "RMS [N m]",
+            "nominal",
+            "RMS above 0.05 rad/s",
+            "nominal",
+            "R²",
+            "nominal",
+        ),
+        [
             (
-                "joint",
-                "RMS [N m]",
-                "nominal",
-                "RMS above 0.05 rad/s",
-                "nominal",
-                "R²",
-                "nominal",
-            ),
-            [
-                (
-                    joint,
-                    identified[joint].rms,
-                    nominal[joint].rms,
-                    identified[joint].rms_moving,
-                    nominal[joint].rms_moving,
-                    identified[joint].r2,
-                    nominal[joint].r2,
-                )
-                for joint in chain.actuated
-            ],
-            label,
-        )
-    report.heading("Parameters")
+                joint,
+                identified[joint].rms,
+                nominal[joint].rms,
+                identified[joint].rms_moving,
+                nominal[joint].rms_moving,
+                identified[joint].r2,
+                nominal[joint].r2,
+            )
+            for joint in chain.actuated
+        ],
+        label,
+    )
+
+
+def _parameter_table(report: Report, chain: ClosedChain, estimate: Estimate) -> None:
     nominal_values = {
         f"{joint}.{symbol}": value
         for joint in chain.model.joint_names
@@ -96,4 +116,3 @@ def constrained_identification_report(
             for name, value, sd, unit, verdict in estimate.rows()
         ],
     )
-    return report

@@ -208,27 +208,7 @@ def _value_table(
 def _parameter_tables(report: Report, identification: Identification) -> None:
     estimate = identification.estimate
     report.heading("Friction and drives")
-    values = identification.friction_parameters
-    sd = dict(zip(estimate.names, estimate.standard_deviations.tolist(), strict=True))
-    axes = identification.friction.drives.axis_names
-    waves = _wave_names(identification)
-    symbols = list(dict.fromkeys(n.rsplit(".", 1)[1] for n in values if n not in waves))
-    report.table(
-        ["axis", *symbols],
-        [
-            [
-                axis,
-                *(
-                    with_deviation(values[f"{axis}.{s}"], sd[f"{axis}.{s}"])
-                    if f"{axis}.{s}" in sd
-                    else (f"{values[f'{axis}.{s}']:.4g}" if f"{axis}.{s}" in values else None)
-                    for s in symbols
-                ),
-            ]
-            for axis in axes
-        ],
-        "N m, rad, s; ± one standard deviation, with the residuals' correlation in time",
-    )
+    _friction_table(report, identification)
     _wave_table(report, identification)
     report.heading("Parameters")
     counts = {v: sum(x is v for x in estimate.verdicts) for v in Verdict}
@@ -268,6 +248,31 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
             "settings": identification.processing,
             "friction terms": ", ".join(t.value for t in identification.friction.all_terms),
         }
+    )
+
+
+def _friction_table(report: Report, identification: Identification) -> None:
+    estimate = identification.estimate
+    values = identification.friction_parameters
+    sd = dict(zip(estimate.names, estimate.standard_deviations.tolist(), strict=True))
+    axes = identification.friction.drives.axis_names
+    waves = _wave_names(identification)
+    symbols = list(dict.fromkeys(n.rsplit(".", 1)[1] for n in values if n not in waves))
+    report.table(
+        ["axis", *symbols],
+        [
+            [
+                axis,
+                *(
+                    with_deviation(values[f"{axis}.{s}"], sd[f"{axis}.{s}"])
+                    if f"{axis}.{s}" in sd
+                    else (f"{values[f'{axis}.{s}']:.4g}" if f"{axis}.{s}" in values else None)
+                    for s in symbols
+                ),
+            ]
+            for axis in axes
+        ],
+        "N m, rad, s; ± one standard deviation, with the residuals' correlation in time",
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.payload_live import Weighing
     from sysid_core.judgement import Judgement
+    from sysid_core.report import Report
     from sysid_core.robot import Array, RobotModel
     from sysid_core.robot.shapes import Shape
     from sysid_core.signals import Recording
@@ -57,6 +58,11 @@ class Answer:
         return found
 
     @property
+    def methods(self) -> dict[str, Any]:
+        """Estimates of all methods, the default's first, by their names."""
+        return {"map": self.weighing.estimate} | self.others
+
+    @property
     def judgement(self) -> Judgement:
         """Whether it may be sent to a controller."""
         from sysid_core.estimation.payload_live import judge_weighing
@@ -85,46 +91,56 @@ class Answer:
 
 def write(answer: Answer, out: Path) -> str:
     """Estimate, calibration, result and report into a folder; the result's text."""
+    from sysid_core.report import save_and_list
+
+    answer.estimate.save(out / "estimate.yaml")
+    calibration = answer.weighing.session.calibration
+    if calibration is not None:
+        calibration.save(out / "sensor_calibration.yaml")
+    text = json.dumps(_result(answer), indent=1)
+    (out / "result.json").write_text(text, encoding="utf-8")
+    save_and_list(_report(answer), out / "report.html")
+    return text
+
+
+def _result(answer: Answer) -> dict[str, object]:
+    """Contents of result.json."""
     from sysid_core.estimation.payload import summarise_payload
     from sysid_core.estimation.payload_live import object_size
-    from sysid_core.report import (
-        Report,
-        error_summary,
-        payload_report,
-        payload_sentence,
-        save_and_list,
-    )
+    from sysid_core.report import error_summary
 
-    estimate, session = answer.estimate, answer.weighing.session
-    estimate.save(out / "estimate.yaml")
-    if session.calibration is not None:
-        session.calibration.save(out / "sensor_calibration.yaml")
+    estimate, online = answer.estimate, answer.weighing.session.online
     errors = None
     if answer.truth is not None:
         payload = summarise_payload(estimate)
         size = object_size(payload) if answer.shape is None else answer.shape.size
         errors = error_summary(estimate, answer.truth, size)
-    methods = {"map": answer.weighing.estimate} | answer.others
-    result = {
+    return {
         "recording": str(answer.recording),
         "verdict": answer.judgement.to_dict(),
         "estimate": estimate.to_dict(),
-        "state": session.online.state.value,
-        "advice": session.online.advice,
+        "state": online.state.value,
+        "advice": online.advice,
         "errors_percent": errors,
-        "methods": {name: other.values.tolist() for name, other in methods.items()},
+        "methods": {name: other.values.tolist() for name, other in answer.methods.items()},
         "controllers": {
             s.vendor: {"setting": s.text, "error_torque": s.error_torque} for s in answer.settings
         },
     }
-    text = json.dumps(result, indent=1)
-    (out / "result.json").write_text(text, encoding="utf-8")
+
+
+def _report(answer: Answer) -> Report:
+    from sysid_core.report import Report, payload_report, payload_sentence
+
+    estimate, session = answer.estimate, answer.weighing.session
     report = Report(f"Payload of {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
         answer.judgement,
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
-        next_steps=["Tell the controller: numbers for each vendor stand at the end of this page."]
+        next_steps=[
+            "Send it to the controller: numbers for each vendor stand at the end of this page."
+        ]
         if answer.judgement.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
     )
@@ -137,7 +153,7 @@ def write(answer: Answer, out: Path) -> str:
         recording=answer.run,
         filtered=answer.weighing.filtered,
         truth=answer.truth,
-        others=[other for name, other in methods.items() if name != answer.method],
+        others=[other for name, other in answer.methods.items() if name != answer.method],
     )
     if answer.settings:
         report.table(
@@ -155,8 +171,7 @@ def write(answer: Answer, out: Path) -> str:
             "method": answer.method,
         }
     )
-    save_and_list(report, out / "report.html")
-    return text
+    return report
 
 
 def show(answer: Answer) -> None:

@@ -3,7 +3,8 @@
 
 from sysid_core.studies.constrained.paper import PAPER_TORQUE_RMS
 from sysid_core.studies.constrained.report import constrained_report
-from sysid_core.studies.constrained.robot import ConstrainedStudyConfig, perturbed_truth
+from sysid_core.studies.constrained.robot import perturbed_truth
+from sysid_core.studies.constrained.seed import ConstrainedStudyConfig
 from sysid_core.studies.constrained.study import constrained_study
 
 __all__ = [

@@ -13,7 +13,7 @@ from sysid_core.studies.constrained.paper import (
     PAPER_TORQUE_RMS,
     PAPER_TRACKING_5,
 )
-from sysid_core.studies.constrained.robot import MODELS
+from sysid_core.studies.constrained.seed import MODELS
 from sysid_core.studies.constrained.study import ConstrainedStudy
 
 if TYPE_CHECKING:

@@ -15,14 +15,11 @@ import numpy as np
 
 from sysid_core.excitation.closed_chain import motion_box, plan_loop_excitation
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
-from sysid_core.studies.constrained.robot import (
+from sysid_core.studies.constrained.robot import Progress, mean_errors, study_robot, tracking_test
+from sysid_core.studies.constrained.seed import (
     MODELS,
     ConstrainedSeed,
     ConstrainedStudyConfig,
-    Progress,
-    mean_errors,
-    study_robot,
-    tracking_test,
     values_of,
 )
 from sysid_core.validation import total
