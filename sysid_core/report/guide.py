@@ -13,7 +13,7 @@ class Guide:
     """An explanation of one kind of reason.
 
     Attributes:
-        name: Of the kind; the heading in the documentation.
+        name: Name of the kind; the heading in the documentation.
         pattern: Regular expression that its sentences match.
         meaning: Why it is said.
         remedy: What to do.
