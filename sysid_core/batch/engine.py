@@ -224,7 +224,7 @@ def remaining(done: int, total: int, begun: float) -> float:
 
     Args:
         done: Items.
-        total: Of them.
+        total: Number of jobs.
         begun: `time.monotonic()` at the beginning.
     """
     return (time.monotonic() - begun) / done * (total - done) if done else float("nan")

@@ -162,7 +162,7 @@ def pooled_error(
     r"""`||measured - predicted|| / ||measured||` over runs and joints, in the recording's unit.
 
     Args:
-        predictions: Of runs.
+        predictions: Predictions of runs.
         whole: Standstill, too.
         below_hz: Both pass this low-pass first; 0: raw.
     """

@@ -32,7 +32,7 @@ class Numbers:
     """What the data say.
 
     Attributes:
-        estimate: Of the repeated fit.
+        estimate: Estimate of the repeated fit.
         parameters: All parameters, p of them, by name.
         as_found: Relative effort error of each recording before: by the earlier parameters, or by
             the URDF's masses without friction.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Telling a controller its payload: proposed, confirmed by a person, read back, or rolled back.
+"""Sending a controller its payload: proposed, confirmed by a person, read back, or rolled back.
 
 The order of things, without any robot: the node only carries out what this says.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A payload as robot controllers want it, and whether it is plausible enough to be told to one.
+"""A payload as robot controllers want it, and whether it is plausible enough to be sent to one.
 
 Controllers take everything that hangs on the flange (sensor, gripper and object together): mass,
 centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.

@@ -115,7 +115,7 @@ def _fill(
     flange_frame: str,
     transition_s: float,
 ) -> tuple[Any, set[str]]:
-    """One field's value and what it tells."""
+    """One field's value and what it says."""
     com = payload.com / vendor.length_unit
     if kind in ("geometry_msgs/Inertia", "geometry_msgs/InertiaStamped"):
         inertia = {"m": payload.mass, "com": _vector(com)}

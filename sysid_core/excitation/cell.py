@@ -49,7 +49,7 @@ class Obstacle:
 
     Attributes:
         name: What it is.
-        position: Of its centre (of a mesh: of its origin) in the base frame [m].
+        position: Position of its centre (of a mesh: of its origin) in the base frame [m].
         rpy: Its orientation: roll, pitch and yaw about the base frame's axes [rad].
         box: Edge lengths [m].
         sphere: Radius [m].

@@ -51,7 +51,7 @@ class Hulls:
         return np.array([k for k in range(self.n_pairs) if results[k].isCollision()], dtype=np.intp)
 
     def distances(self, q_pin: Array, pairs: Sequence[int] | None = None) -> Array:
-        """Of some pairs, or all; negative where they overlap; shape (len(pairs),) [m]."""
+        """Distances of some pairs, or all; negative where they overlap; shape (len(pairs),) [m]."""
         pin.updateGeometryPlacements(
             self.model.pin_model, self.data, self.geometry, self.results, q_pin
         )
@@ -71,7 +71,7 @@ class HullDistances:
 
     Args:
         hulls: Hulls of the robot's shapes.
-        contacts: Tells which pairs touch in a configuration, (nq,) to (n_pairs,).
+        contacts: Says which pairs touch in a configuration, (nq,) to (n_pairs,).
         configurations: From which the correction is learnt, each (nq,).
     """
 

@@ -184,7 +184,7 @@ def limits_text(
     Args:
         limits: What to write.
         robot: Its name.
-        urdf_hash: Of its description.
+        urdf_hash: Hash of its description.
         sources: Where the numbers come from, one sentence each.
     """
     data = limits.as_dict()

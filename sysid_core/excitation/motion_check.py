@@ -79,7 +79,7 @@ class MotionChecker:
         """Check a trajectory on a dense grid.
 
         Args:
-            trajectory: Of this robot.
+            trajectory: Trajectory of this robot.
             stop_early: Whether to leave out the rest once a limit is broken (for planners).
             progress: Called with the share that is done, 0 to 1.
 
@@ -209,7 +209,7 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
 
     Args:
         model: The robot.
-        trajectory: Of this robot.
+        trajectory: Trajectory of this robot.
         limits: What to keep to.
 
     Raises:

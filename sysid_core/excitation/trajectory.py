@@ -52,7 +52,7 @@ class Trajectory:
 
     Attributes:
         robot: Name of the robot that it was made for.
-        urdf_hash: Of that robot's URDF; another robot refuses the file.
+        urdf_hash: Hash of that robot's URDF; another robot refuses the file.
         joint_names: Columns of q, v and a.
         time: Shape (K,) [s], from 0, increasing.
         q: Shape (K, n) [rad or m].

@@ -32,8 +32,8 @@ class Trend:
     Attributes:
         series: As it was estimated, relative to `scale`.
         monitored: What was found.
-        spread: Of the group.
-        scale: Of the values, in `unit`; 1 for those that aren't relative.
+        spread: Spread of the group.
+        scale: Scale of the values, in `unit`; 1 for those that aren't relative.
         unit: Unit of scale times value.
     """
 

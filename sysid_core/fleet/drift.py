@@ -76,7 +76,7 @@ class Change:
         begins: Index of the first estimate after the change, most likely.
         before: Mean before.
         after: Mean since.
-        deviation: Of their difference.
+        deviation: Deviation of their difference.
         statistic: Cumulative sum over its threshold.
     """
 
@@ -162,7 +162,7 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
 
     Args:
         series: One robot's estimates.
-        spread: Of its group.
+        spread: Spread of its group.
         shift: Change to be noticed soonest, in deviations of a night.
         run_length: Mean number of estimates between false alarms, both directions together.
     """

@@ -43,8 +43,8 @@ class Task:
 
     Attributes:
         source: Where it is.
-        robot: Of the registry.
-        tool: Of the registry; None: without.
+        robot: Robot of the registry.
+        tool: Tool of the registry; None: without.
     """
 
     source: Source

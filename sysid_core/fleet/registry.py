@@ -60,7 +60,7 @@ class Registry(FileSchema):
     Attributes:
         robots: By id.
         false_alarms: Expected false alarms for each robot and year, over all that is watched.
-        recordings_per_year: Of a robot with one tool.
+        recordings_per_year: Recordings a year of a robot with one tool.
         shift: Change, in deviations of a night, that is to be noticed soonest.
     """
 
@@ -116,7 +116,7 @@ def load_registry(path: str | Path) -> Registry:
 
 
 def settings_hash(robot: Robot, tool: Tool | None) -> str:
-    """Of everything but the recording that decides what is estimated of it."""
+    """Hash of everything but the recording that decides what is estimated of it."""
     whole = hashlib.sha256(robot.model_dump_json(exclude={"match", "tools", "group"}).encode())
     whole.update((tool.model_dump_json(exclude={"match"}) if tool else "").encode())
     for name in ("parameters.yaml", "estimate.yaml"):

@@ -32,7 +32,7 @@ def sensor_values(
 
     Returns:
         Name to (value, deviation, unit, verdict); empty without sensor, or where the postures
-        don't tell weight and bias apart.
+        don't separate weight and bias.
     """
     if run.wrench is None or not model.pin_model.existFrame(run.wrench.frame):
         return {}

@@ -141,7 +141,7 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
 def matched_efforts(samples: Samples) -> Array:
     """Which column of efforts fits which joint's motion best: the best assignment, shape (n,).
 
-    Friction and drive inertia alone tell: they follow a joint's own velocity.
+    Friction and drive inertia alone show it: they follow a joint's own velocity.
     """
     n = samples.q.shape[1]
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)

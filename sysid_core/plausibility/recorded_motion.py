@@ -32,7 +32,7 @@ class RecordedMotion:
         q: Shape (K, n).
         v: Shape (K, n).
         a: Shape (K, n).
-        duration: Of the motion [s].
+        duration: Duration of the motion [s].
     """
 
     model: RobotModel
@@ -80,7 +80,7 @@ class RecordedMotion:
 
         Args:
             frame: The sensor's frame.
-            noise_sd: Of a wrench, shape (6,).
+            noise_sd: Standard deviation of the noise of a wrench, shape (6,).
         """
         motion = self.model.frame_motion(frame, self.q, self.v, self.a)
         A = wrench_regressor(motion.a, motion.omega, motion.alpha)

@@ -90,7 +90,7 @@ def collect_samples(
         recordings: Runs with declared efforts.
         drives: Their gains turn efforts into torques.
         count: About how many samples.
-        blocks: Of time, equally many samples each.
+        blocks: Blocks of time, equally many samples each.
 
     Raises:
         SignalError: Too little motion.

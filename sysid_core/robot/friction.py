@@ -194,7 +194,7 @@ class FrictionModel:
         return self.own_terms.get(self.drives.axis_names[axis], self.terms)
 
     def _terms_of(self, axis: int) -> tuple[FrictionTerm, ...]:
-        """A coupled axis has only the terms that its own motion tells from its joints'."""
+        """A coupled axis has only the terms that its own motion separates from its joints'."""
         name = self.drives.axis_names[axis]
         terms = tuple(
             t for t in self._asked(axis) if not t.waves or self.drives.waves_of(t.value, name)

@@ -36,7 +36,7 @@ class Rotor:
 
     Wensing, Niemeyer and Slotine (2023), eqs. (56), (57), (58).
 
-    Its mass and transverse inertia move with the parent link and can't be told from it, so that
+    Its mass and transverse inertia move with the parent link and can't be separated from it, so that
     one parameter remains: the inertia about its axis, named `<joint>.Im`
     (Wensing, Niemeyer, Slotine 2023, section 8).
 

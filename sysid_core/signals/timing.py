@@ -47,7 +47,7 @@ class TimingReport:
 
     @property
     def rate_hz(self) -> float:
-        """Of the median step."""
+        """Rate of the median step."""
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
     @property

@@ -134,7 +134,7 @@ class ClosedChainPlant(MujocoStepper):
         *,
         bandwidth: float = 30.0,
     ) -> Array:
-        """Effort of the robot's own position controller: its true dynamics along the wish, and PD.
+        """Effort of the robot's own position controller: its true dynamics along the reference, and PD.
 
         Args:
             q_d: Desired positions, of the actuated joints (n_a,) or of all (n,).
@@ -164,7 +164,7 @@ class ClosedChainPlant(MujocoStepper):
         """Effort that brakes every joint at the same relative rate, as `MujocoPlant.braking_effort`.
 
         Returns:
-            Of the actuated joints, within their limits, shape (n_a,).
+            Torques of the actuated joints, within their limits, shape (n_a,).
         """
         q_a, v_a = (np.tile(x[self._columns], (2, 1)) for x in (self.q, self.v))
         a_a = np.array([[0.0], [-rate]]) * v_a

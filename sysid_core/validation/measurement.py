@@ -18,7 +18,7 @@ class JointSensorNoise:
 
     Attributes:
         position_step: Quantisation of the encoders [rad].
-        velocity_sd: Of white noise [rad/s].
+        velocity_sd: Standard deviation of white noise [rad/s].
         effort_share: Standard deviation of white noise over each joint's RMS effort.
         effort_delay: How late efforts are reported [s].
     """

@@ -33,7 +33,7 @@ def torque_errors(equations: ConstrainedEquations, chain: ClosedChain) -> dict[s
     """Torque prediction on recordings, per actuated joint.
 
     Args:
-        equations: Of recordings that weren't fitted.
+        equations: Equations of recordings that weren't fitted.
         chain: The model on trial.
     """
     measured, left = equations.residual(chain)

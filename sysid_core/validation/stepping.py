@@ -98,7 +98,7 @@ class MujocoStepper:
         """Hold controls for one control period; the sample is of its beginning.
 
         Args:
-            control: Of MuJoCo's actuators, one per joint, shape (n,).
+            control: Control of MuJoCo's actuators, one per joint, shape (n,).
             effort: What the sample says was applied, shape (n,) [N m].
 
         Raises:

@@ -96,7 +96,7 @@ class TorqueController:
         self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
 
     def set_point(self, t: float, q_d: ArrayLike, v_d: ArrayLike, a_d: ArrayLike) -> None:
-        """Take the wish of an instant, each of shape (n_a,).
+        """Take the reference of an instant, each of shape (n_a,).
 
         Raises:
             SignalError: Wrong number of values, or NaN.
@@ -120,7 +120,7 @@ class TorqueController:
             self._moved_at = t
 
     def stands_still(self, t: float) -> bool:
-        """Whether robot and wish have been at rest for a while, and states are fresh."""
+        """Whether robot and reference have been at rest for a while, and states are fresh."""
         fresh = self._measured is not None and t - self._measured[0] <= self.timing.state_timeout
         return fresh and t - self._moved_at >= self.timing.still_time
 
@@ -148,7 +148,7 @@ class TorqueController:
         return True
 
     def desired(self, t: float) -> tuple[Array, Array, Array] | None:
-        """Position, velocity and acceleration wished now, each (n_a,); None before the first.
+        """Position, velocity and acceleration of the reference now, each (n_a,); None before the first.
 
         Between set points the last acceleration goes on; when the next one is late, the velocity
         does; when it doesn't come, a damped stop follows: the velocity dies out exponentially.
@@ -201,7 +201,7 @@ class TorqueController:
         return np.asarray(out)
 
     def _feedforward(self, t: float, q_d: Array, v_d: Array, a_d: Array) -> Array:
-        """Along the wish; closing loops is slow, so a wish that has been seen isn't redone."""
+        """Along the reference; closing loops is slow, so one that has been seen isn't redone."""
         key = np.concatenate([q_d, v_d, a_d]).tobytes()
         if key != self._known:
             self._learn(q_d, v_d, a_d)
@@ -215,7 +215,7 @@ class TorqueController:
         return np.asarray(share * self._torques + (1.0 - share) * self._former_torques)
 
     def _learn(self, q_d: Array, v_d: Array, a_d: Array) -> None:
-        """Torques along the wish, and the nominal inertia of its posture."""
+        """Torques along the reference, and the nominal inertia of its posture."""
         n = self.chain.n_actuated
         self._posture = assemble(self.chain, q_d[None], self._posture)
         motion = constrained_motion(

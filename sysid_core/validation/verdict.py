@@ -96,7 +96,7 @@ def judge_estimate(estimate: Estimate) -> Judgement:
     The least that live estimates must pass before anything uses them.
 
     Args:
-        estimate: Of an arm or a payload.
+        estimate: Estimate of an arm or a payload.
     """
     failures = []
     if not np.all(np.isfinite(estimate.values)) or not np.all(np.isfinite(estimate.covariance)):
@@ -153,7 +153,7 @@ def judge_spread(spread: PredictionSpread | None) -> Judgement:
     """Judge whether the fitted recordings determine the torques of other motions.
 
     Args:
-        spread: Of the predictions of typical motion; None: not known.
+        spread: Spread of the predictions of typical motion; None: not known.
     """
     if spread is None:
         return Judgement(
@@ -182,7 +182,7 @@ def judge_predictions(
     """Judge how well efforts are predicted.
 
     Args:
-        predictions: Of some runs; those at rest say nothing and are left out.
+        predictions: Predictions of some runs; those at rest say nothing and are left out.
         which: What the runs are called.
         fitted: Share of variance left in the runs that were fitted, to compare with.
     """

@@ -68,7 +68,7 @@ def plan_loop_motion(
         n_motions: Segments `motion_1`, `motion_2`, …
         still: Rest before and after each [s].
         seed: Seed of the search.
-        progress: Told the share that is done.
+        progress: Called with the share that is done.
 
     Returns:
         The trajectory and its check, which may have failed.

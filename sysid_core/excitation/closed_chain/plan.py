@@ -210,7 +210,7 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     """What is minimised: a condition number of the observation matrix's triangular factor.
 
     With inertial parameters that of the base parameters against vigorous motion: the mechanism
-    itself makes some of them hard to tell apart, which no motion changes.
+    itself makes some of them hard to separate, which no motion changes.
     """
     if not config.inertials:
         return _condition

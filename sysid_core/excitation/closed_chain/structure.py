@@ -27,7 +27,7 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excit
 
     Args:
         chain: The mechanism.
-        motions: Of its actuated joints at least.
+        motions: Motions of its actuated joints at least.
     """
     names = constrained_parameter_names(chain, chain.actuated)
     structure = structural_rows(chain, chain.actuated)

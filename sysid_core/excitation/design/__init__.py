@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions designed by what they will tell: unknowns, criteria, problem and search."""
+"""Motions designed by what they will show: unknowns, criteria, problem and search."""
 
 from sysid_core.excitation.design.criteria import (
     Conditioning,

@@ -2,7 +2,7 @@
 """An experiment that ends when it knows enough: pieces of motion, each planned after the last.
 
 `Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
-tells it what the robot really did. Between pieces the robot stands; every piece passes the same
+gives it what the robot really did. Between pieces the robot stands; every piece passes the same
 check as any other motion.
 """
 
@@ -49,7 +49,7 @@ class Goal:
     Attributes:
         deviation: Wanted relative standard deviation (of the natural size).
         names: Base parameters that it is wanted for; empty: all.
-        longest: Of motion altogether [s].
+        longest: Longest motion altogether [s].
     """
 
     deviation: float = 0.1

@@ -104,7 +104,7 @@ class LimitPenalties:
     def excess(
         self, q: Array, v: Array, a: Array, jerk: Array, Y: Array, motion: TreeMotion
     ) -> Excess:
-        """Of a motion, q, v, a and jerk (K, n), Y its joint-torque regressor (K, n, 10 n)."""
+        """A motion's q, v, a and jerk (K, n), Y its joint-torque regressor (K, n, 10 n)."""
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits
         self._box(out, LimitKind.POSITION, q - self._middle, self._half, self.share, out.q)

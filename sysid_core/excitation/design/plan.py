@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Motions of a whole arm that tell most about its parameters, inside its limits."""
+"""Motions of a whole arm that show most of its parameters, inside its limits."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ArmPlan:
     unknowns: Unknowns
 
     def alternatives(self) -> list[tuple[str, Expectation]]:
-        """What the same motion would tell if it were repeated, slower or faster.
+        """What the same motion would show if it were repeated, slower or faster.
 
         Faster ones break limits: they show what wider limits would bring.
         """

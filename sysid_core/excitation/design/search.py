@@ -35,7 +35,7 @@ class Improved:
         score: Value of the criterion.
         excess: Squared excess left on the coarse grid, by kind of limit.
         history: Score after each iteration; the first half may break limits.
-        evaluations: Of value and gradient.
+        evaluations: Evaluations of value and gradient.
         interrupted: Whether it was ended by Ctrl-C.
     """
 

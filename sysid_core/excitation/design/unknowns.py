@@ -76,7 +76,7 @@ class Unknowns:
 
         Args:
             model: The robot.
-            terms: Of friction and drive, for every joint.
+            terms: Terms of friction and drive, for every joint.
             effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
                 effort limits.
             correlation: Time over which errors of the efforts hang together [s].
@@ -118,7 +118,7 @@ class Unknowns:
 
     @cached_property
     def prior_information(self) -> Array:
-        """Of the base parameters, shape (b, b)."""
+        """Covariance of the base parameters, shape (b, b)."""
         R = self.base.regrouping
         covariance = R @ self.prior_covariance @ R.T / np.outer(self.size, self.size)
         covariance += 1e-12 * np.eye(len(covariance))
@@ -163,7 +163,7 @@ class Unknowns:
         return replace(self, prior_covariance=P - P @ R.T @ gain @ R @ P)
 
     def regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
-        """Of the base parameters, (K, n) each to (K, n, b)."""
+        """Regressor of the base parameters, (K, n) each to (K, n, b)."""
         Y = joint_torque_regressor(self.model, q, v, a)
         return self.base.base_regressor(np.concatenate([Y, self.friction.regressor(q, v, a)], 2))
 

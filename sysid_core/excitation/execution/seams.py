@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goals that replace each other cost where a robot plays slower than it is told."""
+"""What goals that replace each other cost where a robot plays slower than it is asked to."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def share_with_seams(motion: Trajectory, acceleration: ArrayLike, scaling: float
     Args:
         motion: What is played.
         acceleration: Limits, shape (n,) [rad/s^2].
-        scaling: Of the robot, 0 to 1.
+        scaling: Scaling of the robot, 0 to 1.
 
     Returns:
         Above 0, at most 1; 1 at full speed.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a motion tells about a load, and the static postures that tell most."""
+"""What a motion shows of a load, and the static postures that show most."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def payload_information(
 
 
 def log_determinant(information: Array) -> float:
-    """Of the information (10, 10) in units of a typical load; a tiny prior keeps it finite."""
+    """Determinant of the information (10, 10) in units of a typical load; a tiny prior keeps it finite."""
     return float(np.linalg.slogdet(information * np.outer(LOAD_SCALE, LOAD_SCALE) + 1e-12)[1])
 
 
 def choose_tare_postures(
     checker: MotionChecker, posture: ArrayLike, n_postures: int, rng: np.random.Generator
 ) -> Array:
-    """Static postures of the wrist that tell the sensor's bias from the load's weight best.
+    """Static postures of the wrist that separate the sensor's bias from the load's weight best.
 
     Greedily maximises the information about six bias components, mass and first moment.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which single-joint moves tell most, and how well-conditioned the steps become."""
+"""Which single-joint moves show most, and how well-conditioned the steps become."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class SequentialPlan:
 
     @property
     def worst_condition(self) -> float:
-        """Of all steps."""
+        """The worst condition number of all steps."""
         return max(step.condition for step in self.steps)
 
 

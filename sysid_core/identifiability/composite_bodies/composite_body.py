@@ -51,7 +51,7 @@ class MinimalConstants:
         selection: From the constants of all bodies, shape (b, 10 n).
         lift: A right inverse of `selection`: all other constants zero, shape (10 n, b).
         constants_from_pi: All constants from the model's parameters, shape (10 n, 10 n).
-        parameter_names: Of `pi`, 10 n of them.
+        parameter_names: Names of `pi`, 10 n of them.
     """
 
     chain: DrivingAxisChain

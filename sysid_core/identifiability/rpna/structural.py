@@ -43,7 +43,7 @@ def structural_identifiability(
         rotors: Geared rotors, each with one further parameter.
         mimic: "independent": mimic joints are joints of their own, as in the model's regressor;
             "coupled": they follow their leaders, the regressor is `G^T Y` with `coupling_matrix`.
-        tolerance: Of rank decisions, relative to natural units.
+        tolerance: Tolerance of rank decisions, relative to natural units.
 
     Returns:
         The answer. Verdicts and dimensions are there at once; `base`, `regroupings` and

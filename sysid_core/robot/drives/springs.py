@@ -5,7 +5,7 @@ With the extension x(q) of a spring and its pull F(x), the torque on the joint i
 (virtual work). A spring at the joint itself has `x = q - zero` and pulls in N m; one between two
 anchors, at distances d_1 and d_2 from the joint's axis, is shortest at `q = zero`:
 `l^2 = d_1^2 + d_2^2 - 2 d_1 d_2 cos(q - zero)`, `x = l - |d_1 - d_2|`, and pulls in N. Its
-stiffness turns the joint by `k d_1 d_2 sin(q - zero)` as a weight does: what the data tell from a
+stiffness turns the joint by `k d_1 d_2 sin(q - zero)` as a weight does: what the data separate from a
 weight is `preload - k |d_1 - d_2|`.
 """
 
@@ -35,9 +35,9 @@ class Spring:
         axis: Joint (or coupled axis) that it turns.
         law: Pull over extension.
         preload: Pull at extension zero [N, or N m at the joint itself].
-        stiffness: Of the linear law [N/m, or N m/rad at the joint itself].
-        stroke: Of the pneumatic law, volume of the gas over area of the piston [m, or rad].
-        exponent: Of the pneumatic law: 1 where the gas keeps its temperature, 1.4 without exchange
+        stiffness: Stiffness of the linear law [N/m, or N m/rad at the joint itself].
+        stroke: Stroke of the pneumatic law, volume of the gas over area of the piston [m, or rad].
+        exponent: Exponent of the pneumatic law: 1 where the gas keeps its temperature, 1.4 without exchange
             of heat.
         anchors: Distances of its two ends from the axis [m]; None where it sits at the joint.
         zero: Position at which the extension is zero [rad or m].

@@ -66,7 +66,7 @@ class Loop:
             a distance (1 equation). `weld`: the two frames coincide (6 equations).
         a: One end.
         b: The other.
-        length: Of a rod [m].
+        length: Length of a rod [m].
     """
 
     name: str
@@ -258,7 +258,7 @@ class ClosedChain:
 
     @property
     def torque_limits(self) -> Array:
-        """Of the actuated joints, shape (n_a,) [N m]: the drives', else the URDF's."""
+        """Effort limits of the actuated joints, shape (n_a,) [N m]: the drives', else the URDF's."""
         effort = dict(zip(self.model.joint_names, self.model.effort_limits, strict=True))
         limits = []
         for joint in self.actuated:

@@ -80,7 +80,7 @@ class Shape:
 
     @property
     def volume(self) -> float:
-        """Of all cells [m^3]."""
+        """Volume of all cells [m^3]."""
         return float(self.volumes.sum())
 
     @property

@@ -43,7 +43,7 @@ def scan_mcap(file: Path) -> Iterator[_Item]:
     """Messages, topics, custom data and damage of an MCAP file, in order.
 
     Chunks are looked through about a megabyte at a time, so that small ones cost no more. What is
-    cut off or damaged is told; all else is read.
+    cut off or damaged is reported; all else is read.
 
     Args:
         file: It needs neither index nor footer.

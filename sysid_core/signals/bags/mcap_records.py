@@ -73,7 +73,7 @@ class Channels:
         """Topics that are new, and messages.
 
         Args:
-            content: Of one or several chunks.
+            content: Content of one or several chunks.
             cut_off: Whether it ends anywhere; else it must end with a record.
 
         Raises:

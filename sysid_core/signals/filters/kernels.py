@@ -151,9 +151,9 @@ def step(
         dt: Step [s].
         density: Shape (n,).
         z: Values, shape (n,).
-        variance: Of the values, shape (n,).
+        variance: Variance of the values, shape (n,).
         rate: Rates of the first r signals, shape (r,); expected ones where left out, on return.
-        rate_variance: Of the rates, shape (r,).
+        rate_variance: Variance of the rates, shape (r,).
         left_out: Signals that say nothing, shape (m,) of the first m.
         disagreement: Sums of what the rates' squared errors exceed their variance by, shape (r,).
         keep: Share of these sums that is kept.
@@ -265,7 +265,7 @@ def likely_levels(
     Args:
         sums: As in `estimate`, shape (m, n + 1).
         weight: Samples that they rest on.
-        ratio: Of the bank's filters, logarithmically spaced, shape (m,).
+        ratio: Ratios of the bank's filters, logarithmically spaced, shape (m,).
         floor: Least variance of a measurement.
         sd: Filled with standard deviations of the measurements, shape (n,).
         density: Filled with densities, shape (n,).
@@ -303,7 +303,7 @@ def largest_excess(
     Args:
         recent: As in `estimate`, shape (m, n + 1).
         used: Filter in use of the first k signals, shape (k,).
-        variance: Of their measurements, shape (k,).
+        variance: Variance of their measurements, shape (k,).
     """
     m, n = recent.shape[0], recent.shape[1] - 1
     most = 0.0
@@ -331,7 +331,7 @@ def find_outliers(
     Args:
         x: States of order 2, shape (n or more, 3).
         P: Covariances, shape (n or more, 3, 3).
-        noise_sd: Of a measurement, shape (n or more,).
+        noise_sd: Standard deviation of the noise of a measurement, shape (n or more,).
         q: Measured positions, shape (n,).
         dt: Since the states [s].
         period: Step before that [s].

@@ -173,7 +173,7 @@ class NoiseEstimator:
 
         Args:
             used: Filter in use for each of the first k signals, shape (k,).
-            variance: Of their measurements, shape (k,).
+            variance: Variance of their measurements, shape (k,).
 
         Returns:
             For each such signal the filter that explains its last samples best, which is faster
@@ -195,7 +195,7 @@ class NoiseEstimator:
         Args:
             index: Index of the filter.
             signal: Index of the signal.
-            variance: Of a measurement of it.
+            variance: Variance of a measurement of it.
         """
         x, P = self._states[index, signal], self._P[index] * variance
         return x, P, float(self._ratio[index] * variance)

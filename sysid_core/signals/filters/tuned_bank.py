@@ -26,7 +26,7 @@ class TunedBank:
     Args:
         noise: Levels of shape (n,): to keep, or to begin with where `tuned`.
         tuned: Whether to estimate the levels over the last second or so, shape (n,).
-        rates: Of how many signals, the first ones, the first derivative is measured too.
+        rates: Number of signals, the first ones, whose first derivative is measured too.
         tunes_rates: Whether to estimate the noise of the measured rates.
         order: Order of the model, as in `KinematicBank`.
 

@@ -35,7 +35,7 @@ class ZeroPhaseFilter:
 
     Attributes:
         cutoff_hz: Where a single pass damps by 3 dB (both passes: 6 dB).
-        order: Of a single pass.
+        order: Order of a single pass.
 
     Examples:
         >>> t = np.arange(0.0, 4.0, 0.01)
@@ -123,7 +123,7 @@ def in_pieces(
         spans: Without gaps.
         rate_hz: At which they will be resampled.
         longest: Resampled samples of a piece.
-        shortest_s: Of a piece, at rates where `longest` samples are an instant: each start costs
+        shortest_s: Shortest piece, at rates where `longest` samples are an instant: each start costs
             the filters' settling and friction's history [s].
     """
     for span in spans:

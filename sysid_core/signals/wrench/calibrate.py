@@ -41,11 +41,11 @@ class FullCalibration:
         gain_sd: Shape (3, 3).
         mounting: Rotation vector of the true axes against the described, shape (3,) [rad].
         mounting_sd: Shape (3,) [rad].
-        tilt: Of gravity about the base's horizontal axes, shape (2,) [rad].
+        tilt: Tilt of gravity about the base's horizontal axes, shape (2,) [rad].
         tilt_sd: Shape (2,) [rad].
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
-        confounded: What these postures can't tell apart, one sentence each.
+        confounded: What these postures can't separate, one sentence each.
     """
 
     calibration: SensorCalibration
@@ -146,7 +146,7 @@ def _share(time: ArrayLike) -> Array:
 
 
 def _force_columns(g: Array, R_WS: Array, share: Array) -> Array:
-    """Of the nine entries of B, bias, drift, and mass times tilt, shape (3 K, 17)."""
+    """Columns of the nine entries of B, bias, drift, and mass times tilt, shape (3 K, 17)."""
     K = len(g)
     B = -np.einsum("il,kj->kilj", np.eye(3), g).reshape(K, 3, 9)
     one = np.tile(np.eye(3), (K, 1, 1))

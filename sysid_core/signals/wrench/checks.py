@@ -149,7 +149,7 @@ def slow_part(samples: Array) -> float:
     and torques. A hum near a multiple of the sampling rate, vibration or drift give more.
 
     Args:
-        samples: Of one still posture, shape (N, 6).
+        samples: Samples of one still posture, shape (N, 6).
     """
     if len(samples) < 4 * _SLOW_WINDOW:
         return 0.0

@@ -75,8 +75,8 @@ class MotionFit:
         """What the best load and bias leave, weighted by axis, shape (N, 6).
 
         Args:
-            delay: Of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
-            weights: Of the axes, shape (6,).
+            delay: Delay of the wrench behind the motion, a number or one for each sample, shape (N,) [s].
+            weights: Weights of the axes, shape (6,).
         """
         t, w = self.time, self.wrench
         x = self._spline(t - delay)

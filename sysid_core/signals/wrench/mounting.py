@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Is the sensor mounted as the model says? Gravity tells, through the weight of what it holds.
+r"""Is the sensor mounted as the model says? Gravity shows it, through the weight of what it holds.
 
 Still postures obey `f_k = -m R g_k + b`, with R the rotation between the axes that the robot model
 claims and the true ones (identity when all is right). Centring removes the bias, and R with m is
@@ -92,7 +92,7 @@ def check_mounting(
         force: Force readings in still postures, shape (K, 3) [N].
         gravity_S: Gravity in the sensor's axes as the model says, shape (K, 3) [m/s^2].
         R_WS: Orientations of the sensor as the model says, shape (K, 3, 3). Without them a wrong
-            direction of gravity can't be told from a turned sensor.
+            direction of gravity can't be separated from a turned sensor.
         max_misalignment: Angle up to which it counts as mounted as described [rad].
     """
     force, gravity_S = np.asarray(force, dtype=float), np.asarray(gravity_S, dtype=float)

@@ -24,7 +24,7 @@ def retare(
     Args:
         kept: From an earlier tare.
         postures: One still posture or more.
-        temperature: Of the sensor now [°C].
+        temperature: Temperature of the sensor now [°C].
 
     Returns:
         The calibration, and by how much the bias has changed, shape (6,) [N, N m].

@@ -56,7 +56,7 @@ class SensorCalibration:
         frame: Frame of the sensor.
         bias: Reading without any load, force then torque, shape (6,) [N, N m].
         tare_load: `[m, m cx, m cy, m cz]` of what hung on the sensor during the tare, shape (4,).
-        covariance: Of `[tare_load, bias]`, shape (10, 10).
+        covariance: Covariance of `[tare_load, bias]`, shape (10, 10).
         tool_pi: Known load to be subtracted (gripper, adapter), shape (10,); zero for none.
         noise: Standard deviation of one sample per axis, shape (6,); zero where unknown.
         residual_rms: What the tare left unexplained per axis, shape (6,).

@@ -26,7 +26,7 @@ _MIN_TILT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class StaticPostures:
-    """Still stretches of a recording, one row each.
+    """Still spans of a recording, one row each.
 
     Attributes:
         wrench: Mean reading, shape (K, 6).
@@ -68,8 +68,8 @@ def static_postures(
         frame: The sensor's frame in the model.
         tolerance: Range within which every joint must stay during `window` [rad or m].
         window: Length of the sliding window [s].
-        min_duration: Shortest stretch that counts, settling included [s].
-        settle: Left out at the start of each stretch, where the arm still swings [s].
+        min_duration: Shortest span that counts, settling included [s].
+        settle: Left out at the start of each span, where the arm still swings [s].
 
     Raises:
         SignalError: No wrench, or the robot never stands still.
@@ -144,7 +144,7 @@ def tare_static(
         wrench: Mean reading of each posture, shape (K, 6) [N, N m].
         gravity_S: Gravity in the sensor's axes in each posture, shape (K, 3) [m/s^2].
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets a wrong direction of gravity be
-            told from a wrongly described sensor.
+            separated from a wrongly described sensor.
         frame: Name of the sensor's frame.
         noise: Standard deviation of a single sample per axis, shape (6,), kept for later.
         expected_mass: What should hang on the sensor [kg]; a much smaller weight means that
