@@ -115,7 +115,7 @@ class RobotModel:
 
     @property
     def degrees_of_freedom(self) -> tuple[int, ...]:
-        """Number for each joint: 1 but for floating, planar and ball joints."""
+        """Degrees of freedom of each joint: 1 but for floating, planar and ball joints."""
         return tuple(int(joint.nv) for joint in list(self.pin_model.joints)[1:])
 
     @property

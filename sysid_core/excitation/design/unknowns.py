@@ -118,7 +118,7 @@ class Unknowns:
 
     @cached_property
     def prior_information(self) -> Array:
-        """Covariance of the base parameters, shape (b, b)."""
+        """Prior information of the base parameters, shape (b, b)."""
         R = self.base.regrouping
         covariance = R @ self.prior_covariance @ R.T / np.outer(self.size, self.size)
         covariance += 1e-12 * np.eye(len(covariance))
