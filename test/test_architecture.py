@@ -92,6 +92,7 @@ LONG_FILES = {
 }  # fmt: skip
 # Functions whose body (signature and docstring left out) is longer, and why they are one function.
 LONG_FUNCTIONS = {
+    "bench/peers/figaroh.py _solver": "a class whose base is an optional package's",
     "signals/table.py read_table": "a file's columns, one after another, each with its refusal",
     "estimation/fit/consistent_least_squares.py fit": "the fit's rounds share their weights",
     "excitation/design/plan.py plan_arm_motion": "one search, from candidates to the checked plan",
