@@ -169,7 +169,8 @@ class Engine:
             for future in finished:
                 item = out.pop(future.key)
                 while future.status in ("lost", "pending"):  # its worker died with the result:
-                    wait([future])  # the scheduler has it computed again
+                    with self._client.as_current():
+                        wait([future])  # the scheduler has it computed again
                 yield _outcome(future, item)
                 future.release()
                 for more in submit():

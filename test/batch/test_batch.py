@@ -53,7 +53,7 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, l
         import json
 
         until = time.monotonic() + 60.0
-        while not file.exists() and time.monotonic() < until:
+        while not (file.exists() and file.stat().st_size) and time.monotonic() < until:
             time.sleep(0.05)
         address = json.loads(file.read_text())["address"]
         with Engine(cluster=address) as engine:
