@@ -83,6 +83,7 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     assert set(nodes.stop().values()) == {0}
 
 
+@pytest.mark.patient
 def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -186,6 +187,7 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     assert speed() < 1e-3  # the last step: 5 rad/s^2 for 10 ms
 
 
+@pytest.mark.patient
 def test_a_reactivated_logger_records_every_message_once(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -236,6 +238,7 @@ def small_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.mark.patient
 def test_a_full_disk_ends_the_recording_not_the_logger(
     small_files: None, start_nodes: Start, tmp_path: Path
 ) -> None:

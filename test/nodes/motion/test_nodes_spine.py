@@ -185,6 +185,7 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     assert not v_stop[-1].any()
 
 
+@pytest.mark.patient
 def test_what_can_be_refused_is_refused_before_anything_moves(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -196,6 +197,7 @@ def test_what_can_be_refused_is_refused_before_anything_moves(
         client.execute(str(tmp_path / "nothing.npz"), lambda _: None, timeout_s=20.0)
 
 
+@pytest.mark.patient
 def test_a_bad_parameter_fails_the_configuration_and_says_so(
     start_nodes: Start, tmp_path: Path
 ) -> None:

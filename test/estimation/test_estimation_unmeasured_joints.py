@@ -38,12 +38,12 @@ def arm() -> RobotModel:
     return RobotModel.from_urdf("ur5")
 
 
-def run(arm: RobotModel, silent: list[int]) -> Recording:
-    """Sums of sines; silent joints stand still and say nothing of the weight that they hold."""
+def run(arm: RobotModel, unmeasured: list[int]) -> Recording:
+    """Sums of sines; unmeasured joints stand still and say nothing of the weight that they hold."""
     rng = np.random.default_rng(4)
     t = np.arange(int(RATE * DURATION)) / RATE
     q, v, a = np.zeros((3, len(t), arm.nv))
-    for j in sorted({*range(arm.nv)} - {*silent}):
+    for j in sorted({*range(arm.nv)} - {*unmeasured}):
         for k in (1, 2, 3):
             w, size, phase = 2 * np.pi * 0.2 * k * (1 + 0.07 * j), *rng.uniform(0.1, 0.4, 2)
             q[:, j] += size * np.sin(w * t + phase)
@@ -51,7 +51,7 @@ def run(arm: RobotModel, silent: list[int]) -> Recording:
             a[:, j] -= size * w**2 * np.sin(w * t + phase)
     tau = arm.inverse_dynamics(q, v, a) + 2.0 * np.tanh(v / 0.005) + v
     tau += 0.02 * rng.normal(size=tau.shape)
-    tau[:, silent] = 0.0
+    tau[:, unmeasured] = 0.0
     stream = JointStream(
         names=arm.joint_names,
         stamps_ns=np.round(t * 1e9).astype(np.int64),
@@ -63,9 +63,9 @@ def run(arm: RobotModel, silent: list[int]) -> Recording:
     return Recording(joints=stream, source="run")
 
 
-def equations(arm: RobotModel, silent: list[int], terms=USUAL_TERMS) -> ArmEquations:
+def equations(arm: RobotModel, unmeasured: list[int], terms=USUAL_TERMS) -> ArmEquations:
     friction = FrictionModel(DriveTrain.direct(arm.joint_names), terms)
-    return ArmEquations.build(arm, [run(arm, silent)], friction, Processing())
+    return ArmEquations.build(arm, [run(arm, unmeasured)], friction, Processing())
 
 
 @pytest.mark.parametrize("estimator", [LeastSquares("joint"), ConsistentLeastSquares()])
