@@ -141,8 +141,14 @@ def friction() -> Figure:
     return figure
 
 
-def stop() -> Figure:
-    """A stop along the path against one that brakes every joint by itself."""
+def played_stop() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """The checked path, a stop along it and one of each joint alone, (K, 2), and its first step."""
+    q, x, _, _, alone, begin = _stopped()
+    return q, x, alone, begin
+
+
+def _stopped() -> tuple[np.ndarray, ...]:
+    """Path, positions, velocities and rate while it stops; joints alone; where the stop begins."""
     from sysid_core.excitation import Trajectory
     from sysid_core.excitation.execution import PathFollower
 
@@ -169,7 +175,12 @@ def stop() -> Figure:
         speed = np.sign(speed) * np.maximum(np.abs(speed) - limit * 0.01, 0.0)
         alone = alone + speed * 0.01
         each.append(alone.copy())
-    each_path = np.array(each)
+    return q, x, dx, rate, np.array(each), begin
+
+
+def stop() -> Figure:
+    """A stop along the path against one that brakes every joint by itself."""
+    q, x, dx, rate, each_path, begin = _stopped()
     figure = Figure(figsize=(7.2, 2.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot(*q.T, color="#c9ced4", lw=6, label="checked path")

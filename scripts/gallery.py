@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import animations
 import concept_pictures
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -52,6 +53,7 @@ def main() -> None:
     """Make all pictures and check that each is small."""
     PICTURES.mkdir(parents=True, exist_ok=True)
     made = concept_pictures.draw_all(PICTURES)
+    animations.animate_all(PICTURES)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "results"
         for name, command in COMMANDS.items():
