@@ -159,7 +159,7 @@ def panels() -> list[Path]:
             cwd=ROOT, env={**os.environ, "SYSID_PICTURES": folder}, check=True,
         )  # fmt: skip
         made = []
-        for file in (Path(folder) / f"{name}.png" for name in ("robot", "estimate")):
+        for file in (Path(folder) / f"{name}.png" for name in ("robot", "estimate", "object")):
             path = PICTURES / f"panel_{file.stem}.webp"
             Image.open(file).convert("RGB").save(path, "WEBP", quality=80, method=6)
             made.append(path)

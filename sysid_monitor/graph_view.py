@@ -19,6 +19,7 @@ from robot_sysid.msg import (
     PayloadEstimate,
     StreamStatistics,
 )
+from std_msgs.msg import String
 
 from sysid_nodes.lifecycle import LATCHED
 
@@ -78,6 +79,7 @@ class Snapshot:
     parameters: Any = None
     identifiability: Any = None
     bridge: Any = None
+    description: Any = None
 
     @property
     def worst(self) -> str:
@@ -128,6 +130,7 @@ class GraphView:
                 self._keep("identifiability"),
                 LATCHED,
             ),
+            follow(String, f"{full}robot_description", self._keep("description"), LATCHED),
             follow(
                 PayloadBridgeState, f"{full}payload_bridge/state", self._keep("bridge"), LATCHED
             ),
@@ -160,7 +163,14 @@ class GraphView:
             history=tuple(self._history),
             **{
                 key: self._latest.get(key)
-                for key in ("executor", "payload", "parameters", "identifiability", "bridge")
+                for key in (
+                    "executor",
+                    "payload",
+                    "parameters",
+                    "identifiability",
+                    "bridge",
+                    "description",
+                )
             },
         )
 
@@ -193,30 +203,6 @@ class GraphView:
                 _moments(sd),
             )
         )
-
-
-def payload_state(message: Any) -> str:
-    """Name of a running payload's state in words."""
-    names = {
-        PayloadEstimate.COLLECTING: "collecting samples",
-        PayloadEstimate.MASS_KNOWN: "mass known",
-        PayloadEstimate.COM_KNOWN: "mass and centre of mass known",
-        PayloadEstimate.INERTIA_KNOWN: "inertia known",
-        PayloadEstimate.PRIOR_DOMINATED: "prior-dominated: keep moving",
-    }
-    return names.get(message.state, f"state {message.state}")
-
-
-def bridge_state(message: Any) -> str:
-    """Name of the payload bridge's state in words."""
-    names = {
-        PayloadBridgeState.IDLE: "nothing is proposed",
-        PayloadBridgeState.PROPOSED: "waits for confirmation",
-        PayloadBridgeState.SENDING: "sending",
-        PayloadBridgeState.SET: "the controller has it",
-        PayloadBridgeState.FAILED: "failed",
-    }
-    return names.get(message.state, f"state {message.state}")
 
 
 def _level(status: Any) -> int:

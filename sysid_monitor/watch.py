@@ -16,7 +16,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sysid_monitor.graph_view import GraphView, Snapshot, bridge_state, payload_state
+from sysid_monitor.graph_view import GraphView, Snapshot
+from sysid_monitor.words import bridge_state, margins, payload_state, recorded
 
 STYLES = {"ok": "green", "warn": "yellow", "error": "bold red", "stale": "dim"}
 
@@ -80,7 +81,7 @@ def _motion(snapshot: Snapshot) -> Any:
         return None
     line = Text(
         f"{state.state}  {state.segment}  {100 * state.progress:.0f} %, {state.time_left:.0f} s left,"
-        f" tracking error {state.tracking_error:.3g}  {state.message}"
+        f" tracking error {state.tracking_error:.3g}  {state.message}\n{margins(snapshot)}"
     )
     return Panel(Group(line, ProgressBar(total=1.0, completed=state.progress)), title="motion")
 
@@ -95,7 +96,7 @@ def _streams(snapshot: Snapshot) -> Any:
         style = "red" if s.stale else "yellow" if s.lost or s.invalid else ""
         numbers = (f"{s.rate_hz:.1f}", f"{s.latency_ms:.1f}", s.lost, s.gaps, s.invalid)
         table.add_row(Text(topic), *(str(n) for n in numbers), style=style)
-    return Panel(table, title="streams")
+    return Panel(Group(table, Text(recorded(snapshot))), title="streams")
 
 
 def _payload(snapshot: Snapshot) -> Any:

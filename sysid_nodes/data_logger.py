@@ -120,6 +120,7 @@ class DataLoggerNode(ManagedNode):
             WARN if stale else OK,
             text,
             recording=self.recorder is not None and self.recorder.bag is not None,
+            **({} if self.recorder is None else self.recorder.progress),
         )
 
 

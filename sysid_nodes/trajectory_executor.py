@@ -126,9 +126,9 @@ class TrajectoryExecutorNode(ManagedNode):
             self._marks.publish(Mark(stamp=conversions.stamp_from_ns(self.now_ns()), label=label))
         self._steps += 1
         if new or self._steps % _REPORT_EVERY == 0:
-            self._report(execution.state_of(core, command), new)
+            self._report(execution.state_of(core, command), new, **core.monitor.used)
 
-    def _report(self, state: ExecutorStateMessage, new: bool) -> None:
+    def _report(self, state: ExecutorStateMessage, new: bool, **used: float) -> None:
         state.header.stamp = conversions.stamp_from_ns(self.now_ns())
         state.limits, state.armed = self._limits, self._arming.armed
         state.dead_man = self.config.dead_man_s if self.config.rolls else 0.0
@@ -138,7 +138,7 @@ class TrajectoryExecutorNode(ManagedNode):
         if new:
             self.get_logger().info(f"{state.state}: {state.message}")
         bad = state.state in (ExecutorState.ABORTING, ExecutorState.ABORTED)
-        self.health.say("motion", WARN if bad else OK, state.message, state=state.state)
+        self.health.say("motion", WARN if bad else OK, state.message, state=state.state, **used)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -6,9 +6,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from python_qt_binding.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
+from python_qt_binding.QtWidgets import QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
+from rcl_interfaces.srv import GetParameters
 
-from sysid_monitor.graph_view import Snapshot, payload_state
+from sysid_monitor.graph_view import Snapshot
+from sysid_monitor.words import payload_state
+from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views
 from sysid_rqt.panel import COLOURS, Panel, draw, fill, table
 
 VERDICTS = ("identifiable", "in combination", "not identifiable", "prior-dominated")
@@ -31,10 +34,17 @@ class EstimatePanel(Panel):
         self.arm_line = QLabel("no arm parameters yet")
         self.arm = table(("parameter", "value", "± 2 sd", "unit", "verdict"))
         self.arm.setObjectName("arm")
-        tabs = QTabWidget()
+        self.views = QLabel()
+        self.bars = QLabel()
+        scroll = QScrollArea()
+        scroll.setWidget(self.bars)
+        scroll.setWidgetResizable(True)
+        self.tabs = tabs = QTabWidget()
         for title, widgets in (
             ("Payload", (self.state, self.payload, self.curves)),
+            ("Object", (self.views,)),
             ("Arm", (self.arm_line, self.arm)),
+            ("Arm against URDF", (scroll,)),
         ):
             page, column = QWidget(), QVBoxLayout()
             for widget in widgets:
@@ -43,6 +53,9 @@ class EstimatePanel(Panel):
             tabs.addTab(page, title)
         self.column.addWidget(tabs)
         self._drawn = 0
+        self._shape: Any = None  # of the object, as the estimator has it
+        self._asked = False
+        self._shown_arm: Any = None
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Numbers at once, curves when there are new moments."""
@@ -50,11 +63,14 @@ class EstimatePanel(Panel):
         if message is not None and snapshot.history:
             self._show_payload(message, snapshot)
         if snapshot.parameters is not None:
-            self._show_arm(snapshot.parameters)
+            self._show_arm(snapshot.parameters, snapshot)
 
     def _show_payload(self, message: Any, snapshot: Snapshot) -> None:
         now = snapshot.history[-1]
-        self.state.setText(f"{payload_state(message)}. {message.advice}")
+        self.state.setText(
+            f"{payload_state(message)}. {message.advice} Left unexplained:"
+            f" {message.force_residual_rms:.2g} N, {message.torque_residual_rms:.2g} N m."
+        )
         values = (now.mass, *now.com, *now.inertia)
         sds = (now.mass_sd, *now.com_sd, *now.inertia_sd)
         names = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
@@ -69,14 +85,33 @@ class EstimatePanel(Panel):
         if len(snapshot.history) >= self._drawn + 5 or not self._drawn:
             self._drawn = len(snapshot.history)
             draw(self.curves, convergence(snapshot))
+            draw(self.views, object_views(message, self._shape))
+        if not self._asked:
+            self._asked = True
+            request = GetParameters.Request(names=["shape"])
+            name = f"{self.prefix}estimator/get_parameters"
+            self.caller.call(GetParameters, name, request, self._keep_shape)
 
-    def _show_arm(self, message: Any) -> None:
+    def _keep_shape(self, response: GetParameters.Response) -> None:
+        from sysid_core.errors import SysIdError
+        from sysid_core.robot.shapes import load_shape
+
+        self.say("", True)
+        self._drawn = 0  # the views again, with the shape
+        text = response.values[0].string_value if response.values else ""
+        try:
+            self._shape = load_shape(text) if text else None
+        except SysIdError as err:  # a file of another machine
+            self.say(str(err), False)
+
+    def _show_arm(self, message: Any, snapshot: Snapshot) -> None:
         p = len(message.names)
         covariance = np.array(message.covariance).reshape(p, p)
         sd = np.sqrt(np.clip(np.diag(covariance), 0.0, None))
         self.arm_line.setText(
             f"{message.robot}, {message.method}: rank {message.rank} of {message.structural_rank}, "
             + ("physically consistent" if message.physically_consistent else "not consistent")
+            + f"; residual {message.residual_rms:.3g}"
         )
         verdicts = [int(v) for v in message.verdicts]
         rows = [
@@ -91,33 +126,6 @@ class EstimatePanel(Panel):
             )
         ]
         fill(self.arm, rows, [VERDICT_COLOURS[v] for v in verdicts])
-
-
-def convergence(snapshot: Snapshot) -> object:
-    """Mass and centre of mass over time with two standard deviations, as a matplotlib figure."""
-    from matplotlib.figure import Figure
-
-    history = snapshot.history[-600:]
-    time = np.array([m.time for m in history])
-    figure = Figure(figsize=(6.4, 2.6), layout="constrained")
-    for axis, (name, values, sds) in zip(
-        figure.subplots(1, 2),
-        (
-            ("mass [kg]", [[m.mass] for m in history], [[m.mass_sd] for m in history]),
-            (
-                "centre of mass [mm]",
-                [[1e3 * c for c in m.com] for m in history],
-                [[1e3 * s for s in m.com_sd] for m in history],
-            ),
-        ),
-        strict=True,
-    ):
-        for x, sd, colour in zip(
-            np.transpose(values), np.transpose(sds), ("#0072B2", "#D55E00", "#009E73"), strict=False
-        ):
-            axis.plot(time, x, color=colour, linewidth=1.5)
-            axis.fill_between(time, x - 2 * sd, x + 2 * sd, color=colour, alpha=0.2)
-        axis.set_title(name, fontsize=9)
-        axis.set_xlabel("time [s]", fontsize=8)
-        axis.grid(alpha=0.3)
-    return figure
+        if message is not self._shown_arm:
+            self._shown_arm = message
+            draw(self.bars, arm_bars(message, nominal_values(snapshot.description)))

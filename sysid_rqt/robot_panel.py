@@ -19,6 +19,7 @@ from robot_sysid.srv import Arm, MarkRecording, StartRecording, StopRecording
 from std_srvs.srv import Trigger
 
 from sysid_monitor.graph_view import Snapshot
+from sysid_monitor.words import margins, recorded
 from sysid_rqt.panel import COLOURS, Panel, button, fill, table
 
 STOP = "background-color: #b3261e; color: white; font-weight: bold; font-size: 18px; padding: 10px"
@@ -61,7 +62,12 @@ class RobotPanel(Panel):
             ),
         ):
             row.addWidget(widget)
-        box.setLayout(row)
+        column = QVBoxLayout()
+        column.addLayout(row)
+        self.recorded = QLabel("nothing is being recorded")
+        self.recorded.setObjectName("recorded")
+        column.addWidget(self.recorded)
+        box.setLayout(column)
         return box
 
     def _motion(self) -> QGroupBox:
@@ -90,6 +96,10 @@ class RobotPanel(Panel):
         column.addLayout(row)
         column.addWidget(self.state)
         column.addWidget(self.progress)
+        self.margins = QLabel("")
+        self.margins.setObjectName("margins")
+        self.margins.setWordWrap(True)
+        column.addWidget(self.margins)
         column.addWidget(button("STOP", "stop", self.stop, STOP))
         box.setLayout(column)
         return box
@@ -115,6 +125,9 @@ class RobotPanel(Panel):
                 f" {state.tracking_error:.3g}. {state.message}"
             )
             self.progress.setValue(int(1000 * state.progress))
+            self.margins.setToolTip("Limits in force:\n" + "\n".join(state.limits))
+        self.margins.setText(margins(snapshot))
+        self.recorded.setText(recorded(snapshot))
 
     def start_recording(self) -> None:
         """Open a bag."""

@@ -9,7 +9,8 @@ from python_qt_binding.QtWidgets import QHBoxLayout, QLabel
 from robot_sysid.srv import ConfirmPayload, ProposePayload
 from std_srvs.srv import Trigger
 
-from sysid_monitor.graph_view import Snapshot, bridge_state
+from sysid_monitor.graph_view import Snapshot
+from sysid_monitor.words import bridge_state
 from sysid_rqt.panel import Panel, button, fill, table
 
 BRIDGE = "payload_bridge"

@@ -54,6 +54,20 @@ class Recorder:
         node.create_service(MarkRecording, "~/mark", self._on_mark)
         node.create_service(Trigger, "~/tare", self._on_tare)
 
+    @property
+    def progress(self) -> dict[str, object]:
+        """What a running bag has so far: its path, messages, seconds and bytes; empty without one."""
+        if self.bag is None:
+            return {}
+        seconds = (self._node.now_ns() - self._began_ns) * 1e-9
+        files = [f.stat().st_size for f in self.bag.path.glob("*") if f.is_file()]
+        return {
+            "path": self.bag.path,
+            "messages": self.bag.count,
+            "seconds": round(seconds, 1),
+            "bytes": sum(files),
+        }
+
     def put(self, topic: str, data: bytes, now_ns: int) -> None:
         """Record a message, if a bag is running."""
         if self.bag is not None:

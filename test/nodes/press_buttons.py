@@ -63,10 +63,17 @@ def main(plan: str, bag: str, pictures: str) -> None:
     found["arm"] = press(robot, "arm")
     found["play"] = press(robot, "play", 30.0)
     found["moving"] = until(lambda: robot.progress.value() > 200, 60.0)
+    found["margins"] = until(lambda: "velocity" in robot.margins.text(), 10.0)
+    found["recorded"] = until(lambda: "MB" in robot.recorded.text(), 10.0)
     found["payload"] = until(lambda: estimate.payload.rowCount() == 10, 30.0)
     until(lambda: False, 1.5)
     for name, panel in panels.items():
         panel.grab().save(str(Path(pictures) / f"{name}.png"))
+    estimate.tabs.setCurrentIndex(1)
+    until(lambda: estimate._shape is not None, 10.0)
+    until(lambda: False, 1.5)
+    found["shape"] = estimate._shape is not None and not estimate.views.pixmap().isNull()
+    estimate.grab().save(str(Path(pictures) / "object.png"))
     if "done" in robot.state.text():  # a machine so slow that the motion ended meanwhile
         press(robot, "arm")
         press(robot, "play", 30.0)

@@ -191,6 +191,19 @@ class ExecutionMonitor:
         """Forget the last times, before a new run or after a pause of the caller's own."""
         self._last_now: float | None = None
         self._last_stamp: float | None = None
+        self._compared: list[tuple[str, Array, Array, Array]] = []
+
+    @property
+    def used(self) -> dict[str, float]:
+        """Share of each limit that the newest state used, the worst joint's: 1 is the limit."""
+        shares = {}
+        for kind, value, lower, upper in self._compared:
+            half, middle = (upper - lower) / 2, (upper + lower) / 2
+            finite = np.isfinite(half) & (half > 0)
+            if finite.any():
+                share = np.max(np.abs(value - middle)[finite] / half[finite])
+                shares[kind] = round(float(share), 3)
+        return shares
 
     def in_order(self, measured: Measured) -> tuple[Array, Array]:
         """Measured positions and velocities in the robot's joint order, each (n,)."""
@@ -269,6 +282,7 @@ class ExecutionMonitor:
         if q_commanded is not None:
             error = np.asarray(q_commanded, dtype=float) - q
             checks.append(("tracking error", error, -limits.tracking_error, limits.tracking_error))
+        self._compared = checks
         for kind, value, lower, upper in checks:
             outside = np.flatnonzero((value < lower) | (value > upper))
             if outside.size:
@@ -280,6 +294,8 @@ class ExecutionMonitor:
         pin.forwardKinematics(self.model.pin_model, self._data, self.model.configuration(q), v)
         velocity = pin.getFrameVelocity(self.model.pin_model, self._data, self._frame)
         speed = float(np.linalg.norm(velocity.linear))
+        top = np.array([limits.tcp_speed])
+        checks.append(("TCP speed", np.array([speed]), -top, top))
         if speed > limits.tcp_speed:
             return f"TCP speed is {speed:.3f} m/s, limit {limits.tcp_speed:.3f}"
         return None
