@@ -22,8 +22,8 @@ GLOSSARY: Mapping[str, str] = {
     "LMI|lmi": "linear matrix inequality: the constraint that every link is a body that could exist.",
     "prior": "what was known before these data, such as the URDF's values or the object's shape.",
     "prior-dominated": "identifiable, but these data say less about it than the prior does.",
-    "identifiable": "told by these data alone.",
-    "in combination": "told only together with other parameters; the combination is written out.",
+    "identifiable": "these data show it alone.",
+    "in combination": "shown only together with other parameters; the combination is written out.",
     "not identifiable": "no motion of this robot shows it in the measured efforts.",
     "base parameter|base parameters": "a combination of inertial parameters that torques depend on; all torques"
     " follow from the base parameters.",

@@ -20,7 +20,7 @@ from sysid_core.report.arm_charts import (
     robot_scene,
     terms_of,
 )
-from sysid_core.report.charts import correlation_map
+from sysid_core.report.charts import correlation_map, strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
@@ -234,6 +234,9 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
         "Correlation of the estimates: strong colours far from the diagonal are parameters that"
         " these data show only together.",
     )
+    if pairs := strong_correlations(estimate.names, estimate.covariance):
+        report.paragraph("Pairs that err together most (correlation of 0.9 and more):")
+        report.bullets(pairs)
     report.heading("The robot in space")
     report.figure(
         robot_scene(identification),

@@ -166,3 +166,12 @@ def test_the_glossary_has_every_friction_symbol() -> None:
 
     known = {word for words in GLOSSARY for word in words.split("|")}
     assert {symbol for term in FrictionTerm for symbol in term.symbols} <= known
+
+
+def test_the_strongest_correlations_are_listed_first() -> None:
+    from sysid_core.report.charts import strong_correlations
+
+    covariance = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, -1.96], [0.0, -1.96, 4.0]])
+    listed = strong_correlations(["a", "b", "c"], covariance)
+    assert listed == ["b and c: -0.98", "a and b: +0.95"]
+    assert strong_correlations(["a", "b", "c"], covariance, most=1)[-1] == "… 1 more pairs"

@@ -35,6 +35,7 @@ def doctor(
     Exit status 0 if everything needed is there, else 1.
     """
     checks = [check_python(), *check_packages(), check_solver(), check_robots()]
+    without_ros = all(check.ok for check in checks if check.required)
     if not offline:
         ros = check_ros()
         checks += ros
@@ -43,13 +44,13 @@ def doctor(
         checks += check_optional_ros()
     healthy = all(check.ok for check in checks if check.required)
     if json_out != "-":
-        _show(checks, healthy)
+        _show(checks, healthy, without_ros)
     if json_out:
         _write(json_out, {"healthy": healthy, "checks": [asdict(check) for check in checks]})
     raise typer.Exit(0 if healthy else 1)
 
 
-def _show(checks: list[Check], healthy: bool) -> None:
+def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
@@ -68,6 +69,8 @@ def _show(checks: list[Check], healthy: bool) -> None:
             remark(f"{check.name}:", check.remedy, "bold")
     if healthy:
         console.print("Everything needed is here.", style="green")
+    elif without_ros:
+        console.print("Not ready for live work. Ready offline: plan, identify, weigh, validate.")
     else:
         console.print("Not ready.", style="red")
 

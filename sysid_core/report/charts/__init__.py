@@ -13,7 +13,13 @@ from sysid_core.report.charts.curves import (
     time_series,
 )
 from sysid_core.report.charts.space import ellipsoid, moving_robot, scene, skeleton
-from sysid_core.report.charts.values import bars, correlation_map, dots, dots_with_bars
+from sysid_core.report.charts.values import (
+    bars,
+    correlation_map,
+    dots,
+    dots_with_bars,
+    strong_correlations,
+)
 
 __all__ = [
     "COLOURS",
@@ -31,6 +37,7 @@ __all__ = [
     "scene",
     "skeleton",
     "spectra",
+    "strong_correlations",
     "thinned",
     "time_series",
 ]

@@ -165,6 +165,27 @@ def correlation_map(names: Sequence[str], covariance: ArrayLike) -> go.Figure:
     return figure
 
 
+def strong_correlations(
+    names: Sequence[str], covariance: ArrayLike, *, least: float = 0.9, most: int = 8
+) -> list[str]:
+    """Pairs of estimates that err together, the strongest first, as sentences.
+
+    Args:
+        names: p of them.
+        covariance: Shape (p, p).
+        least: Smallest correlation that is named.
+        most: Pairs that are named.
+    """
+    P = np.asarray(covariance, dtype=float)
+    sd = np.sqrt(np.maximum(np.diag(P), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rho = np.nan_to_num(np.triu(P / np.outer(sd, sd), 1))
+    pairs = np.argwhere(np.abs(rho) >= least)
+    pairs = pairs[np.argsort(-np.abs(rho[tuple(pairs.T)]), kind="stable")]
+    listed = [f"{names[i]} and {names[j]}: {rho[i, j]:+.2f}" for i, j in pairs[:most]]
+    return listed + ([f"… {len(pairs) - most} more pairs"] if len(pairs) > most else [])
+
+
 def bars(shares: Mapping[str, float], *, unit: str = "%", limit: float | None = None) -> go.Figure:
     """Horizontal bars with their values; a dashed line at the limit."""
     import plotly.graph_objects as go
