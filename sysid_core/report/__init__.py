@@ -2,7 +2,14 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import COLOURS, curves, dots, thinned, time_series
+from sysid_core.report.charts import (
+    COLOURS,
+    curves,
+    dots,
+    strong_correlations,
+    thinned,
+    time_series,
+)
 from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
@@ -61,6 +68,7 @@ __all__ = [
     "save_and_list",
     "sequential_report",
     "step_rows",
+    "strong_correlations",
     "thinned",
     "time_series",
     "with_deviation",

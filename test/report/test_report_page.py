@@ -169,7 +169,7 @@ def test_the_glossary_has_every_friction_symbol() -> None:
 
 
 def test_the_strongest_correlations_are_listed_first() -> None:
-    from sysid_core.report.charts import strong_correlations
+    from sysid_core.report import strong_correlations
 
     covariance = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, -1.96], [0.0, -1.96, 4.0]])
     listed = strong_correlations(["a", "b", "c"], covariance)
