@@ -9,6 +9,7 @@ import numpy as np
 from python_qt_binding.QtWidgets import QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 from rcl_interfaces.srv import GetParameters
 
+from sysid_core.report import with_deviation
 from sysid_monitor.graph_view import Snapshot
 from sysid_monitor.words import payload_state
 from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views
@@ -78,7 +79,7 @@ class EstimatePanel(Panel):
         order = (0, 1, 2, 3, 4, 5, 7, 6, 8, 9)  # verdicts are in pinocchio's order
         verdicts = [int(message.verdicts[k]) for k in order]
         rows = [
-            (n, f"{x:.4g}", f"{2 * s:.2g}", u, VERDICTS[v])
+            (n, *matched(x, 2 * s), u, VERDICTS[v])
             for n, x, s, u, v in zip(names, values, sds, units, verdicts, strict=True)
         ]
         fill(self.payload, rows, [VERDICT_COLOURS[v] for v in verdicts])
@@ -115,7 +116,7 @@ class EstimatePanel(Panel):
         )
         verdicts = [int(v) for v in message.verdicts]
         rows = [
-            (name, f"{value:.4g}", f"{2 * s:.2g}", unit, VERDICTS[v])
+            (name, *matched(value, 2 * s), unit, VERDICTS[v])
             for name, value, s, unit, v in zip(
                 message.names,
                 message.values,
@@ -129,3 +130,9 @@ class EstimatePanel(Panel):
         if message is not self._shown_arm:
             self._shown_arm = message
             draw(self.bars, arm_bars(message, nominal_values(snapshot.description)))
+
+
+def matched(value: float, deviation: float) -> tuple[str, str]:
+    """A value and its deviation with matched digits."""
+    shown, _, beside = with_deviation(value, deviation).partition(" ± ")
+    return shown, beside

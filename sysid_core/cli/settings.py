@@ -6,11 +6,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
 from typing import Any, TypeVar, get_type_hints
 
 import typer
 
 from sysid_core.cli.app import example as example_text
+from sysid_core.errors import SignalError
 
 Settings = TypeVar("Settings")
 
@@ -35,6 +37,7 @@ def command(
         settings = get_type_hints(run)[parameter]
 
         def call(**given: Any) -> None:
+            _require_recordings(given)
             run(build_settings(settings, given))
 
         call.__name__, call.__doc__ = run.__name__, run.__doc__
@@ -45,6 +48,21 @@ def command(
         return run
 
     return register
+
+
+def _require_recordings(given: Mapping[str, Any]) -> None:
+    """Refuse recordings none of which is there, before anything heavy is imported.
+
+    Raises:
+        SignalError: There is none at these paths.
+    """
+    one = given.get("recording")
+    paths = [*(given.get("recordings") or ()), *([one] if isinstance(one, Path) else [])]
+    if paths and not any(path.exists() for path in paths):
+        raise SignalError(
+            f"There is no recording '{paths[0]}'.",
+            remedy=f"Give a table (CSV), a rosbag2 folder or an .mcap file; this is '{Path.cwd()}'.",
+        )
 
 
 def build_settings(kind: type[Settings], given: Mapping[str, Any]) -> Settings:

@@ -60,7 +60,7 @@ class Recorder:
         if self.bag is None:
             return {}
         seconds = (self._node.now_ns() - self._began_ns) * 1e-9
-        files = [f.stat().st_size for f in self.bag.path.glob("*") if f.is_file()]
+        files = [f.stat().st_size for f in Path(self.bag.path).glob("*") if f.is_file()]
         return {
             "path": self.bag.path,
             "messages": self.bag.count,

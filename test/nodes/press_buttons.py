@@ -33,7 +33,8 @@ def main(plan: str, bag: str, pictures: str) -> None:
     node = rclpy.create_node("panels")
     executor = SingleThreadedExecutor()
     executor.add_node(node)
-    threading.Thread(target=executor.spin, daemon=True).start()
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
     robot, estimate, send = RobotPanel(node), EstimatePanel(node), SendPanel(node)
     panels = {"robot": robot, "estimate": estimate, "send": send}
     for panel in panels.values():
@@ -94,6 +95,7 @@ def main(plan: str, bag: str, pictures: str) -> None:
     print(json.dumps(found))
     sys.stdout.flush()
     executor.shutdown(timeout_sec=1.0)
+    spinning.join(20.0)  # a thread that waits inside DDS can't be ended by the interpreter
     rclpy.try_shutdown()
 
 

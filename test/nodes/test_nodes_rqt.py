@@ -102,7 +102,7 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
             robot=simulated(plan),
             executor=EXECUTOR,
             logger={"effort_kind": "actuator_torque", "directory": str(tmp_path)},
-            estimator={"sensor_frame": FRAME, "shape": "box 0.1 0.1 0.1"},
+            estimator={"sensor_frame": FRAME, "shape": "box 0.26 0.26 0.2 at 0 0.02 0.03"},
         )
     )
     for name in ("trajectory_executor", "data_logger", "estimator"):
