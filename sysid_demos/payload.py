@@ -149,7 +149,10 @@ def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, A
     with console.status("Replaying the bag offline: sysid payload"):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise LiveError(f"`sysid payload` failed: {done.stderr.strip() or done.stdout.strip()}")
+        raise LiveError(
+            f"`sysid payload` failed: {done.stderr.strip() or done.stdout.strip()}",
+            remedy="Run it by hand on the bag in the results' folder.",
+        )
     result: dict[str, Any] = json.loads((out / "result.json").read_text(encoding="utf-8"))
     return result
 

@@ -18,6 +18,11 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import LATCHED
 
+_SEE = (
+    "The node's diagnostics (`sysid watch`) and its log say more. A stale state or a clock jump on one"
+    " machine: it is too busy; end other work and repeat."
+)
+
 
 class LiveError(SysIdError):
     """The nodes didn't do what was asked, or didn't answer in time."""
@@ -116,7 +121,7 @@ class NodeClient:
         self.wait_until(future.done, timeout_s, f"an answer of {name}")
         response = future.result()
         if not getattr(response, "success", True):
-            raise LiveError(f"{name}: {response.message}")
+            raise LiveError(f"{name}: {response.message}", remedy=_SEE)
         return response
 
     def act(
@@ -171,5 +176,5 @@ class NodeClient:
         if ended_early and answer.status == GoalStatus.STATUS_CANCELED:
             return answer.result
         if answer.status != GoalStatus.STATUS_SUCCEEDED or not answer.result.success:
-            raise LiveError(f"{name} did not succeed: {answer.result.message}")
+            raise LiveError(f"{name} did not succeed: {answer.result.message}", remedy=_SEE)
         return answer.result

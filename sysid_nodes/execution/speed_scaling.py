@@ -30,7 +30,10 @@ class SpeedScaling:
             SysIdError: It is no percentage.
         """
         if not math.isfinite(percent) or not 0.0 <= percent <= 100.5:
-            raise SysIdError(f"{self.topic} says {percent} %, which is no speed scaling.")
+            raise SysIdError(
+                f"{self.topic} says {percent} %, which is no speed scaling.",
+                remedy="Give the topic with the driver's speed scaling in per cent.",
+            )
         self._seen = (min(percent / 100.0, 1.0), now)
 
     def value(self, now: float) -> float | None:

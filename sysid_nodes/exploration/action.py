@@ -109,7 +109,10 @@ class ExploreAction:
             await aside(self._node, lambda: explorer.add(*self._motion.end()))
             self._fill(result, explorer)
             if not played.success:
-                raise SysIdError(f"The executor stopped the motion: {played.message}")
+                raise SysIdError(
+                    f"The executor stopped the motion: {played.message}",
+                    remedy="Remove the cause, arm again, and go on exploring.",
+                )
         result.success = explorer.ending is Ending.REACHED
         result.ending, result.message = explorer.ending.value, str(explorer)
         return result

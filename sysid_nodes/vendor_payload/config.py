@@ -81,7 +81,9 @@ class PayloadBridgeConfig:
         """
         if self.dry_run:
             raise NotTakenError(
-                "dry_run is on: nothing was sent. Set the parameter to false first.", untouched=True
+                "dry_run is on: nothing was sent.",
+                untouched=True,
+                remedy="Set the parameter to false first.",
             )
 
 
@@ -98,16 +100,25 @@ def payload_at_flange(
             finite.
     """
     if message is None:
-        raise NotTakenError("No payload has been estimated yet.", untouched=True)
+        raise NotTakenError(
+            "No payload has been estimated yet.",
+            untouched=True,
+            remedy="Play a payload motion first, with the estimator running.",
+        )
     age_s = now_s - ns_from_stamp(message.header.stamp) * 1e-9
     if age_s > config.patience_s:
         raise NotTakenError(
             f"The estimate is {age_s:.0f} s old: something else may be held by now.",
             untouched=True,
+            remedy="Weigh again, or raise patience_s.",
         )
     pi = payload_from_message(message).pi
     if message.header.frame_id != config.flange_frame:
         if model is None:
-            raise NotTakenError("The robot's description has not come yet.", untouched=True)
+            raise NotTakenError(
+                "The robot's description has not come yet.",
+                untouched=True,
+                remedy="Start what publishes robot_description, or give the estimate in the flange frame.",
+            )
         pi = transform_pi(fixed_pose(model, config.flange_frame, message.header.frame_id), pi)
     return ControllerPayload.from_pi(pi + config.tool if config.tool else pi)

@@ -12,8 +12,9 @@ class NotTakenError(SysIdError):
     Args:
         message: Why.
         untouched: It is certain that it kept what it had.
+        remedy: What to do.
     """
 
-    def __init__(self, message: str, *, untouched: bool = False) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, *, untouched: bool = False, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
         self.untouched = untouched

@@ -89,20 +89,32 @@ class VendorService:
         request = self.request(payload)
         if not await self._until(self.client.service_is_ready):
             raise NotTakenError(
-                f"The driver's service '{self.client.srv_name}' is not there.", untouched=True
+                f"The driver's service '{self.client.srv_name}' is not there.",
+                untouched=True,
+                remedy="Start the driver; is `service` in the bridge's file its name?",
             )
         reported = Future()
         self._waiting = (reported, payload, request.sends_inertia)
         answer = self.client.call_async(filled(self.type.Request(), request.values))
         if not await self._until(answer.done):
-            raise NotTakenError(f"The driver did not answer within {self.timeout_s:g} s.")
+            raise NotTakenError(
+                f"The driver did not answer within {self.timeout_s:g} s.",
+                remedy="Look at the pendant which payload is set before the robot moves.",
+            )
         accepted, words = response_accepted(as_mapping(answer.result()))
         if not accepted:
-            raise NotTakenError(f"The driver refused the payload: '{words}'.", untouched=True)
+            raise NotTakenError(
+                f"The driver refused the payload: '{words}'.",
+                untouched=True,
+                remedy="Often a controller runs, or the robot isn't in the state for it.",
+            )
         if self._path is None:
             return f"Set: {payload}. The driver said yes; there is no topic to read it back."
         if not await self._until(reported.done):
-            raise NotTakenError(f"The controller doesn't report what was sent ({payload}).")
+            raise NotTakenError(
+                f"The controller doesn't report what was sent ({payload}).",
+                remedy="Look at the pendant which payload is set before the robot moves.",
+            )
         return f"Set and read back: {payload}."
 
     async def _until(self, condition: Callable[[], bool]) -> bool:

@@ -93,6 +93,10 @@ def test_every_page_works(browser, pages, size) -> None:
     before = tab.evaluate(f"JSON.stringify({robot}.data[0].x)")
     tab.get_by_text("▶ play").click()
     tab.wait_for_function(f"JSON.stringify({robot}.data[0].x) != {before!r}", timeout=60_000)
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")  # charts fit a sheet, folds are open
+    widths = "[...document.querySelectorAll('.chart')].map(c => c.layout.width)"
+    assert set(tab.evaluate(widths)) == {690}
+    assert tab.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
     tab.close()
 
 
