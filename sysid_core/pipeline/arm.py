@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import Recording
 
-ENOUGH = 40_000  # samples that settings are judged on
+ENOUGH = 20_000  # samples that settings are judged on
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
 # Torque waves turn faster than a lower low-pass of regressor and torque lets through.
@@ -127,7 +127,9 @@ def identify_arm(
     processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
     if choose_cutoff:
         say("choosing the low-pass of the motion on held-out parts of the recordings")
-        equations, _ = choose_motion_cutoff(model, runs, friction, processing)
+        equations, _ = choose_motion_cutoff(
+            model, runs, friction, processing, enough=ENOUGH
+        )
         processing = equations.processing
     else:
         equations = ArmEquations.build(model, runs, friction, processing)

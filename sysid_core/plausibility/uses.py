@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import SysIdError
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, torque_delay
 from sysid_core.estimation.closed_chain import (
     ConstrainedEquations,
     identify_constrained_equations,
@@ -20,7 +21,7 @@ from sysid_core.judgement import Judgement
 from sysid_core.plausibility.fitness import stream_faults
 from sysid_core.plausibility.recorded_motion import RecordedMotion
 from sysid_core.plausibility.stream_checks import effort_faults
-from sysid_core.robot import Array, RobotModel
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals import EffortKind, Recording, standstill_share
 from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults
@@ -28,6 +29,8 @@ from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_fa
 _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
 _TOLERATED_S = 5e-3  # between the clocks of wrench and joints
+_LAG_WINDOW_NS = 60_000_000_000  # of the motion that shows how late efforts are
+_VAGUE_S = 10e-3  # a deviation of more says nothing
 _ALONE_S = 2.0  # [s] in which a joint moves alone
 _NOISE = np.repeat([0.1, 0.005], 3)  # [N, N m] of an ordinary sensor, where none was measured
 
@@ -61,6 +64,7 @@ class UseJudge:
 
     Attributes:
         clock: Offset and drift of the wrench's clock, after `payload`; None where unknown.
+        lag: Of the efforts behind the positions, after `arm`; None where unknown.
     """
 
     def __init__(
@@ -77,6 +81,7 @@ class UseJudge:
         self._frame = sensor_frame or (wrench.frame if wrench is not None else "")
         self._noise = _NOISE if wrench_sd is None else np.maximum(wrench_sd, 1e-6)
         self.clock: ClockOffset | None = None
+        self.lag: TorqueDelay | None = None
         self._motion: RecordedMotion | None = None
 
     def uses(self) -> tuple[Use, ...]:
@@ -115,7 +120,7 @@ class UseJudge:
         elif not c.maximally_exciting:
             short = f"The motion shows {c.rank} of {c.structural_rank} directions."
             judgement += Judgement(warnings=(f"{short} {remedy}",))
-        return Use("arm", judgement + self._standstill(), shown)
+        return Use("arm", judgement + self._standstill() + self._late(motion.model), shown)
 
     def payload(self) -> Use:
         """A load by a force-torque sensor."""
@@ -212,6 +217,28 @@ class UseJudge:
         if self._motion is None and self.model is not None:
             self._motion = RecordedMotion.of(self.model, self.recording.joints)
         return self._motion
+
+    def _late(self, model: RobotModel) -> Judgement:
+        """Whether the efforts come late, from a minute in the midst of the motion."""
+        joints = self.recording.joints
+        if joints.effort_kind is EffortKind.MOTOR_CURRENT:  # gains aren't known here
+            return Judgement()
+        moves = np.any(np.diff(joints.q, axis=0) != 0.0, axis=1)
+        middle = int(np.median(joints.stamps_ns[1:][moves] - joints.stamps_ns[0]))
+        middle += int(joints.stamps_ns[0])
+        part = self.recording.window(middle - _LAG_WINDOW_NS // 2, middle + _LAG_WINDOW_NS // 2)
+        friction = FrictionModel(DriveTrain.direct(model.joint_names))
+        try:
+            lag = torque_delay(ArmEquations.build(model, [part], friction, Processing()))
+        except SysIdError:
+            return Judgement()
+        if not lag.sd < _VAGUE_S:
+            return Judgement()
+        self.lag = lag
+        if not lag.worth_correcting:
+            return Judgement()
+        text = f"Efforts come {1e3 * lag.seconds:.1f} ms late: `sysid identify --delay auto`"
+        return Judgement(warnings=(f"{text} corrects that.",))
 
     def _clocks(self, model: RobotModel) -> Judgement:
         window = motion_window(self.recording)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -16,6 +16,8 @@ from sysid_core.kinds import Kind
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from sysid_core.signals.timing import TimingReport
 
 Array = NDArray[Any]  # of float64
 Stamps = NDArray[np.int64]
@@ -107,6 +109,8 @@ class JointStream:
         Raises:
             SignalError: A joint is missing.
         """
+        if tuple(names) == self.names:
+            return self
         missing = [name for name in names if name not in self.names]
         if missing:
             raise SignalError(
@@ -186,6 +190,8 @@ class Recording:
         source: Where it came from (a path or a topic list).
         urdf_xml: The robot's description if it was recorded, else "".
         notes: What was repaired or dropped while reading, one sentence each.
+        timing: What the stamps of `joints` and `wrench` looked like before anything was dropped;
+            empty where nobody has looked.
     """
 
     joints: JointStream
@@ -194,6 +200,7 @@ class Recording:
     source: str = ""
     urdf_xml: str = field(default="", repr=False)
     notes: tuple[str, ...] = ()
+    timing: Mapping[str, TimingReport] = field(default_factory=dict, repr=False)
 
     def between(self, start: str, end: str) -> Recording:
         """The part from the (last) mark `start` to the first mark `end` after it.

@@ -105,6 +105,23 @@ def test_check_tells_rate_gaps_and_noise(bag: Path, tmp_path: Path) -> None:
     assert joints["noise"] == pytest.approx([1e-4, 1e-4], rel=0.2)
 
 
+def test_check_counts_what_was_wrong_with_the_stamps(
+    tmp_path: Path, rng: np.random.Generator
+) -> None:
+    with BagWriter(tmp_path / "odd", custom_data={"effort_kind": "link_torque"}) as writer:
+        writer.add_topic("/joint_states", JOINT_STATE)
+        steps = [*range(100), 99, 97, *range(1000, 1400)]
+        steps += [*range(400), 7]  # the clock goes back by ten seconds, and one is late
+        for k, step in enumerate(steps):
+            q = np.nan if k == 600 else np.sin(0.03 * k) + 1e-4 * rng.normal()
+            writer.write("/joint_states", joint_state(T0 + 10_000_000 * step, q), T0 + k)
+    _, text = sysid("check", tmp_path / "odd", "--json", tmp_path / "facts.json")
+    facts = json.loads((tmp_path / "facts.json").read_text())["streams"]["joint states"]
+    assert facts["clock_jumps"] == 2 and facts["invalid"] == 1
+    for row in ("repeated, backward", "clock jumps", "NaN, infinite", "gaps, longest"):
+        assert row in text
+
+
 def test_check_refuses_efforts_that_nobody_explains(
     tmp_path: Path, rng: np.random.Generator
 ) -> None:

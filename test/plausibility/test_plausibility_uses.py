@@ -11,6 +11,7 @@ import pytest
 from sysid_core.judgement import Outcome
 from sysid_core.plausibility import Use, UseJudge
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.robot.loops import constrained_motion, constrained_torques, load_closed_chain
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
 
 LOAD = pi_from_mass_com_inertia(0.8, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
@@ -73,6 +74,47 @@ def test_a_late_wrench_is_said_with_its_delay(robot) -> None:
     assert "aren't on the joints' clock" in text
     assert judge.clock is not None
     assert judge.clock.offset_s == pytest.approx(0.03, abs=4.0 * judge.clock.offset_sd)
+
+
+def test_late_efforts_are_said_with_their_delay(robot) -> None:
+    whole = recorded(robot, np.ones(7))
+    t, effort = whole.joints.time, whole.joints.effort
+    rng = np.random.default_rng(5)
+    late = np.column_stack([np.interp(t - 0.012, t, column) for column in effort.T])
+    late += 0.01 * late.std(axis=0) * rng.normal(size=late.shape)
+    judge = UseJudge(replace(whole, joints=replace(whole.joints, effort=late)), robot)
+    assert "--delay auto" in judge.arm().judgement.text
+    assert judge.lag is not None and judge.lag.seconds == pytest.approx(0.012, abs=5e-4)
+
+
+@pytest.mark.parametrize(("swing", "enough"), [(1.0, True), (0.0, False)])
+def test_a_closed_chain_is_judged_by_what_its_driven_joints_show(swing, enough) -> None:
+    chain = load_closed_chain("own-leg")
+    rng, t = np.random.default_rng(11), np.arange(0.0, 4.0, 0.004)
+    s, v, a = np.zeros((3, len(t), 6))
+    for w in 2 * np.pi * np.array([0.25, 0.5, 1.0, 1.5]):
+        A, B = rng.normal(size=(2, 6))
+        c, n = np.cos(w * t)[:, None], np.sin(w * t)[:, None]
+        s, v, a = s + A * n + B * c, v + w * (A * c - B * n), a - w * w * (A * n + B * c)
+    box, peak = chain.box, 1.1 * np.abs(s).max(axis=0)
+    s, v, a = (swing * x / peak for x in (s, v, a))
+    v, a = ((x * box.half) @ box.directions.T for x in (v, a))
+    motion = constrained_motion(chain, box.positions(s), v, a)
+    columns = [chain.model.joint_names.index(name) for name in chain.actuated]
+    joints = JointStream(
+        chain.actuated,
+        np.round(t * 1e9).astype(np.int64),
+        motion.q[:, columns],
+        motion.v[:, columns],
+        effort=constrained_torques(chain, motion),
+        effort_kind=EffortKind.ACTUATOR_TORQUE,
+    )
+    use = next(
+        use for use in UseJudge(Recording(joints), None, chain=chain).uses() if "closed" in use.name
+    )
+    assert use.judged
+    assert (use.judgement.outcome is Outcome.PASS) == enough
+    assert use.shown.startswith("rank ") if enough else use.judgement.reasons
 
 
 def test_one_moving_joint_shows_little_of_arm_and_payload(robot) -> None:

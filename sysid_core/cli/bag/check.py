@@ -22,7 +22,7 @@ from sysid_core.errors import SignalError, SysIdError
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
-    from sysid_core.signals import JointStream, Recording, WrenchStream
+    from sysid_core.signals import JointStream, Recording, TimingReport, WrenchStream
 
 _NOISE_SAMPLES = 30_000  # say enough about the noise
 USES = ("arm", "payload", "sequential", "closed-chain")
@@ -68,6 +68,9 @@ def check(
         streams = {"joint states": _joint_facts(recording.joints)}
         if recording.wrench is not None:
             streams["wrench"] = _wrench_facts(recording.wrench)
+        for name, key in (("joint states", "joints"), ("wrench", "wrench")):
+            if name in streams:
+                streams[name] |= _dropped(recording.timing[key])
         status.update("Looking at the motion")
         model, problem = _model(recording, robot)
         judge = UseJudge(
@@ -93,6 +96,9 @@ def check(
             "drift": judge.clock.drift,
             "drift_sd": judge.clock.drift_sd,
         },
+        "effort_delay": None
+        if judge.lag is None
+        else {"seconds": judge.lag.seconds, "sd": judge.lag.sd},
         "joints": list(joints.names),
         "velocity": joints.v is not None,
         "effort_kind": joints.effort_kind.value if joints.effort is not None else None,
@@ -174,4 +180,14 @@ def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
         "jitter_ms": report.jitter_s * 1e3,
         "gaps": report.gaps,
         "longest_gap_ms": report.longest_gap_s * 1e3,
+    }
+
+
+def _dropped(report: TimingReport) -> dict[str, Any]:
+    """What was wrong with the stamps as they were recorded."""
+    return {
+        "duplicates": report.duplicates,
+        "backward": report.backward,
+        "clock_jumps": report.resets,
+        "invalid": report.invalid,
     }

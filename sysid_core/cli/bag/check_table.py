@@ -53,6 +53,9 @@ def _streams_table(result: dict[str, Any]) -> Table:
     row("samples", *each("{} over {:.1f} s", "samples", "seconds"))
     row("rate, jitter", *each("{:.1f} Hz, {:.2f} ms", "rate_hz", "jitter_ms"))
     row("gaps, longest", *each("{}, {:.1f} ms", "gaps", "longest_gap_ms"))
+    row("repeated, backward", *each("{}, {}", "duplicates", "backward"))
+    row("clock jumps", *each("{}", "clock_jumps"))
+    row("NaN, infinite", *each("{}", "invalid"))
     row("noise", *(_noise_text(facts) for facts in streams.values()))
     row("steps", *(_largest(facts["step"], "{:.1e}") for facts in streams.values()))
     row("clipped", *(_largest(facts["saturated"], "{:.1%}") for facts in streams.values()))
@@ -63,13 +66,24 @@ def _streams_table(result: dict[str, Any]) -> Table:
         measured.append(f"efforts ({result['effort_kind']})")
     frame = [streams["wrench"]["frame"]] if "wrench" in streams else []
     row("measured", f"{len(result['joints'])} joints: {', '.join(measured)}", *frame)
-    if (clock := result["wrench_clock"]) is not None:
-        late = f"{1e3 * clock['offset_s']:.2f} ± {1e3 * clock['offset_sd']:.2f} ms"
-        drift = f"{1e6 * clock['drift']:.0f} ± {1e6 * clock['drift_sd']:.0f} ppm"
-        row("delay, drift", "", f"{late}, {drift}")
+    row("delay, drift", _effort_delay(result["effort_delay"]), *_wrench_clock(result))
     row("description", "yes" if result["urdf"] else "no: give --robot")
     row("marks", ", ".join(dict.fromkeys(result["marks"])))
     return table
+
+
+def _effort_delay(lag: dict[str, float] | None) -> str:
+    if lag is None:
+        return ""
+    return f"efforts {1e3 * lag['seconds']:.1f} ± {1e3 * lag['sd']:.1f} ms behind positions"
+
+
+def _wrench_clock(result: dict[str, Any]) -> list[str]:
+    clock = result["wrench_clock"]
+    if clock is None:
+        return []
+    late = f"{1e3 * clock['offset_s']:.2f} ± {1e3 * clock['offset_sd']:.2f} ms"
+    return [f"{late}, {1e6 * clock['drift']:.0f} ± {1e6 * clock['drift_sd']:.0f} ppm"]
 
 
 def _noise_text(facts: dict[str, Any]) -> str:

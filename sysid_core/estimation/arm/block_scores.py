@@ -142,9 +142,9 @@ def _block_products(regression: Regression, edges: Array) -> Array:
     for rows, Y in regression.blocks():
         for block in np.unique(of_block[rows]):
             own = of_block[rows] == block
-            A = np.concatenate([Y[own], regression.tau[rows][own][:, :, None]], axis=2)
-            A = A.transpose(1, 0, 2)
-            out[block] += np.swapaxes(A, 1, 2) @ A
+            for j in range(n):  # joint by joint: no second copy of the whole
+                A = np.column_stack([Y[own, j], regression.tau[rows][own, j]])
+                out[block, j] += A.T @ A
     return out
 
 

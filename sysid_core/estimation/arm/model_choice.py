@@ -138,6 +138,7 @@ def choose_motion_cutoff(
     candidates: Sequence[float] = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0),
     *,
     least_gain: float = 0.005,
+    enough: int = 20_000,
 ) -> tuple[ArmEquations, dict[float, float]]:
     """Equations with the low-pass of the motion that predicts held-out blocks best.
 
@@ -150,12 +151,13 @@ def choose_motion_cutoff(
         processing: Rates and cut-offs; its own cut-off stays unless another is clearly better.
         candidates: Cut-off frequencies [Hz]; those above 0.4 of the regressor's rate are left out.
         least_gain: Relative drop of the held-out error that another cut-off must bring.
+        enough: Samples that cut-offs are judged on, evenly spread.
 
     Returns:
         The equations, and the held-out error of every cut-off.
     """
     own = ArmEquations.build(model, recordings, friction, processing)
-    best, errors = own, {processing.motion_cutoff_hz: held_out_error(own)}
+    best, errors = own, {processing.motion_cutoff_hz: held_out_error(own.spread(enough))}
     least = (1.0 - least_gain) * errors[processing.motion_cutoff_hz]
     rate = min(span.rate_hz for span in own.spans)
     for hz in candidates:
@@ -164,7 +166,7 @@ def choose_motion_cutoff(
         other = ArmEquations.build(
             model, recordings, friction, replace(processing, motion_cutoff_hz=hz)
         )
-        errors[hz] = held_out_error(other)
+        errors[hz] = held_out_error(other.spread(enough))
         if errors[hz] < least:
             best, least = other, errors[hz]
     return best, errors

@@ -30,6 +30,7 @@ class _Columns:
         self._find = find
         self.thinning = thinning
         self.broken = 0  # messages that can't be read
+        self.timing = TimingReport(0, 0)  # of the stream that was made
         self._layouts: list[Layout] = []
         self._taken = 0
         # For each block: its layout's index; places in the stream, header stamps, log times, values.
@@ -168,6 +169,7 @@ class JointColumns(_Columns):
         stream = JointStream(names, _frozen(stamps[order]), effort_kind=kind, **arrays)
         del arrays
         ordered, report = in_order(stream)
+        self.timing = report
         if len(ordered) == 0:
             raise SignalError(
                 f"Every sample on '{topic}' has NaN or infinite values.",
@@ -202,6 +204,7 @@ class WrenchColumns(_Columns):
         ordered: WrenchStream
         report: TimingReport
         ordered, report = in_order(stream)
+        self.timing = report
         return ordered, (*self._thinning_note(topic), *notes, *report.notes(topic))
 
 

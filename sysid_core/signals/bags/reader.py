@@ -86,6 +86,8 @@ def read_bag(
         source=str(path),
         urdf_xml=texts.description,
         notes=tuple(notes),
+        timing={"joints": joint_columns.timing}
+        | ({} if wrench is None else {"wrench": wrench_columns.timing}),
     )
 
 
