@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sysid_core.signals import Recording
 
 ENOUGH = 20_000  # samples that settings are judged on
+MOST_FOR_SPLINES = 100_000  # samples: some seconds of CPU
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
 # Torque waves turn faster than a lower low-pass of regressor and torque lets through.
@@ -42,6 +43,7 @@ class ArmRun:
         benefits: What each friction term buys on held-out blocks.
         loaded: The result with its drive gains and load; None without loaded runs.
         spread: Whether the recordings determine the torques of other motions.
+        differentiations: Held-out error of either way to differentiate, where both were tried.
     """
 
     identification: Identification
@@ -50,6 +52,7 @@ class ArmRun:
     benefits: Mapping[str, Mapping[str, float]]
     loaded: LoadedIdentification | None = None
     spread: PredictionSpread | None = None
+    differentiations: Mapping[str, float] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, object]:
         """For result.json."""
@@ -58,6 +61,8 @@ class ArmRun:
             "delay_sd": self.lag.sd,
             "delay_corrected": self.identification.processing.delay,
             "prior_weight": self.prior_weight,
+            "differentiate": self.identification.processing.differentiate.value,
+            "differentiate_errors": dict(self.differentiations),
             **({} if self.spread is None else {"prediction_spread": asdict(self.spread)}),
             "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
             **({} if self.loaded is None else load_dict(self.loaded)),
@@ -93,6 +98,7 @@ def identify_arm(
     loaded: Sequence[Recording] = (),
     load: KnownLoad | None = None,
     choose_cutoff: bool = False,
+    choose_differentiation: bool = False,
 ) -> ArmRun:
     """Choose what is left open, and identify.
 
@@ -109,6 +115,8 @@ def identify_arm(
         loaded: Runs with the known load, which give the drives' gains.
         load: What is known of it.
         choose_cutoff: Whether the motion's low-pass is chosen by cross-validation.
+        choose_differentiation: Whether splines may replace that low-pass, likewise; recordings of
+            more than `MOST_FOR_SPLINES` samples keep it.
     """
     from sysid_core.estimation.arm import (
         NO_PRIOR,
@@ -120,6 +128,9 @@ def identify_arm(
         term_benefits,
         torque_delay,
     )
+    from sysid_core.estimation.arm import (
+        choose_differentiation as differentiation_choice,
+    )
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.estimation.loaded_arm import identify_with_load, with_gains
 
@@ -127,12 +138,15 @@ def identify_arm(
     processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
     if choose_cutoff:
         say("choosing the low-pass of the motion on held-out parts of the recordings")
-        equations, _ = choose_motion_cutoff(
-            model, runs, friction, processing, enough=ENOUGH
-        )
+        equations, _ = choose_motion_cutoff(model, runs, friction, processing, enough=ENOUGH)
         processing = equations.processing
     else:
         equations = ArmEquations.build(model, runs, friction, processing)
+    differentiations: dict[str, float] = {}
+    if choose_differentiation and sum(len(run.joints) for run in runs) <= MOST_FOR_SPLINES:
+        say("trying splines on held-out parts of the recordings")
+        equations, differentiations = differentiation_choice(equations, runs)
+        processing = equations.processing
     carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
     if load and carrying:
         say("finding the gains of the drives")
@@ -164,7 +178,7 @@ def identify_arm(
     benefits = term_benefits(equations.spread(ENOUGH), prior_weight=weight or 1.0)
     say("finding out whether the recordings determine other motions")
     spread = prediction_spread(equations.spread(ENOUGH), result.parameters, weight or NO_PRIOR)
-    return ArmRun(result, lag, weight, benefits, together, spread)
+    return ArmRun(result, lag, weight, benefits, together, spread, differentiations)
 
 
 def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:

@@ -20,7 +20,7 @@ from sysid_core.signals.sample_faults import (
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
 from sysid_core.signals.table import read_table
-from sysid_core.signals.timing import check_timing, in_order, interpolate_at
+from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",
+    "TimingReport",
     "WrenchStream",
     "check_timing",
     "export_recording",

@@ -63,6 +63,8 @@ def _fit_arm(settings: IdentifySettings, data: ArmData, status: Status) -> Fit:
     def estimator(weight: float) -> Any:
         return estimator_from(settings.method, settings.fix, weight, settings.prior_sd)
 
+    differentiate = settings.processing.differentiate
+    open_cutoff = not settings.processing.motion_cutoff_hz
     arm = identify_arm(
         data.model,
         data.runs,
@@ -75,7 +77,8 @@ def _fit_arm(settings: IdentifySettings, data: ArmData, status: Status) -> Fit:
         say=status.update,
         loaded=data.loaded,
         load=data.load,
-        choose_cutoff=not settings.processing.motion_cutoff_hz,
+        choose_cutoff=open_cutoff and differentiate != "spline",
+        choose_differentiation=open_cutoff and differentiate == "auto",
     )
     result = arm.identification
     status.update("predicting efforts")
@@ -145,9 +148,9 @@ def processing_of(settings: ProcessingSettings) -> Processing:
     return Processing(
         rate_hz=settings.rate_hz,
         motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
-        differentiate=Differentiation.named(
-            settings.differentiate, "--differentiate", EstimationError
-        ),
+        differentiate=Differentiation.FILTER
+        if settings.differentiate == "auto"
+        else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
         torque_cutoff_hz=settings.torque_cutoff_hz,
     )
 

@@ -71,8 +71,11 @@ class ProcessingSettings:
     ] = 0.0
     differentiate: Annotated[
         str,
-        typer.Option(help="Velocities and accelerations by 'filter', or by 'spline' (docs)."),
-    ] = "filter"
+        typer.Option(
+            help="Velocities and accelerations by 'filter' or 'spline'; 'auto': what predicts"
+            " held-out parts better."
+        ),
+    ] = "auto"
     torque_cutoff_hz: Annotated[
         float, typer.Option(min=0.1, help="Low-pass of regressor and torque.")
     ] = 8.0

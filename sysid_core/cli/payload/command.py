@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
     from sysid_core.robot.shapes import Shape
     from sysid_core.signals import Recording
+    from sysid_core.signals.bags import StoredBag
     from sysid_core.signals.wrench import SensorCalibration
 
 _MANY = 100_000  # samples, of which means may have been taken
@@ -90,25 +91,27 @@ def _weigh(
 
 def _opened(settings: PayloadSettings, bag: Path) -> tuple[Recording, RobotModel]:
     """Recording and robot; faults of the sensor are said."""
-    from sysid_core.signals.bags import read_bag
+    from sysid_core.signals.bags import open_bag, read_bag
     from sysid_core.signals.wrench import wrench_faults
 
-    run = read_bag(bag)
-    window = _marked(run)
-    if window is not None:
-        run = read_bag(bag, window_ns=window)
+    stored = open_bag(bag)
+    run = read_bag(stored, window_ns=_marked(stored))
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
     return run, settings.sensor_robot.model(run, settings.sensor_frame)
 
 
-def _marked(run: Recording) -> tuple[int, int] | None:
-    """The marked part of a long recording, to read again with all its samples; else None."""
-    stamps, joints = [mark.stamp_ns for mark in run.marks], run.joints.stamps_ns
-    if len(joints) < _MANY or len(stamps) < 2:
+def _marked(bag: StoredBag) -> tuple[int, int] | None:
+    """The marked part of a long bag, which is all that is read of it, every sample; else None."""
+    from sysid_core.signals.bags import read_marks
+
+    if max((topic.count for topic in bag.topics), default=0) < _MANY:
+        return None
+    stamps = [mark.stamp_ns for mark in read_marks(bag)]
+    if len(stamps) < 2:
         return None
     window = (min(stamps) - _AROUND_NS, max(stamps) + _AROUND_NS)
-    return window if window[1] - window[0] < 0.8 * (joints[-1] - joints[0]) else None
+    return window if window[1] - window[0] < 0.8e9 * bag.seconds else None
 
 
 def _on_one_clock(

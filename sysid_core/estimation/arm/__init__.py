@@ -12,6 +12,7 @@ from sysid_core.estimation.arm.identify import (
     with_provenance,
 )
 from sysid_core.estimation.arm.model_choice import (
+    choose_differentiation,
     choose_motion_cutoff,
     choose_prior_weight,
     choose_terms,
@@ -44,6 +45,7 @@ __all__ = [
     "Processing",
     "TorqueDelay",
     "arm_structural_rows",
+    "choose_differentiation",
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",

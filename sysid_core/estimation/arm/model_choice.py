@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.recordings import Processing
+from sysid_core.estimation.arm.recordings import Differentiation, Processing
 from sysid_core.estimation.fit import LeastSquares, Regression
 from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording
@@ -170,6 +170,37 @@ def choose_motion_cutoff(
         if errors[hz] < least:
             best, least = other, errors[hz]
     return best, errors
+
+
+def choose_differentiation(
+    equations: ArmEquations,
+    recordings: Sequence[Recording],
+    *,
+    least_gain: float = 0.005,
+    enough: int = 20_000,
+) -> tuple[ArmEquations, dict[str, float]]:
+    """Equations with velocities and accelerations from the filter, or from smoothing splines.
+
+    Splines, whose cut-off each joint's data choose, are taken where they predict held-out blocks
+    clearly better.
+
+    Args:
+        equations: With the filter and its best cut-off.
+        recordings: As these were made from.
+        least_gain: Relative drop of the held-out error that splines must bring.
+        enough: Samples that both are judged on, evenly spread.
+
+    Returns:
+        The equations, and the held-out error of either way.
+    """
+    by_spline = replace(equations.processing, differentiate=Differentiation.SPLINE)
+    other = ArmEquations.build(equations.model, recordings, equations.friction, by_spline)
+    errors = {
+        Differentiation.FILTER.value: held_out_error(equations.spread(enough)),
+        Differentiation.SPLINE.value: held_out_error(other.spread(enough)),
+    }
+    better = errors["spline"] < (1.0 - least_gain) * errors["filter"]
+    return (other if better else equations), errors
 
 
 def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:

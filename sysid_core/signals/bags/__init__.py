@@ -3,7 +3,7 @@
 
 from sysid_core.signals.bags.editing import cut_bag, merge_bags, offered_qos, recover_bag
 from sysid_core.signals.bags.layouts import Layout, joint_state_layout, wrench_layout
-from sysid_core.signals.bags.reader import read_bag
+from sysid_core.signals.bags.reader import read_bag, read_marks
 from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.types import build_typestore, message_decoder, message_definitions
 from sysid_core.signals.bags.writer import BagWriter, OfferedQos
@@ -22,6 +22,7 @@ __all__ = [
     "offered_qos",
     "open_bag",
     "read_bag",
+    "read_marks",
     "recover_bag",
     "wrench_layout",
 ]

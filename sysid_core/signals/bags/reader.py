@@ -20,8 +20,25 @@ STRING = "std_msgs/msg/String"
 MARK = "robot_sysid/msg/Mark"
 
 
+def read_marks(bag: StoredBag, joint_topic: str | None = None) -> tuple[Mark, ...]:
+    """Only the marks of a bag, in time order: what part of a long one to read.
+
+    Args:
+        bag: Opened.
+        joint_topic: As in `read_bag`.
+
+    Raises:
+        SignalError: No or several joint topics.
+    """
+    texts = _Texts(bag, _joint_topic(bag, joint_topic).name)
+    takers = texts.takers()
+    for message in bag.messages(texts.names) if texts.names else ():
+        takers[message.topic](message.log_ns, message.data)
+    return tuple(sorted(texts.marks, key=lambda mark: mark.stamp_ns))
+
+
 def read_bag(
-    path: str | Path,
+    path: str | Path | StoredBag,
     *,
     joint_topic: str | None = None,
     wrench_topic: str | None = None,
@@ -36,7 +53,7 @@ def read_bag(
     cut off is read to its last whole chunk.
 
     Args:
-        path: rosbag2 folder, or an .mcap or .db3 file.
+        path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.
         joint_topic: Topic of JointState messages; None: the bag's `joint_topic`, or the only one.
         wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any.
         joints: Joints to read, in this order; None: those that most messages have.
@@ -46,14 +63,9 @@ def read_bag(
     Raises:
         SignalError: No bag, no or several joint topics, joints that aren't in it.
     """
-    bag = open_bag(path)
+    bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)
-    joint = _choose(bag, JOINT_STATE, joint_topic, "joint_topic")
-    if joint is None:
-        raise SignalError(
-            f"'{path}' has no {JOINT_STATE} messages.",
-            remedy=f"Record the robot's joint states; topics: {[t.name for t in bag.topics]}.",
-        )
+    joint = _joint_topic(bag, joint_topic)
     wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic")
     joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
     wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
@@ -83,12 +95,23 @@ def read_bag(
         joints=joint_stream,
         wrench=wrench_stream,
         marks=tuple(sorted(texts.marks, key=lambda mark: mark.stamp_ns)),
-        source=str(path),
+        source=str(bag.path),
         urdf_xml=texts.description,
         notes=tuple(notes),
         timing={"joints": joint_columns.timing}
         | ({} if wrench is None else {"wrench": wrench_columns.timing}),
     )
+
+
+def _joint_topic(bag: StoredBag, wanted: str | None) -> StoredTopic:
+    """The robot's joint states."""
+    joint = _choose(bag, JOINT_STATE, wanted, "joint_topic")
+    if joint is None:
+        raise SignalError(
+            f"'{bag.path}' has no {JOINT_STATE} messages.",
+            remedy=f"Record the robot's joint states; topics: {[t.name for t in bag.topics]}.",
+        )
+    return joint
 
 
 def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> StoredTopic | None:

@@ -243,25 +243,32 @@ def filter_joints(
     joint_filter = JointFilter(
         len(stream.names), noise=noise, effort_noise=effort_noise, max_gap_s=max_gap_s
     )
-    samples = []
+    columns: dict[str, Array] = {}
+    stamps = np.empty(len(stream), dtype=np.int64)
+    count = 0
     for k, stamp_ns in enumerate(stream.stamps_ns.tolist()):
         v = None if stream.v is None else stream.v[k]
         effort = None if stream.effort is None else stream.effort[k]
         sample = joint_filter.update(stamp_ns, stream.q[k], v, effort)
-        if not sample.outcome.refused:
-            samples.append(sample)
+        if sample.outcome.refused:
+            continue
+        if not count:
+            keys = [key for key in FilteredJointStream.COLUMNS if getattr(sample, key) is not None]
+            columns = {key: np.empty((len(stream), len(stream.names))) for key in keys}
+        stamps[count] = stamp_ns
+        for key, values in columns.items():
+            values[count] = getattr(sample, key)
+        count += 1
     counts = joint_filter.counts
-    if not samples:
+    if not count:
         raise SignalError(
             f"None of {len(stream)} joint samples can be filtered: {counts}.",
             remedy="Check stamps and values of the recording.",
         )
-    keys = [key for key in FilteredJointStream.COLUMNS if getattr(samples[0], key) is not None]
-    columns = {key: np.array([getattr(sample, key) for sample in samples]) for key in keys}
     filtered = FilteredJointStream(
         stream.names,
-        np.array([sample.stamp_ns for sample in samples]),
+        stamps[:count],
         effort_kind=stream.effort_kind,
-        **columns,
+        **{key: values[:count] for key, values in columns.items()},
     )
     return filtered, counts

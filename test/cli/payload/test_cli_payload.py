@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -46,7 +47,9 @@ def run(rng, monkeypatch, tmp_path):
         ),
         urdf_xml=robot.urdf_xml,
     )
-    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda path: recording)
+    bag = SimpleNamespace(topics=())
+    monkeypatch.setattr(sysid_core.signals.bags, "open_bag", lambda path: bag)
+    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: recording)
     (tmp_path / "truth.yaml").write_text(yaml.safe_dump({"pi": pi.tolist()}))
     tare_single(np.zeros((20, 6)), robot.gravity).save(tmp_path / "sensor.yaml")
     shape = tmp_path / "shape.yaml"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Filter or splines: what cross-validation chooses on real arms, and the error on judged motions.
+
+Usage: source scripts/env.sh; python benchmarks/differentiation.py [ARM...]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from real_arms import ARMS
+from rich.console import Console
+from rich.table import Table
+
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Processing,
+    choose_differentiation,
+    choose_motion_cutoff,
+    identify_equations,
+)
+from sysid_core.estimation.fit import ConsistentLeastSquares
+from sysid_core.robot import FrictionModel
+from sysid_core.validation import predict_recording
+
+
+def main() -> None:
+    table = Table("arm", "held out: filter", "splines", "chosen", "judged: filter", "splines")
+    for name in sys.argv[1:] or ARMS:
+        arm = ARMS[name]()
+        friction = FrictionModel(arm.drives)
+        filtered, _ = choose_motion_cutoff(arm.model, arm.fitted, friction, Processing())
+        chosen, errors = choose_differentiation(filtered, arm.fitted)
+        way = chosen.processing.differentiate.value
+        splined = ArmEquations.build(
+            arm.model, arm.fitted, friction, Processing(differentiate="spline")
+        )
+        judged = [
+            predict_recording(identify_equations(e, ConsistentLeastSquares()), run)
+            for e in (filtered, splined)
+            for run in arm.judged[:1]
+        ]
+        shares = [f"{100 * error:.2f} %" for error in errors.values()]
+        table.add_row(name, *shares, way, *(f"{100 * p.relative_error():.2f} %" for p in judged))
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
