@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Filter or splines: what cross-validation chooses on real arms, and the error on judged motions.
 
-Usage: source scripts/env.sh; python benchmarks/differentiation.py [ARM...]
+Usage: source scripts/env.sh; python benchmarks/recordings/differentiation.py [ARM...]
 """
 
 from __future__ import annotations
