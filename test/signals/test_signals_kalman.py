@@ -120,6 +120,29 @@ def test_a_robot_at_rest_stays_finite_for_long() -> None:
     assert np.isfinite(sample.a_sd).all() and (sample.a_sd > 0.0).all()
 
 
+@pytest.mark.parametrize("noise", [1e-5, 1e-4, 1e-3])
+@pytest.mark.parametrize("rate_hz", [125, 500])
+def test_deviations_are_true_from_the_start_over_gaps_and_noise_levels(
+    rng: np.random.Generator, rate_hz: int, noise: float
+) -> None:
+    """Normalised squares of q, v and a; `benchmarks/signals/live_nees.py` has the whole table."""
+    t = np.arange(0.0, 4.0, 1.0 / rate_hz)
+    t = t[(t < 2.0) | (t > 2.3)]  # a gap of 0.3 s
+    w = np.array([1.3, 2.1, 2.9])
+    s, c = np.sin(t[:, None] * w), np.cos(t[:, None] * w)
+    true = 0.8 * np.stack([s, w * c, -w * w * s], axis=2)
+    live, squares = JointFilter(3), []
+    for stamp, q, x in zip((t * 1e9).astype(int), true[:, :, 0], true, strict=True):
+        f = live.update(int(stamp), q + noise * rng.normal(size=3))
+        found, sd = np.transpose([f.q, f.v, f.a]), np.transpose([f.q_sd, f.v_sd, f.a_sd])
+        squares.append(np.mean(((found - x) / sd) ** 2, axis=0))
+    mean = np.array(squares)
+    assert (mean[t > 0.2].mean(axis=0) < 2.0).all()
+    assert (mean[t > 0.2].mean(axis=0) > 0.4).all()
+    assert (mean[(t > 2.3) & (t < 2.8)].mean(axis=0) < 2.5).all()
+    assert (mean[t < 1.0].mean(axis=0) < 5.0).all()  # 35 when the first samples believed too much
+
+
 def test_a_recording_gives_exactly_the_live_numbers(drawn: tuple[JointStream, np.ndarray]) -> None:
     stream, _ = drawn
     live = JointFilter(3)

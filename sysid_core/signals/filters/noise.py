@@ -28,7 +28,7 @@ _START_SD = 10.0  # of the rates at the start, in measurement sds per period: ne
 _BURN_IN = 10  # samples after a start that say more about the start than about the noise
 _RECENT_SAMPLES = 12  # that show a sudden change
 _SUDDEN = 8.0  # [nats] by which a faster filter must explain them better
-_FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
+FLOOR_SD = 1e-9  # exact data have no noise, but a filter needs some
 _FLOOR_DENSITY = 1e-6  # at rest; less is no motion of a robot, and loses the covariance's digits
 
 
@@ -158,9 +158,7 @@ class NoiseEstimator:
                 remedy=f"Give at least {_BURN_IN + 2} samples without a gap, or give the levels.",
             )
         sd, density = np.empty((2, self._sums.shape[1] - 1))
-        self._kernels.likely_levels(
-            self._sums, self._weight, self._ratio, _FLOOR_SD**2, sd, density
-        )
+        self._kernels.likely_levels(self._sums, self._weight, self._ratio, FLOOR_SD**2, sd, density)
         return NoiseLevels(sd, np.maximum(density, _FLOOR_DENSITY))
 
     def nearest_filter(self, noise: NoiseLevels) -> NDArray[np.intp]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.signals.filters.kalman import KinematicBank, kernels
-from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.noise import FLOOR_SD, NoiseEstimator, NoiseLevels
 from sysid_core.signals.recording import Array
 
 _HORIZON_S = 1.0  # of the running noise levels
@@ -17,6 +17,7 @@ _FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
 _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
 _SETTLED_SAMPLES = 100  # before samples are judged by the levels
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
+_SOME_DIFFERENCES = 6  # that may show less noise than was assumed
 _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.bool_)
 
 
@@ -60,6 +61,8 @@ class TunedBank:
         self._disagreement = np.zeros(rates)
         self._disagreement_weight = 0.0
         self._samples = 0
+        self._first: list[Array] = []  # values before the levels are known
+        self._differences: list[Array] = []
         self._step = kernels().step
         # Of the estimator's filters: those tuned like the levels, and those that took over.
         self._nearest: NDArray[np.intp] | None = None
@@ -155,8 +158,34 @@ class TunedBank:
             if self._samples % _RETUNE_SAMPLES == 0 and self._estimator.samples >= _ENOUGH_SAMPLES:
                 self._tune(self._estimator.levels())
                 self._nearest = self._estimator.nearest_filter(self.noise)
-            if self._nearest is not None:
+            if self._nearest is None:
+                self._look_at_differences(z)
+            else:
                 self._follow_sudden_motion(self._estimator, self._nearest)
+
+    def _look_at_differences(self, z: Array) -> None:
+        """Before the levels are known: at least the noise that third differences show.
+
+        Their variance is 20 times that of a measurement; motion hardly shows in them.
+        """
+        self._first = [*self._first[-3:], z.copy()]
+        if len(self._first) < 4:
+            return
+        a, b, c, d = self._first
+        self._differences.append(np.square(d - 3.0 * c + 3.0 * b - a) / 20.0)
+        seen = np.mean(self._differences, axis=0)
+        least = np.square(self.noise.measurement_sd)
+        if len(self._differences) >= _SOME_DIFFERENCES:
+            least = np.minimum(least, 2.0 * seen)
+        self._use_variance(
+            np.where(self._tuned, np.maximum(np.maximum(seen, least), FLOOR_SD**2), self._variance)
+        )
+
+    def _use_variance(self, variance: Array) -> None:
+        """Use it from now on; what came before was as uncertain as that."""
+        ratio = np.maximum(variance / self._variance, 1.0)
+        self._variance = variance
+        self.bank.P *= ratio[:, None, None]
 
     def _tune(self, levels: NoiseLevels) -> None:
         n = len(self._tuned)
@@ -164,7 +193,10 @@ class TunedBank:
             np.where(self._tuned, levels.measurement_sd[:n], self.noise.measurement_sd),
             np.where(self._tuned, levels.density[:n], self.noise.density),
         )
-        self._variance = np.square(self.noise.measurement_sd)
+        variance = np.square(self.noise.measurement_sd)
+        if self._nearest is None:
+            self._use_variance(variance)
+        self._variance = variance
         if self._tunes_rates:
             # Rates that a driver has filtered are smooth but late: their own noise isn't all.
             own = np.square(levels.measurement_sd[n:])
