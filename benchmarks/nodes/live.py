@@ -101,12 +101,18 @@ def main() -> None:
         for rate in (500.0, 1000.0):
             with tempfile.TemporaryDirectory() as folder:
                 rows.append(measure(rate, seconds, Path(folder)))
-    table = Table("", *(str(row.pop("rate")) for row in rows), box=None)
-    for name in rows[0]:
+    table = Table("", *(str(row["rate"]) for row in rows), box=None)
+    for name in list(rows[0])[1:]:
         table.add_row(name, *(str(row[name]) for row in rows))
     Console().print(table)
-    print(f"xArm 7, joint states and wrench, {seconds:.0f} s each.")
-    print("Latency: from the stamp of the raw sample to the filtered message in another process.")
+    print(f"xArm 7, joint states and wrench, {seconds:.0f} s each; the table of docs/nodes.md:\n")
+    print("| rate | logger's CPU | lost in the bag | latency p50 | p90 | p99 | load average |")
+    print("|---|---|---|---|---|---|---|")
+    for row in rows:
+        cpu = f"{row['data_logger [% of a core]']} % ({row['logger [µs/message]']} µs a message)"
+        late = " | ".join(f"{row[f'after the raw one, p{p} [ms]']} ms" for p in (50, 90, 99))
+        print(f"| {row['rate']} | {cpu} | {row['lost']} | {late} | {row['load average']} |")
+    print("\nLatency: from the raw sample's arrival in another process to the filtered one's.")
 
 
 if __name__ == "__main__":

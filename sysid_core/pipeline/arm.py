@@ -98,7 +98,7 @@ def identify_arm(
     loaded: Sequence[Recording] = (),
     load: KnownLoad | None = None,
     choose_cutoff: bool = False,
-    choose_differentiation: bool = False,
+    try_splines: bool = False,
 ) -> ArmRun:
     """Choose what is left open, and identify.
 
@@ -115,21 +115,19 @@ def identify_arm(
         loaded: Runs with the known load, which give the drives' gains.
         load: What is known of it.
         choose_cutoff: Whether the motion's low-pass is chosen by cross-validation.
-        choose_differentiation: Whether splines may replace that low-pass, likewise; recordings of
+        try_splines: Whether splines may replace that low-pass, likewise; recordings of
             more than `MOST_FOR_SPLINES` samples keep it.
     """
     from sysid_core.estimation.arm import (
         NO_PRIOR,
         ArmEquations,
+        choose_differentiation,
         choose_motion_cutoff,
         choose_prior_weight,
         identify_equations,
         prediction_spread,
         term_benefits,
         torque_delay,
-    )
-    from sysid_core.estimation.arm import (
-        choose_differentiation as differentiation_choice,
     )
     from sysid_core.estimation.fit import LeastSquares
     from sysid_core.estimation.loaded_arm import identify_with_load, with_gains
@@ -143,9 +141,9 @@ def identify_arm(
     else:
         equations = ArmEquations.build(model, runs, friction, processing)
     differentiations: dict[str, float] = {}
-    if choose_differentiation and sum(len(run.joints) for run in runs) <= MOST_FOR_SPLINES:
+    if try_splines and sum(len(run.joints) for run in runs) <= MOST_FOR_SPLINES:
         say("trying splines on held-out parts of the recordings")
-        equations, differentiations = differentiation_choice(equations, runs)
+        equations, differentiations = choose_differentiation(equations, runs)
         processing = equations.processing
     carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
     if load and carrying:

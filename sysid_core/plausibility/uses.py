@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay, torque_delay
+from sysid_core.estimation.arm import TorqueDelay
 from sysid_core.estimation.closed_chain import (
     ConstrainedEquations,
     identify_constrained_equations,
@@ -18,10 +18,11 @@ from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, mot
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.excitation.design import Unknowns
 from sysid_core.judgement import Judgement
+from sysid_core.plausibility.effort_lag import effort_lag
 from sysid_core.plausibility.fitness import stream_faults
 from sysid_core.plausibility.recorded_motion import RecordedMotion
 from sysid_core.plausibility.stream_checks import effort_faults
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals import EffortKind, Recording, standstill_share
 from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults
@@ -29,8 +30,6 @@ from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_fa
 _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
 _TOLERATED_S = 5e-3  # between the clocks of wrench and joints
-_LAG_WINDOW_NS = 60_000_000_000  # of the motion that shows how late efforts are
-_VAGUE_S = 10e-3  # a deviation of more says nothing
 _ALONE_S = 2.0  # [s] in which a joint moves alone
 _NOISE = np.repeat([0.1, 0.005], 3)  # [N, N m] of an ordinary sensor, where none was measured
 
@@ -219,25 +218,10 @@ class UseJudge:
         return self._motion
 
     def _late(self, model: RobotModel) -> Judgement:
-        """Whether the efforts come late, from a minute in the midst of the motion."""
-        joints = self.recording.joints
-        if joints.effort_kind is EffortKind.MOTOR_CURRENT:  # gains aren't known here
+        self.lag = effort_lag(self.recording, model)
+        if self.lag is None or not self.lag.worth_correcting:
             return Judgement()
-        moves = np.any(np.diff(joints.q, axis=0) != 0.0, axis=1)
-        middle = int(np.median(joints.stamps_ns[1:][moves] - joints.stamps_ns[0]))
-        middle += int(joints.stamps_ns[0])
-        part = self.recording.window(middle - _LAG_WINDOW_NS // 2, middle + _LAG_WINDOW_NS // 2)
-        friction = FrictionModel(DriveTrain.direct(model.joint_names))
-        try:
-            lag = torque_delay(ArmEquations.build(model, [part], friction, Processing()))
-        except SysIdError:
-            return Judgement()
-        if not lag.sd < _VAGUE_S:
-            return Judgement()
-        self.lag = lag
-        if not lag.worth_correcting:
-            return Judgement()
-        text = f"Efforts come {1e3 * lag.seconds:.1f} ms late: `sysid identify --delay auto`"
+        text = f"Efforts come {1e3 * self.lag.seconds:.1f} ms late: `sysid identify --delay auto`"
         return Judgement(warnings=(f"{text} corrects that.",))
 
     def _clocks(self, model: RobotModel) -> Judgement:

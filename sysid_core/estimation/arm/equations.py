@@ -40,7 +40,7 @@ from sysid_core.robot import (
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
-HELD = 64e6  # bytes of rigid-body regressors, and of filtered ones, that are held
+HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
 @dataclass(frozen=True, eq=False)

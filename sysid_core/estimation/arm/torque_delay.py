@@ -22,7 +22,7 @@ from sysid_core.robot import GEARED_ARM_TERMS, Array
 REACH = 1e-3  # [s]: how far from the given delay another start is looked for
 NUDGE = 0.05  # of the shortest wave's period, for the derivative with respect to the delay
 FEW = 5000  # samples that are enough to find a start
-ENOUGH = 10_000  # samples that are enough for the estimate
+ENOUGH = 6_000  # samples that are enough for the estimate
 FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
 DELAY = "delay"
 _FIT = LeastSquares("joint")
