@@ -91,7 +91,6 @@ def test_rqt_lists_the_plugins(gui: dict[str, str]) -> None:
 
 
 @pytest.mark.ros
-@pytest.mark.patient
 @pytest.mark.slow
 def test_the_buttons_of_the_panels_record_play_and_stop(
     gui: dict[str, str], start_nodes, short_plan, tmp_path: Path

@@ -22,7 +22,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}  # with a busy machine
 HOME = [0.0, -1.2, 1.2, -1.2, -1.4, 0.2]
 
