@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from robot_sysid.msg import PayloadBridgeState, PayloadEstimate
@@ -25,7 +26,7 @@ def recorded(snapshot: Snapshot) -> str:
     if "path" not in bag:
         return "nothing is being recorded"
     return (
-        f"recording {bag['path']}: {float(bag['seconds']):.0f} s, {bag['messages']} messages,"
+        f"recording {Path(bag['path']).name}: {float(bag['seconds']):.0f} s, {bag['messages']} messages,"
         f" {int(bag['bytes']) / 1e6:.1f} MB"
     )
 

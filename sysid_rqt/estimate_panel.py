@@ -29,6 +29,7 @@ class EstimatePanel(Panel):
         """One tab each for the payload and the arm."""
         self.state = QLabel("no payload yet")
         self.state.setWordWrap(True)
+        self.state.setMinimumHeight(84)  # four lines: a tab doesn't grow with its text
         self.payload = table(("quantity", "value", "± 2 sd", "unit", "verdict"))
         self.payload.setObjectName("payload")
         self.curves = QLabel()

@@ -66,6 +66,7 @@ class RobotPanel(Panel):
         column.addLayout(row)
         self.recorded = QLabel("nothing is being recorded")
         self.recorded.setObjectName("recorded")
+        self.recorded.setWordWrap(True)
         column.addWidget(self.recorded)
         box.setLayout(column)
         return box

@@ -27,3 +27,21 @@ def test_a_clock_that_stands_still_gives_no_rates_and_takes_no_memory():
     held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
     assert held < 100_000
+
+
+def test_the_monitor_says_how_much_of_each_limit_is_used():
+    from sysid_core.excitation import MotionLimits
+    from sysid_core.excitation.execution import ExecutionMonitor, Measured, MonitorLimits
+    from sysid_core.robot import RobotModel
+
+    model = RobotModel.from_urdf("ur5")
+    limits = MonitorLimits.from_limits(MotionLimits.from_model(model, tcp_speed=2.0))
+    monitor = ExecutionMonitor(model, limits)
+    assert monitor.used == {}
+    q, v = (limits.lower + limits.upper) / 2, np.zeros(6)
+    q[2], v[5] = q[2] + 0.4 * (limits.upper - limits.lower)[2], -0.3 * limits.velocity[5]
+    assert monitor.fault(1.0, Measured(1.0, model.joint_names, q, v), q + 0.05) is None
+    used = monitor.used
+    assert used["position"] == pytest.approx(0.8, abs=2e-3)
+    assert used["velocity"] == pytest.approx(0.3, abs=2e-3)
+    assert used["tracking error"] == pytest.approx(0.5, abs=2e-3) and used["TCP speed"] < 1.0

@@ -68,6 +68,8 @@ def main(plan: str, bag: str, pictures: str) -> None:
     found["recorded"] = until(lambda: "MB" in robot.recorded.text(), 10.0)
     found["payload"] = until(lambda: estimate.payload.rowCount() == 10, 30.0)
     until(lambda: False, 1.5)
+    robot.plan.setText("plan/trajectory.npz")  # for the picture
+    robot.path.setText("results/bag")
     for name, panel in panels.items():
         panel.grab().save(str(Path(pictures) / f"{name}.png"))
     estimate.tabs.setCurrentIndex(1)
@@ -75,6 +77,7 @@ def main(plan: str, bag: str, pictures: str) -> None:
     until(lambda: False, 1.5)
     found["shape"] = estimate._shape is not None and not estimate.views.pixmap().isNull()
     estimate.grab().save(str(Path(pictures) / "object.png"))
+    robot.plan.setText(plan)
     if "done" in robot.state.text():  # a machine so slow that the motion ended meanwhile
         press(robot, "arm")
         press(robot, "play", 30.0)

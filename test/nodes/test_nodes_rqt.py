@@ -66,6 +66,23 @@ def test_the_perspective_opens_the_plugins_that_are_exported() -> None:
     assert names == set(re.findall(r"robot_sysid/(\w+)'", running)) == {"Robot", "Estimate", "Send"}
 
 
+def test_point_masses_of_the_panel_have_the_moments_of_the_estimate() -> None:
+    import numpy as np
+
+    from sysid_rqt.drawings import point_masses
+
+    points = np.random.default_rng(0).uniform(-0.1, 0.1, (60, 3))
+    true = np.random.default_rng(1).uniform(0.0, 0.05, 60)
+    mass = true.sum()
+    com = true @ points / mass
+    spread = (points - com).T * true @ (points - com) / mass
+    found = point_masses(points, mass, com, spread)
+    assert found.min() >= 0 and found.sum() == pytest.approx(mass, rel=1e-3)
+    assert found @ points / mass == pytest.approx(com, abs=1e-3)
+    again = (points - com).T * found @ (points - com) / mass
+    assert again == pytest.approx(spread, abs=2e-4)
+
+
 @pytest.fixture
 def gui(real_ros: dict[str, str], tmp_path: Path) -> dict[str, str]:
     """Environment for Qt without a display."""

@@ -2,7 +2,12 @@
 """Playing a checked motion: executor, monitor, and the ways to have a robot play it."""
 
 from sysid_core.excitation.execution.executor import Executor
-from sysid_core.excitation.execution.monitor import Measured, MonitorLimits, PositionRates
+from sysid_core.excitation.execution.monitor import (
+    ExecutionMonitor,
+    Measured,
+    MonitorLimits,
+    PositionRates,
+)
 from sysid_core.excitation.execution.path_follower import PathFollower
 from sysid_core.excitation.execution.played_motion import PlayedMotion
 from sysid_core.excitation.execution.rolling_play import Outgoing
@@ -15,6 +20,7 @@ from sysid_core.excitation.execution.states import (
 
 __all__ = [
     "Command",
+    "ExecutionMonitor",
     "Executor",
     "ExecutorSettings",
     "ExecutorState",
