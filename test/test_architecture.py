@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "excitation": ("design", "execution", "payload", "sequential", "closed_chain"),
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
-        "fit", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",
+        "fit", "recorded", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",
         "loaded_arm",
     ),
     "plausibility": (),

@@ -19,10 +19,10 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import (
     ArmEquations,
     Identification,
-    full_parameters,
     load_identification,
 )
 from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.recorded import full_parameters
 from sysid_core.fleet.registry import Robot, Tool, settings_hash
 from sysid_core.fleet.sensor import sensor_values, temperature_of
 from sysid_core.pipeline import is_bag, load_recording

@@ -14,13 +14,15 @@ from sysid_core.pipeline.load import load_dict, load_sentences
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import (
         ArmEquations,
-        Estimator,
         Identification,
         PredictionSpread,
         Processing,
-        TorqueDelay,
     )
     from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+    from sysid_core.estimation.recorded import (
+        Estimator,
+        TorqueDelay,
+    )
     from sysid_core.robot import FrictionModel, RobotModel
     from sysid_core.signals import Recording
 

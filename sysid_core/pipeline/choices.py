@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sysid_core.errors import EstimationError
 
 if TYPE_CHECKING:
-    from sysid_core.estimation.arm import Estimator
+    from sysid_core.estimation.recorded import Estimator
     from sysid_core.robot import FrictionTerm
 
 METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")

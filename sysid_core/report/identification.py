@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.estimation.arm import Identification, TorqueDelay
+from sysid_core.estimation.arm import Identification
+from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,

@@ -299,4 +299,4 @@ def test_an_estimate_of_another_robot_is_refused(leg, truth, rng):
 
 def test_an_unknown_processing_is_refused():
     with pytest.raises(EstimationError, match="matched"):
-        ConstrainedProcessing(kind="magic")
+        ConstrainedProcessing(order="magic")

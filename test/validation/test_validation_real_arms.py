@@ -140,7 +140,7 @@ def test_tx40_torque_waves_of_its_wrist_motors_predict_the_fifth_joint(tx40):
         FrictionTerm.SPEED_RIPPLE,
         FrictionTerm.SPEED_RUNOUT,
     )
-    fast = Processing(5000.0, motion_cutoff_hz=60.0, torque_cutoff_hz=2500.0, delay=3e-4)
+    fast = Processing(rate_hz=5000.0, motion_cutoff_hz=60.0, torque_cutoff_hz=2500.0, delay=3e-4)
     result = tx40.identified(*terms, processing=fast)
     assert result.physically_consistent
     values = result.friction_parameters

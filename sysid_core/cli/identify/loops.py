@@ -82,12 +82,12 @@ def _fit(
     settings: IdentifySettings, chain: ClosedChain, runs: list[Recording], status: Status
 ) -> tuple[ConstrainedEquations, Estimate, ClosedChain]:
     """Equations without their delay, the estimate, and the chain that has it."""
-    from sysid_core.estimation.arm import full_parameters
     from sysid_core.estimation.closed_chain import (
         ConstrainedEquations,
         chain_with_parameters,
         identify_constrained_equations,
     )
+    from sysid_core.estimation.recorded import full_parameters
 
     inertials = "inertials" not in settings.fix
     estimator = estimator_from(
@@ -118,7 +118,7 @@ def _tables(
     chain = equations.chain
     tables = {"fitted": (torque_errors(equations, model), torque_errors(equations, chain))}
     for label, run in zip(run_labels(settings.validate), others, strict=True):
-        trial = ConstrainedEquations.build(chain, [run]).delayed_by(equations.delay)
+        trial = ConstrainedEquations.build(chain, [run]).with_delay(equations.delay)
         tables[f"not fitted: {label}"] = (torque_errors(trial, model), torque_errors(trial, chain))
     return tables
 

@@ -89,6 +89,6 @@ def _tables(
     tables = {}
     for path, label in zip(settings.recordings, run_labels(settings.recordings), strict=True):
         run = load_loop_recording(path, chain, columns, settings.effort_kind)
-        trial = ConstrainedEquations.build(chain, [run]).delayed_by(delay)
+        trial = ConstrainedEquations.build(chain, [run]).with_delay(delay)
         tables[label] = (torque_errors(trial, model), torque_errors(trial, chain))
     return tables

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Open chains: from recordings to an identified arm."""
 
-from sysid_core.estimation.arm.equations import ArmEquations, arm_structural_rows
+from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identification_file import load_identification, save_identification
 from sysid_core.estimation.arm.identify import (
-    Estimator,
     Identification,
-    full_parameters,
     identify,
     identify_equations,
     with_provenance,
@@ -26,41 +24,31 @@ from sysid_core.estimation.arm.prediction_spread import (
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
-    filled,
     prepare,
     prepare_motion,
-    require_finite,
-    require_torques,
-    shifted,
 )
-from sysid_core.estimation.arm.torque_delay import TorqueDelay, torque_delay
+from sysid_core.estimation.arm.structure import arm_structural_rows
+from sysid_core.estimation.arm.torque_delay import torque_delay
 
 __all__ = [
     "NO_PRIOR",
     "ArmEquations",
     "Differentiation",
-    "Estimator",
     "Identification",
     "PredictionSpread",
     "Processing",
-    "TorqueDelay",
     "arm_structural_rows",
     "choose_differentiation",
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
-    "filled",
-    "full_parameters",
     "identify",
     "identify_equations",
     "load_identification",
     "prediction_spread",
     "prepare",
     "prepare_motion",
-    "require_finite",
-    "require_torques",
     "save_identification",
-    "shifted",
     "term_benefits",
     "torque_delay",
     "with_provenance",

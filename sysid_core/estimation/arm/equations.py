@@ -11,40 +11,33 @@ from numpy.typing import NDArray
 from scipy.ndimage import maximum_filter1d
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm.recordings import (
-    Processing,
+from sysid_core.estimation.arm.recordings import Processing, earlier, prepare
+from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
+from sysid_core.estimation.arm.structure import arm_structural_rows
+from sysid_core.estimation.fit import Regression, friction_scale_from_squares, refuse_unmeasured
+from sysid_core.estimation.recorded import (
+    ChainEquations,
+    FrictionColumns,
     Span,
-    earlier,
+    chain_regression,
     filled,
-    prepare,
     shifted,
 )
-from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
-from sysid_core.estimation.fit import (
-    Regression,
-    friction_scale_from_squares,
-    refuse_unmeasured,
-    unmeasured_joints,
-)
-from sysid_core.identifiability import random_states
-from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import (
-    INERTIAL_UNITS,
     Array,
     FrictionModel,
     RobotModel,
-    inertial_parameter_names,
     inertial_scale,
     joint_torque_regressor,
 )
-from sysid_core.signals import Recording
+from sysid_core.signals import JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
 @dataclass(frozen=True, eq=False)
-class ArmEquations:
+class ArmEquations(ChainEquations[JointStream]):
     """Recordings of an open chain, from which regressions are made.
 
     Attributes:
@@ -62,7 +55,7 @@ class ArmEquations:
     model: RobotModel
     friction: FrictionModel
     processing: Processing
-    spans: tuple[Span, ...]
+    spans: tuple[Span[JointStream], ...]
     Y: tuple[Array, ...] | None
     structure: Array
     prior: Array
@@ -93,7 +86,7 @@ class ArmEquations:
             inertial_scale(model),
         ).with_spans(parts)
 
-    def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
+    def with_spans(self, spans: Sequence[Span[JointStream]]) -> ArmEquations:
         """The same robot with other data."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
@@ -146,10 +139,6 @@ class ArmEquations:
         """Share of the samples in which some joint moves."""
         return float(np.mean(np.concatenate(self.moving())))
 
-    def unmeasured(self) -> NDArray[np.bool_]:
-        """Joints whose efforts are zero throughout, shape (n,)."""
-        return unmeasured_joints([s.tau for s in self.spans])
-
     def regression(
         self,
         pi: Array,
@@ -177,23 +166,16 @@ class ArmEquations:
         blocks = RegressorBlocks(
             self.model, self.friction, self.spans, self.Y, chosen.rows, pi, cutoff, unmeasured
         )
-        friction_sd = friction_scale_from_squares(
-            blocks.friction_squares(), tau, self.friction.names
-        )
-        Y = np.concatenate(list(blocks)) if 8 * np.prod(blocks.shape) <= HELD else blocks
-        regression = Regression(
-            Y=Y,
+        sd = friction_scale_from_squares(blocks.friction_squares(), tau, self.friction.names)
+        units = self.friction.units_of(self.model.prismatic_joints)
+        regression = chain_regression(
+            self.model,
+            FrictionColumns(self.friction.names, units, sd, self.friction.non_negative),
+            prior=self.prior,
+            scale=self.scale,
+            Y=np.concatenate(list(blocks)) if 8 * np.prod(blocks.shape) <= HELD else blocks,
             tau=tau,
-            names=inertial_parameter_names(self.model) + self.friction.names,
-            units=INERTIAL_UNITS * self.model.n_bodies
-            + self.friction.units_of(self.model.prismatic_joints),
             joints=self.model.joint_names,
-            bodies=self.model.body_names,
-            prior=np.concatenate([self.prior, np.zeros(len(self.friction.names))]),
-            prior_sd=np.concatenate([self.scale, friction_sd]),
-            non_negative=np.concatenate(
-                [np.zeros(len(self.prior), dtype=bool), np.array(self.friction.non_negative)]
-            ),
             structure=self.structure,
             starts=starts,
             used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
@@ -221,11 +203,9 @@ class ArmEquations:
         firsts: list[int] = []
         source = None
         for span, kept in zip(self.spans, keep, strict=True):
-            step = 1 if raw else max(1, int(span.rate_hz / (6.0 * p.torque_cutoff_hz)))
-            use = np.zeros(len(span.tau), dtype=bool)
-            trim = min(int(p.end_trim * span.rate_hz), len(span.tau) // 8)
-            use[trim : len(span.tau) - trim : step] = True
-            rows = np.flatnonzero(use & kept)
+            inside = p.kept(len(span.tau), span.rate_hz, 1 if raw else None)
+            rows = np.arange(len(span.tau))[inside]
+            rows = rows[kept[inside]]
             chosen.append(rows)
             if not len(rows):
                 continue
@@ -233,7 +213,7 @@ class ArmEquations:
                 firsts.append(count)
             source = span.source
             # A hole in the samples ends the correlation of the noise.
-            holes = np.flatnonzero(np.diff(rows) > step) + 1
+            holes = np.flatnonzero(np.diff(rows) > inside.step) + 1
             starts += [count, *(count + holes).tolist()]
             count += len(rows)
             tau = span.tau if raw else low_pass.apply(span.tau, span.rate_hz)
@@ -260,28 +240,3 @@ class _Chosen:
     time: Array
     starts: tuple[int, ...]
     recordings: tuple[int, ...]
-
-
-def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
-    """Triangular factor of rigid-body and friction regressor at random states, shape (p, p).
-
-    Rounded angles of the URDF count as the exact ones: a tilt of 1e-6 rad shows nothing in practice.
-    """
-    model = with_exact_angles(model)[0].with_pi(model.pi)
-    rng = np.random.default_rng(seed)
-    n_samples = max(12 * model.n_bodies, len(friction.names)) + 30
-    q, v, a = random_states(model, n_samples, rng)
-    angles = rng.uniform(-np.pi, np.pi, (n_samples, model.nv))
-    if q.shape[1] == model.nv:
-        angles = q
-    Y = joint_torque_regressor(model, q, v, a)
-    # Loads as the robot's own masses cause them, or masses of natural size where it has none.
-    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
-    # Slow and fast samples, so that the terms near standstill differ from Coulomb friction.
-    slow = v * np.where(rng.random(v.shape) < 0.5, 2e-3, 1.0)
-    Phi = friction.regressor(angles, slow, a, load * rng.choice([-1.0, 1.0], v.shape))
-    # Viscous and inertial columns belong to the same states as the rigid body's.
-    same = friction.regressor(angles, v, a, load)
-    rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
-    flat = rows.reshape(-1, rows.shape[2])
-    return np.asarray(np.linalg.qr(flat, mode="r"))

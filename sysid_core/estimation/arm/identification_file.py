@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.arm.identify import Identification
@@ -169,3 +169,11 @@ class _File(FileSchema):
     friction: _Friction
     drives: _Drives
     processing: Processing
+
+    @field_validator("processing", mode="before")
+    @classmethod
+    def _named_as_today(cls, raw: object) -> object:
+        """`max_gap` is what older files call `max_gap_s`."""
+        if isinstance(raw, dict) and "max_gap" in raw:
+            return {("max_gap_s" if key == "max_gap" else key): x for key, x in raw.items()}
+        return raw

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, prepare_motion
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import Regression, unmeasured_notes
+from sysid_core.estimation.recorded import Estimator, full_parameters, require_recordings
 from sysid_core.robot import (
     Array,
     FrictionModel,
@@ -22,21 +21,6 @@ from sysid_core.robot import (
     joint_torque_regressor,
 )
 from sysid_core.signals import EffortKind, Recording
-
-
-class Estimator(Protocol):
-    """What all whole-robot estimators offer: configuration in the constructor, data in `fit`."""
-
-    fixed: tuple[str, ...]
-
-    @property
-    def name(self) -> str:
-        """What the result is signed with."""
-        ...
-
-    def fit(self, regression: Regression) -> Estimate:
-        """Estimate the parameters of the measurement equations."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,22 +117,6 @@ class Identification:
         return out
 
 
-def full_parameters(regression: Regression, estimate: Estimate, fixed: Sequence[str]) -> Array:
-    """All parameters from an estimate of base or of full ones, closest to the prior, (p,)."""
-    if estimate.names == regression.names:
-        return estimate.values
-    free = regression.free_columns(fixed)
-    base = regression.base_of(free)
-    # Closest in natural units: a gram is no kilogram.
-    s = regression.prior_sd[free]
-    step = np.linalg.pinv(base.regrouping * s) @ (
-        estimate.values - base.base_values(regression.prior[free])
-    )
-    out = regression.prior.copy()
-    out[free] += s * step
-    return out
-
-
 def identify(
     model: RobotModel,
     recordings: Sequence[Recording],
@@ -168,8 +136,7 @@ def identify(
         processing: Rates and cut-offs.
         load_rounds: Rounds of load-dependent friction, whose load comes from the fit itself.
     """
-    if not recordings:
-        raise EstimationError("There is no recording to identify from.", remedy="Give a recording.")
+    require_recordings(recordings)
     equations = ArmEquations.build(model, recordings, friction, processing or Processing())
     return identify_equations(equations, estimator, load_rounds=load_rounds)
 
@@ -196,22 +163,11 @@ def identify_equations(
 
 def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estimate:
     """The estimate with robot, data and what was left out noted."""
-    spans = [span for part in parts for span in part.spans]
-    share = replace(parts[0], spans=tuple(spans)).moving_share()
+    together = replace(parts[0], spans=tuple(span for part in parts for span in part.spans))
+    share = together.moving_share()
     still = (
         f"{100.0 * (1.0 - share):.0f} % of the samples are at standstill and were left out of"
         " the fit.",
     )
-    model = parts[0].model
-    unmeasured = np.any([part.unmeasured() for part in parts], axis=0)
-    return replace(
-        estimate,
-        robot=model.name,
-        urdf_hash=model.urdf_hash,
-        source=", ".join(dict.fromkeys(s.source for s in spans)),
-        notes=(
-            *estimate.notes,
-            *(still if share < 0.995 else ()),
-            *unmeasured_notes(model.joint_names, unmeasured),
-        ),
-    )
+    model = together.model
+    return together.signed(estimate, model, model.joint_names, still if share < 0.995 else ())

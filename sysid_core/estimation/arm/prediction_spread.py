@@ -14,7 +14,7 @@ import numpy as np
 
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import filled
+from sysid_core.estimation.recorded import filled
 from sysid_core.robot import Array, joint_torque_regressor
 
 NO_PRIOR = 1e-6  # weight of the prior that stands for none

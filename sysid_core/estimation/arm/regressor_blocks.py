@@ -9,8 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.estimation.arm.recordings import Span, filled
+from sysid_core.estimation.recorded import Span, filled
 from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
+from sysid_core.signals import JointStream
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 
@@ -25,17 +26,17 @@ class RegressorBlocks:
         rigid: Rigid-body regressor of each span, (K_i, n, 10 N), where it is held.
         rows: Samples of each span that are used.
         pi: Inertial parameters that load-dependent friction is taken from, shape (10 N,).
-        cutoff_hz: Cut-off of the filter; None: raw.
+        torque_cutoff_hz: Cut-off of the filter; None: raw.
         unmeasured: Joints without equations, shape (n,).
     """
 
     model: RobotModel
     friction: FrictionModel
-    spans: tuple[Span, ...]
+    spans: tuple[Span[JointStream], ...]
     rigid: tuple[Array, ...] | None
     rows: tuple[NDArray[np.intp], ...]
     pi: Array
-    cutoff_hz: float | None
+    torque_cutoff_hz: float | None
     unmeasured: NDArray[np.bool_]
 
     @property
@@ -57,8 +58,8 @@ class RegressorBlocks:
             Y, Phi = self._raw(i)
             tau = Y @ parameters[:split] + Phi @ parameters[split:]
             tau[:, self.unmeasured] = 0.0
-            if self.cutoff_hz is not None:
-                tau = ZeroPhaseFilter(self.cutoff_hz).apply(tau, self.spans[i].rate_hz)
+            if self.torque_cutoff_hz is not None:
+                tau = ZeroPhaseFilter(self.torque_cutoff_hz).apply(tau, self.spans[i].rate_hz)
             out.append(tau[rows])
         return np.concatenate(out)
 
@@ -92,8 +93,10 @@ class RegressorBlocks:
             for part, offset in ((Y, 0), (Phi, Y.shape[2])):
                 used = np.flatnonzero(np.any(part[:, j] != 0.0, axis=0))
                 columns = part[:, j][:, used]
-                if self.cutoff_hz is not None and len(used):
-                    columns = ZeroPhaseFilter(self.cutoff_hz).apply(columns, self.spans[i].rate_hz)
+                if self.torque_cutoff_hz is not None and len(used):
+                    columns = ZeroPhaseFilter(self.torque_cutoff_hz).apply(
+                        columns, self.spans[i].rate_hz
+                    )
                 out[:, j, offset + used] = columns[rows]
         return out
 

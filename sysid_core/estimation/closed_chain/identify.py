@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Estimator
-from sysid_core.estimation.closed_chain.equations import ConstrainedEquations, drives_from_values
+from sysid_core.estimation.closed_chain.equations import ConstrainedEquations
 from sysid_core.estimation.closed_chain.recordings import ConstrainedProcessing
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import (
@@ -24,8 +23,8 @@ from sysid_core.estimation.fit import (
     Regression,
     Weighting,
     compress,
-    unmeasured_notes,
 )
+from sysid_core.estimation.recorded import Estimator
 from sysid_core.identifiability import Excitation, measure_excitation
 from sysid_core.robot import inertial_parameter_names, is_physically_consistent
 from sysid_core.robot.loops import DRIVE_NAMES, ClosedChain
@@ -88,18 +87,17 @@ def identify_constrained_equations(
         consistent = {
             body: bool(ok) for body, ok in zip(chain.model.body_names, fixed, strict=True)
         }
-    return replace(
+    estimate = replace(
         estimate,
         method=f"constrained-{estimate.method}",
         consistent=consistent,
         rank=shown.rank,
         rank_tolerance=shown.tolerance,
         condition_number=shown.condition_number,
-        robot=chain.name,
-        urdf_hash=chain.model.urdf_hash,
-        source=equations.source,
-        notes=(*shown.unexcited(), *estimate.notes, *_notes(equations, inertials)),
+        notes=(*shown.unexcited(), *estimate.notes),
     )
+    notes = _notes(equations, inertials)
+    return equations.signed(estimate, chain.model, chain.actuated, notes)
 
 
 def _shown(regression: Regression, free: NDArray[np.bool_]) -> Excitation:
@@ -130,16 +128,14 @@ def chain_with_parameters(
     Raises:
         EstimationError: Nothing of this chain is named, or not all parameters of its bodies.
     """
-    by_name = dict(zip(names, np.asarray(values, dtype=float).tolist(), strict=True))
-    joints = [name for name in chain.model.joint_names if f"{name}.{DRIVE_NAMES[0]}" in by_name]
-    found = {
-        joint: replace(
-            drive,
-            gear_ratio=chain.drive(joint).gear_ratio,
-            torque_limit=chain.drive(joint).torque_limit,
-        )
-        for joint, drive in drives_from_values(joints, by_name).items()
-    }
+    by_name: dict[str, float] = dict(
+        zip(names, np.asarray(values, dtype=float).tolist(), strict=True)
+    )
+    found = {}
+    for joint in chain.model.joint_names:
+        own = {key: by_name[f"{joint}.{key}"] for key in DRIVE_NAMES if f"{joint}.{key}" in by_name}
+        if len(own) == len(DRIVE_NAMES):
+            found[joint] = replace(chain.drive(joint), **own)
     inertial = inertial_parameter_names(chain.model)
     known = [name for name in inertial if name in by_name]
     if not found and not known:
@@ -162,7 +158,7 @@ def chain_with_parameters(
 
 def _notes(equations: ConstrainedEquations, inertials: bool) -> tuple[str, ...]:
     chain = equations.chain
-    notes = [*unmeasured_notes(chain.actuated, equations.unmeasured())]
+    notes = []
     if np.isfinite(equations.delay_sd):
         notes.append(
             f"Torques were reported {1e3 * equations.delay:+.3f} ms late"

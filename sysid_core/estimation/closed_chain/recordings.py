@@ -10,9 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation.arm import require_finite, require_torques, shifted
+from sysid_core.estimation.recorded import (
+    Span,
+    TorqueProcessing,
+    require_finite,
+    require_torques,
+    shifted,
+)
+from sysid_core.files import Number
 from sysid_core.kinds import Kind
-from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
@@ -33,8 +39,8 @@ class FilterOrder(Kind):
     PAPER = "paper"
 
 
-@dataclass(frozen=True)
-class ConstrainedProcessing:
+@dataclass(frozen=True, kw_only=True)
+class ConstrainedProcessing(TorqueProcessing):
     r"""What is done to recordings of a closed chain before the fit.
 
     `matched`: the regressor is built at the recording's own rate; then regressor and torque pass
@@ -42,55 +48,48 @@ class ConstrainedProcessing:
     nothing is biased. `paper`: velocity, acceleration and torque pass filters of their own, the
     regressor is built from what remains (Zhang et al. 2024, section IV-B).
 
+    Equations of a joint are dropped while it is slower than `moving`: there stiction, which is
+    anything between -F_c and F_c, takes the place of friction.
+
     Attributes:
-        kind: `matched` or `paper`.
-        cutoff_hz: Cut-off of the matched filter.
+        order: `matched` or `paper`.
         velocity_cutoff_hz: Cut-off for velocities, `paper` only.
         acceleration_cutoff_hz: Cut-off for accelerations, `paper` only.
-        torque_cutoff_hz: Cut-off for torques, `paper` only.
         decimation: Every how many samples are kept, `paper` only; `matched` keeps five samples per
             period of its cut-off.
-        end_trim: Cut at both ends, where filters are spoilt [s].
-        max_gap: Longer gaps split the recording [s].
-        moving: Equations of a joint are dropped while it is slower: there stiction, which is
-            anything between -F_c and F_c, takes the place of friction [rad/s].
         estimate_delay: Whether the delay of the reported torques is estimated and taken out.
     """
 
-    kind: FilterOrder = FilterOrder.MATCHED
-    cutoff_hz: float = 20.0
-    velocity_cutoff_hz: float = 18.0
-    acceleration_cutoff_hz: float = 15.0
-    torque_cutoff_hz: float = 33.0
+    SAMPLES_PER_PERIOD = 5.0
+
+    order: FilterOrder = FilterOrder.MATCHED
+    torque_cutoff_hz: Number = 20.0
+    velocity_cutoff_hz: Number = 18.0
+    acceleration_cutoff_hz: Number = 15.0
     decimation: int = 10
-    end_trim: float = 0.3
-    max_gap: float = 0.1
-    moving: float = 0.02
+    moving: Number = 0.02
     estimate_delay: bool = True
 
     def __post_init__(self) -> None:
-        kind = FilterOrder.named(self.kind, "The processing", EstimationError)
-        object.__setattr__(self, "kind", kind)
+        super().__post_init__()
+        order = FilterOrder.named(self.order, "The order of the filters", EstimationError)
+        object.__setattr__(self, "order", order)
 
     @classmethod
     def of_the_paper(cls) -> ConstrainedProcessing:
         """Cut-offs 18, 15 and 33 Hz, decimation by 10, nothing else."""
-        return cls(kind=FilterOrder.PAPER, end_trim=0.0, moving=0.0, estimate_delay=False)
+        return cls(
+            order=FilterOrder.PAPER,
+            torque_cutoff_hz=33.0,
+            end_trim=0.0,
+            moving=0.0,
+            estimate_delay=False,
+        )
 
-
-@dataclass(frozen=True, eq=False)
-class ConstrainedSpan:
-    """A gapless part of a recording.
-
-    Attributes:
-        motion: Motion of all joints.
-        effort: Efforts of the actuated joints, shape (K, n_a) [N m].
-        rate_hz: Samples per second.
-    """
-
-    motion: ConstrainedMotion
-    effort: Array
-    rate_hz: float
+    def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
+        """Samples of a span of K that enter the fit."""
+        paper = self.order is FilterOrder.PAPER and step is None
+        return super().kept(K, rate_hz, self.decimation if paper else step)
 
 
 def read_spans(
@@ -98,7 +97,7 @@ def read_spans(
     recordings: Sequence[Recording],
     processing: ConstrainedProcessing,
     measured: tuple[str, ...] = (),
-) -> tuple[ConstrainedSpan, ...]:
+) -> tuple[Span[ConstrainedMotion], ...]:
     """Gapless parts of recordings, with the dependent joints from the loops.
 
     Args:
@@ -112,7 +111,7 @@ def read_spans(
         ModelError: The loops don't assemble at the recorded positions.
     """
     spans = tuple(
-        _span(chain, piece, measured, processing)
+        _span(chain, piece, measured, processing, recording.source)
         for recording in recordings
         for piece in _pieces(chain, recording, measured, processing)
     )
@@ -144,7 +143,7 @@ def read_loop_bag(
     if not chain.measured:
         return driven
     a, b = driven.joints, read_bag(path, joints=chain.measured, effort_kind=effort_kind).joints
-    gap = ConstrainedProcessing().max_gap
+    gap = ConstrainedProcessing().max_gap_s
     q, known = interpolate_at(a.stamps_ns, b.stamps_ns, b.q, max_gap_s=gap)
     v = None
     if a.v is not None and b.v is not None:
@@ -158,15 +157,6 @@ def read_loop_bag(
         effort_kind=a.effort_kind,
     )
     return replace(driven, joints=joints.select(known))
-
-
-def kept(K: int, rate_hz: float, processing: ConstrainedProcessing) -> slice:
-    """Samples of a span of K that enter the fit."""
-    trim = min(int(processing.end_trim * rate_hz), K // 8)
-    step = processing.decimation
-    if processing.kind is FilterOrder.MATCHED:
-        step = max(1, int(rate_hz / (5.0 * processing.cutoff_hz)))
-    return slice(trim, K - trim, step)
 
 
 def _pieces(
@@ -187,7 +177,7 @@ def _pieces(
         )
     ordered = stream.ordered((*chain.actuated, *measured))
     require_finite(ordered, recording.source)
-    pieces = split_at_gaps(ordered, processing.max_gap)
+    pieces = split_at_gaps(ordered, processing.max_gap_s)
     return [piece for piece in pieces if len(piece) > 50 and piece.time[-1] > 1.0]
 
 
@@ -196,12 +186,13 @@ def _span(
     stream: JointStream,
     measured: tuple[str, ...],
     processing: ConstrainedProcessing,
-) -> ConstrainedSpan:
+    source: str,
+) -> Span[ConstrainedMotion]:
     rate = 1e9 / float(np.median(np.diff(stream.stamps_ns)))
     even = resample(stream, rate)
     n_a = chain.n_actuated
     if even.v is None:
-        low_pass = ZeroPhaseFilter(min(3.0 * processing.cutoff_hz, 0.4 * rate))
+        low_pass = ZeroPhaseFilter(min(3.0 * processing.torque_cutoff_hz, 0.4 * rate))
         v = central_difference(low_pass.apply(even.q, rate), rate)
     else:
         v = even.v
@@ -217,7 +208,7 @@ def _span(
             chain, even.q[:, :n_a], v[:, :n_a], central_difference(v, rate)[:, :n_a]
         )
     require_determined(chain, motion.q[:: max(1, len(motion) // 50)])
-    return ConstrainedSpan(motion, even.effort[:, :n_a], rate)
+    return Span(motion, even.effort[:, :n_a], rate, source)
 
 
 def smoothed(motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing) -> ConstrainedMotion:
@@ -230,7 +221,7 @@ def smoothed(motion: ConstrainedMotion, rate: float, p: ConstrainedProcessing) -
     )
 
 
-def earlier_efforts(span: ConstrainedSpan, delay: float) -> ConstrainedSpan:
-    """The span with efforts that were reported `delay` [s] late, in their place."""
-    time = np.arange(len(span.effort)) / span.rate_hz
-    return replace(span, effort=shifted(span.effort, time, -delay))
+def earlier_efforts(span: Span[ConstrainedMotion], delay: float) -> Span[ConstrainedMotion]:
+    """The span with torques that were reported `delay` [s] late, in their place."""
+    time = np.arange(len(span.tau)) / span.rate_hz
+    return replace(span, tau=shifted(span.tau, time, -delay))

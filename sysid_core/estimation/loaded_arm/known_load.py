@@ -25,10 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
-    Estimator,
     Identification,
     arm_structural_rows,
-    full_parameters,
     with_provenance,
 )
 from sysid_core.estimation.estimate import Estimate, Verdict
@@ -36,6 +34,10 @@ from sysid_core.estimation.fit import ConsistentLeastSquares, Regression
 from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
 from sysid_core.estimation.payload import PAYLOAD_NAMES
+from sysid_core.estimation.recorded import (
+    Estimator,
+    full_parameters,
+)
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,

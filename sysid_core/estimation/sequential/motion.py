@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import ArmEquations, Identification, Processing, full_parameters
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Identification,
+    Processing,
+)
+from sysid_core.estimation.recorded import full_parameters
 from sysid_core.estimation.sequential.identify import SequentialFit, SequentialLeastSquares
 from sysid_core.excitation import Segment, Trajectory
 from sysid_core.robot import Array, FrictionModel, RobotModel

@@ -98,8 +98,8 @@ def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
     return out
 
 
-def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...]:
-    """Spans without a gap longer than `max_gap` [s]; nothing is interpolated over a gap."""
+def split_at_gaps(stream: JointStream, max_gap_s: float) -> tuple[JointStream, ...]:
+    """Spans without a gap longer than `max_gap_s`; nothing is interpolated over a gap."""
     steps = np.diff(stream.stamps_ns)
     if np.any(steps <= 0):
         k = int(np.argmax(steps <= 0)) + 1
@@ -109,7 +109,7 @@ def split_at_gaps(stream: JointStream, max_gap: float) -> tuple[JointStream, ...
             remedy="Repair the recording first (`sysid bag`), or sort it.",
             sample=k,
         )
-    cuts = np.flatnonzero(steps > max_gap * 1e9) + 1
+    cuts = np.flatnonzero(steps > max_gap_s * 1e9) + 1
     bounds = [0, *cuts.tolist(), len(stream)]
     return tuple(stream.select(slice(a, b)) for a, b in pairwise(bounds))
 

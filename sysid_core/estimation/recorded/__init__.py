@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From recordings to estimates: what open and closed chains share."""
+
+from sysid_core.estimation.recorded.checks import (
+    require_finite,
+    require_recordings,
+    require_torques,
+)
+from sysid_core.estimation.recorded.equations import (
+    ChainEquations,
+    FrictionColumns,
+    chain_regression,
+)
+from sysid_core.estimation.recorded.estimator import Estimator, full_parameters
+from sysid_core.estimation.recorded.processing import TorqueProcessing
+from sysid_core.estimation.recorded.spans import Span, filled, shifted
+from sysid_core.estimation.recorded.torque_delay import TorqueDelay, delay_step, settled_delay
+
+__all__ = [
+    "ChainEquations",
+    "Estimator",
+    "FrictionColumns",
+    "Span",
+    "TorqueDelay",
+    "TorqueProcessing",
+    "chain_regression",
+    "delay_step",
+    "filled",
+    "full_parameters",
+    "require_finite",
+    "require_recordings",
+    "require_torques",
+    "settled_delay",
+    "shifted",
+]
