@@ -7,18 +7,15 @@ from sysid_core.estimation.loaded_arm.carried_load import (
     with_load,
 )
 from sysid_core.estimation.loaded_arm.drive_gains import drive_gains_from_targets
-from sysid_core.estimation.loaded_arm.known_load import (
-    KnownLoad,
+from sysid_core.estimation.loaded_arm.identify import (
     LoadedIdentification,
     identify_with_load,
     with_gains,
 )
+from sysid_core.estimation.loaded_arm.known_load import KnownLoad
 from sysid_core.estimation.loaded_arm.load_watch import LoadWatch, load_changes
-from sysid_core.estimation.loaded_arm.payload_from_torques import (
-    ExtraTorque,
-    LoadedArm,
-    PayloadFromTorques,
-)
+from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
+from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
 
 __all__ = [
     "ExtraTorque",

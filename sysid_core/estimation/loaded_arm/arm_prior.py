@@ -8,7 +8,8 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import friction_scale, inverse, root
-from sysid_core.estimation.loaded_arm.known_load import GAIN, LOAD
+from sysid_core.estimation.loaded_arm.gain_equations import GAIN
+from sysid_core.estimation.loaded_arm.known_load import LOAD
 from sysid_core.robot import (
     Array,
     FrictionModel,

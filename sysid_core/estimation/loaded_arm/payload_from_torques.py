@@ -7,14 +7,14 @@ friction between the runs, and the payload pi_L in frame F of a link,
     unloaded:  tau = Y pi + Phi phi
     loaded:    tau = Y pi + Phi (phi + d) + Y_L pi_L,     Y_L = Y_link B(X_BF)
 
-(loaded and unloaded motions in one regression: Khalil, Gautier, Lemoine 2007). Fitting together carries the arm's own uncertainty into the payload's covariance. The arm may also
-be known from an earlier `Estimate`, or only nominally from its URDF: both are priors on pi.
+(loaded and unloaded motions in one regression: Khalil, Gautier, Lemoine 2007). Fitting together carries the arm's
+own uncertainty into the payload's covariance. The arm may also be known from an earlier `Estimate`, or only nominally from its URDF: both are priors on pi.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
@@ -24,8 +24,6 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.fit import (
     inverse,
-    nearest_consistent,
-    root,
     span_slices,
     symmetric,
 )
@@ -43,11 +41,11 @@ from sysid_core.estimation.loaded_arm.prior_fit import (
     noise_weights,
     solve_with_prior,
 )
+from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
+from sysid_core.estimation.loaded_arm.supposed_load import SupposedLoad
 from sysid_core.estimation.payload import (
-    MIN_MASS,
     PAYLOAD_NAMES,
     DensityPrior,
-    ball_prior,
     verdicts_from_prior,
 )
 from sysid_core.robot import (
@@ -61,43 +59,8 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 
-# Of chi-squared with ten degrees of freedom, once in a thousand.
-_MAX_SURPRISE = 29.6
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
 _SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
-
-
-@dataclass(frozen=True, eq=False)
-class ExtraTorque:
-    """What the payload adds to the joint torques along one loaded recording.
-
-    Attributes:
-        time: Shape (K,) [s].
-        measured: Torque minus what the unloaded arm needs, shape (K, n) [N m].
-        predicted: By the estimated payload, shape (K, n) [N m].
-    """
-
-    time: Array
-    measured: Array
-    predicted: Array
-
-
-@dataclass(frozen=True, eq=False)
-class LoadedArm:
-    """A payload estimate and the torques that it explains.
-
-    Attributes:
-        estimate: Estimate of the payload.
-        joint_names: Columns of the torques.
-        extra: One entry for each loaded recording.
-        added: Mass that the loaded recordings carry more than the unloaded ones, by least squares
-            alone, and its standard deviation [kg]; negative where they carry less.
-    """
-
-    estimate: Estimate
-    joint_names: tuple[str, ...]
-    extra: tuple[ExtraTorque, ...]
-    added: tuple[float, float]
 
 
 class PayloadFromTorques:
@@ -151,6 +114,7 @@ class PayloadFromTorques:
         self.correlation_s = correlation_s
         carried_by(model, frame)  # refuses a frame that doesn't move
         self._equations = LoadedEquations(model, self.friction, frame)
+        self._load = SupposedLoad(frame, reach, size, density)
         positive = {"reach": reach, "size": size, "friction_drift": friction_drift}
         if not all(value > 0 for value in positive.values()) or np.any(self.gain_sd < 0):
             raise EstimationError(
@@ -239,7 +203,7 @@ class PayloadFromTorques:
         by_gain = (rows @ fit.per_joint.T) * self.gain_sd  # d pi_L / d ln(gain_j), each column
         covariance = symmetric(rows @ fit.scores @ rows.T + by_gain @ by_gain.T)
         information = inverse(fit.gain[-10:, -10:]) - np.linalg.inv(prior)
-        pi, notes = self._consistent(fit.x[-10:], covariance, information, mean, prior)
+        pi, notes = self._load.consistent(fit.x[-10:], covariance, information, mean, prior)
         if pi[0] < 3.0 * np.sqrt(covariance[0, 0]):
             notes.append("The mass is less than three standard deviations: it may well be nothing.")
         structural_rank, structural = structural_verdicts(self.model, self.frame)
@@ -270,35 +234,6 @@ class PayloadFromTorques:
         )
         return estimate, (float(fit.x[-10]), float(np.sqrt(covariance[0, 0])))
 
-    def _consistent(
-        self, pi: Array, covariance: Array, information: Array, mean: Array, prior: Array
-    ) -> tuple[Array, list[str]]:
-        """Consistent payload nearest to the solution, or the density's most likely; with notes."""
-        notes = [f"In the axes of '{self.frame}', about its origin."]
-        score = information @ pi + np.linalg.solve(prior, pi - mean)
-        R = root(information)
-        r = np.linalg.lstsq(R.T, score, rcond=1e-9)[0]
-        surprise = _surprise(R, r - R @ mean, prior)
-        if surprise > _MAX_SURPRISE:
-            notes.append(
-                "The torques contradict what was assumed of the payload"
-                f" ({'shape' if self.density else 'reach and size'}) by"
-                f" {np.sqrt(surprise):.1f} standard deviations: give the right one, in the axes of"
-                f" '{self.frame}'."
-            )
-        if self.density is not None:
-            return self.density.cells.parameters_per_mass @ self.density.most_likely_masses(
-                R, r
-            ), notes
-        if not bool(is_physically_consistent(pi)):
-            pi = nearest_consistent(pi, covariance, self.size)
-            notes.append(
-                "The plain estimate was not physically consistent: this is the nearest one that is."
-            )
-        return pi, notes
-
-    # ---- the equations
-
     def _solve(
         self, loaded: Sequence[JointStream], unloaded: Sequence[JointStream], x0: Array, P0: Array
     ) -> tuple[PriorFit, Array, Array, float]:
@@ -316,7 +251,7 @@ class PayloadFromTorques:
         for _ in range(_PASSES):
             regression = self._equations.regression(streams, x)
             weights = noise_weights(regression, max_lag, None if fit is None else x)
-            prior_mean, prior = self._payload_prior(x[-10:])
+            prior_mean, prior = self._load.prior(x[-10:])
             drift = drift_precision(
                 self.friction,
                 x[n_arm - n_drift : n_arm],
@@ -329,22 +264,3 @@ class PayloadFromTorques:
             step, x = abs(float(fit.x[-10] - x[-10])), fit.x
         assert fit is not None  # _PASSES > 0
         return fit, prior_mean, prior, step
-
-    # ---- what is known beforehand
-
-    def _payload_prior(self, pi: Array) -> tuple[Array, Array]:
-        """Mean and covariance of the payload, given roughly what it is."""
-        if self.density is not None:
-            mass = max(float(pi[0]), MIN_MASS)
-            shape = self.density.cells
-            even = mass * shape.parameters_per_mass @ (shape.volumes / shape.volume)
-            spread = self.density.covariance(mass)
-            # The mass itself is left to the data.
-            return even, spread + 25.0 * np.outer(even, even) + 1e-9 * np.diag(np.diag(spread))
-        return ball_prior(pi, self.reach, self.size)
-
-
-def _surprise(R: Array, innovation: Array, prior: Array) -> float:
-    """Squared distance of data from prior, chi-squared with ten degrees of freedom at most."""
-    spread = np.eye(len(R)) + R @ prior @ R.T
-    return float(innovation @ np.linalg.solve(spread, innovation))

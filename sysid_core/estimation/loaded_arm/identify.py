@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""An arm, its drive gains and a load of known mass, from runs without and with it.
+
+Currents show `parameters / gain`: only something known in advance fixes the scale. A load of known
+mass in the hand does (Gautier and Briot 2014). With pi of the arm, phi of friction, and of the load
+L all but its mass unknown,
+
+    K_j i_j = Y_j pi + Phi_j phi + delta Y_j X_L pi_L,    delta = 1 in the loaded runs.
+
+The measured current on the left has noise, which as a regressor would pull its gain towards zero;
+so gains are sought relative to those of the round before, `K = K' (1 + g)`, as columns of the
+torque that the model itself predicts: `K' i = (...) / (1 + g) ~ (...) - g tau_hat`. Where g
+vanishes, this is maximum likelihood, with the gains' uncertainty in every parameter's.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Identification,
+    arm_structural_rows,
+    with_provenance,
+)
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.fit import ConsistentLeastSquares
+from sysid_core.estimation.loaded_arm.carried_load import carried_by
+from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
+from sysid_core.estimation.loaded_arm.gain_equations import GAIN, joint_regression
+from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
+from sysid_core.estimation.recorded import Estimator, full_parameters
+from sysid_core.robot import Array, RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedIdentification:
+    """An arm identified together with its drive gains by a known load.
+
+    Attributes:
+        identification: The arm without load; its drives have the gains that were found. Its
+            estimate holds the load (`load.mx` ...) and the gains (`elbow.gain`) as well.
+        loaded: The same arm with the load, to predict the loaded runs.
+        gains: Gains of the drives, in the robot's order of joints.
+        payload: The load alone, in its frame.
+    """
+
+    identification: Identification
+    loaded: Identification
+    gains: DriveGains
+    payload: Estimate
+
+
+def identify_with_load(
+    unloaded: ArmEquations,
+    loaded: ArmEquations,
+    load: KnownLoad,
+    estimator: Estimator,
+    *,
+    rounds: int = 40,
+) -> LoadedIdentification:
+    """Identify an arm, its drive gains and the rest of a load of known mass.
+
+    Args:
+        unloaded: Runs without load; its drives' gains are the starting point only.
+        loaded: Runs with it, of the same robot with the same friction terms.
+        load: What is known.
+        estimator: One of this room's whole-robot estimators.
+        rounds: Most rounds of gains.
+
+    Raises:
+        EstimationError: The gains don't settle, a joint has no efforts, or a link has the load's
+            name.
+    """
+    model, friction = unloaded.model, unloaded.friction
+    _require_gains(model, unloaded.unmeasured() | loaded.unmeasured())
+    X_L = carried_by(model, load.frame)
+    found = _settled_gains(unloaded, loaded, load, _with_known_load(estimator, load), X_L, rounds)
+    n, N = model.nv, 10 * model.n_bodies
+    pi, pi_L, names = found.full[:N], found.full[N : N + 10], found.names
+    estimate = _with_absolute_gains(found.estimate, found.gains)
+    estimate = with_provenance(estimate, (unloaded, loaded))
+    arm = Identification(
+        model,
+        replace(friction, drives=friction.drives.with_gains(found.gains)),
+        unloaded.processing,
+        estimate,
+        np.concatenate([pi, found.full[N + 10 : -n]]),
+        names[:N] + names[N + 10 : -n],
+    )
+    with_load = replace(arm, parameters=np.concatenate([pi + X_L @ pi_L, arm.parameters[N:]]))
+    sd = estimate.standard_deviations[
+        [estimate.names.index(f"{joint}.{GAIN}") for joint in model.joint_names]
+    ]
+    gains = DriveGains(found.gains, sd)
+    return LoadedIdentification(arm, with_load, gains, load_estimate(estimate, pi_L, load))
+
+
+@dataclass(frozen=True, eq=False)
+class _Settled:
+    """The last round: gains (n,), estimate, all parameters (p,) and their names."""
+
+    gains: Array
+    estimate: Estimate
+    full: Array
+    names: tuple[str, ...]
+
+
+def _settled_gains(
+    unloaded: ArmEquations,
+    loaded: ArmEquations,
+    load: KnownLoad,
+    estimator: Estimator,
+    X_L: Array,
+    rounds: int,
+) -> _Settled:
+    """Rounds of fits, each with gains relative to the last one's, until they don't change."""
+    model, friction = unloaded.model, unloaded.friction
+    first = copy(estimator)
+    first.fixed = (*estimator.fixed, GAIN)
+    n, N = model.nv, 10 * model.n_bodies
+    gains = friction.drives.gains
+    pi, pi_L, parameters = unloaded.prior, load.prior, None
+    for _ in range(rounds):
+        regression = joint_regression(
+            (
+                with_gains(unloaded, gains).regression(pi),
+                with_gains(loaded, gains).regression(pi + X_L @ pi_L),
+            ),
+            X_L,
+            load,
+            arm_structural_rows(model.with_pi(pi + X_L @ pi_L), friction)
+            if friction.needs_load
+            else unloaded.structure,
+            parameters,
+        )
+        fitting = first if parameters is None else estimator
+        estimate = fitting.fit(regression)
+        full = full_parameters(regression, estimate, fitting.fixed)
+        pi, pi_L, parameters, step = full[:N], full[N : N + 10], full[:-n], full[-n:]
+        gains = gains * np.exp(np.clip(step, -0.5, 0.5))
+        if fitting is estimator and np.all(np.abs(step) < 1e-4):
+            return _Settled(gains, estimate, full, regression.names)
+    raise EstimationError(
+        "The drive gains don't settle.",
+        remedy="The load moves too little, or is too light against the arm.",
+    )
+
+
+def with_gains(equations: ArmEquations, gains: ArrayLike) -> ArmEquations:
+    """The same data with other gains of the drives, shape (n,)."""
+    drives = equations.friction.drives
+    found = drives.with_gains(gains)
+    return replace(
+        equations,
+        friction=replace(equations.friction, drives=found),
+        spans=tuple(
+            replace(s, tau=found.torques(drives.efforts(s.tau, s.motion.q), s.motion.q))
+            for s in equations.spans
+        ),
+    )
+
+
+def _require_gains(model: RobotModel, silent: NDArray[np.bool_]) -> None:
+    """Refuse joints whose gains nothing shows, and a robot that has a link called as the load is."""
+    if LOAD in model.body_names:
+        raise EstimationError(
+            f"A link of '{model.name}' is called '{LOAD}', as the known load is.",
+            remedy="Give the link another name in the URDF.",
+        )
+    if np.any(silent):
+        joints = np.array(model.joint_names)[silent].tolist()
+        raise EstimationError(
+            f"The efforts of {joints} are zero throughout: their gains can't be found.",
+            remedy="Lock joints without a measured drive, such as a gripper's: "
+            f"--lock {' --lock '.join(joints)}.",
+            joints=joints,
+        )
+
+
+def _with_known_load(estimator: Estimator, load: KnownLoad) -> Estimator:
+    """The estimator that keeps what is known, and whose URDF says nothing of load and gains."""
+    estimator = copy(estimator)
+    estimator.fixed = (*estimator.fixed, *load.fixed)
+    if isinstance(estimator, ConsistentLeastSquares):
+        estimator.prior_weights = {**estimator.prior_weights, LOAD: 1.0, GAIN: 1.0}
+    return estimator
+
+
+def _with_absolute_gains(estimate: Estimate, gains: Array) -> Estimate:
+    """Gains in N m per unit of effort instead of their relative changes, which are zero."""
+    values, units = estimate.values.copy(), list(estimate.units)
+    scale, notes = np.ones(len(values)), []
+    of_gains = [i for i, name in enumerate(estimate.names) if name.endswith(f".{GAIN}")]
+    for i, gain in zip(of_gains, gains, strict=True):
+        values[i], scale[i], units[i] = gain, gain, "N m per unit of effort"
+        relative = estimate.standard_deviations[i]
+        if relative > 0.1:
+            notes.append(
+                f"The drive gain {estimate.names[i]} is known to {100 * relative:.0f} % only: the"
+                " load's weight hardly shows in that joint's effort."
+            )
+    return replace(
+        estimate,
+        values=values,
+        units=tuple(units),
+        covariance=estimate.covariance * np.outer(scale, scale),
+        notes=(*notes, *estimate.notes),
+    )
