@@ -30,7 +30,6 @@ from sysid_core.estimation.fit import (
     LeastSquares,
     Regression,
     friction_scale,
-    inertial_scale,
 )
 from sysid_core.robot import (
     INERTIAL_UNITS,
@@ -39,6 +38,7 @@ from sysid_core.robot import (
     FrictionModel,
     RobotModel,
     inertial_parameter_names,
+    inertial_scale,
     joint_torque_regressor,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
