@@ -71,12 +71,7 @@ def repeat_numbers(
     Raises:
         EstimationError: This kind of result can't be repeated, or isn't what its files say.
     """
-    if method not in REPEATABLE or files.get("loaded"):
-        raise EstimationError(
-            f"Results by '{method}'{' with loaded runs' if files.get('loaded') else ''} can't be"
-            " certified yet.",
-            remedy=f"Certify one by {', '.join(REPEATABLE)}, without --loaded.",
-        )
+    _require_repeatable(method, bool(files.get("loaded")))
     settings = inputs["settings"]
     robot = str(files["robot"][0]) if files.get("robot") else inputs["robot"]
     model = RobotModel.from_urdf(robot)
@@ -146,3 +141,12 @@ def _errors(
         name: predict_recording(identification, run).relative_error()
         for name, run in zip(names, runs, strict=True)
     }
+
+
+def _require_repeatable(method: str, loaded: bool) -> None:
+    """Refuse methods and loaded runs that can't be fitted again from the data alone."""
+    if method not in REPEATABLE or loaded:
+        raise EstimationError(
+            f"Results by '{method}'{' with loaded runs' if loaded else ''} can't be certified yet.",
+            remedy=f"Certify one by {', '.join(REPEATABLE)}, without --loaded.",
+        )

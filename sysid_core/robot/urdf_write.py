@@ -48,6 +48,32 @@ def identified_urdf(
         ModelError: No URDF behind the model, or parameters that no body can have.
     """
     pi = np.asarray(pi, dtype=float).reshape(-1, 10)
+    _require_writable(model, pi)
+    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
+    root = ET.fromstring(model.urdf_xml, parser=parser)
+    links = {link.get("name"): link for link in root.findall("link")}
+    joints = {joint.get("name"): joint for joint in root.findall("joint")}
+    body_of = _links_of_bodies(model)
+    for name, link in links.items():
+        body = body_of.get(str(name), 0)
+        if body == 0:
+            continue  # fixed to the world: never moves
+        for old in link.findall("inertial"):
+            link.remove(old)
+        if name == model.body_names[body - 1] and np.any(pi[body - 1]):
+            link.insert(0, _inertial(pi[body - 1]))
+            if remarks and name in remarks:
+                link.insert(0, ET.Comment(f" {remarks[name].replace('--', '-')} "))
+    for name, position in model.locked.items():
+        _fix(joints[name], position)
+    _set_dynamics(joints, "friction", coulomb or {})
+    _set_dynamics(joints, "damping", viscous or {})
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _require_writable(model: RobotModel, pi: Array) -> None:
+    """Refuse a robot without URDF, and parameters that no body can have."""
     if not model.urdf_xml:
         raise ModelError(
             f"'{model.name}' wasn't built from a URDF: there is nothing to write back to.",
@@ -67,36 +93,22 @@ def identified_urdf(
             remedy="Identify with `--method lmi` or `--method entropic`.",
             bodies=bad,
         )
-    parser = ET.XMLParser(target=ET.TreeBuilder(insert_comments=True))
-    root = ET.fromstring(model.urdf_xml, parser=parser)
-    links = {link.get("name"): link for link in root.findall("link")}
-    joints = {joint.get("name"): joint for joint in root.findall("joint")}
-    body_of = _links_of_bodies(model)
-    for name, link in links.items():
-        body = body_of.get(str(name), 0)
-        if body == 0:
-            continue  # fixed to the world: never moves
-        for old in link.findall("inertial"):
-            link.remove(old)
-        if name == model.body_names[body - 1] and np.any(pi[body - 1]):
-            link.insert(0, _inertial(pi[body - 1]))
-            if remarks and name in remarks:
-                link.insert(0, ET.Comment(f" {remarks[name].replace('--', '-')} "))
-    for name, position in model.locked.items():
-        _fix(joints[name], position)
-    for key, values in (("friction", coulomb or {}), ("damping", viscous or {})):
-        for joint_name, value in values.items():
-            if joint_name not in joints:
-                raise ModelError(
-                    f"The URDF has no joint '{joint_name}'.",
-                    remedy="Write the values back to the URDF that the robot was identified with.",
-                )
-            element = joints[joint_name].find("dynamics")
-            if element is None:
-                element = ET.SubElement(joints[joint_name], "dynamics")
-            element.set(key, repr(float(value)))
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _set_dynamics(
+    joints: Mapping[str | None, ET.Element], key: str, values: Mapping[str, float]
+) -> None:
+    """Write one attribute of the joints' `<dynamics>`."""
+    for joint_name, value in values.items():
+        if joint_name not in joints:
+            raise ModelError(
+                f"The URDF has no joint '{joint_name}'.",
+                remedy="Write the values back to the URDF that the robot was identified with.",
+            )
+        element = joints[joint_name].find("dynamics")
+        if element is None:
+            element = ET.SubElement(joints[joint_name], "dynamics")
+        element.set(key, repr(float(value)))
 
 
 def write_urdf(path: str | Path, xml: str) -> Path:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,13 +106,7 @@ class ConsistentLeastSquares:
             EstimationError: Bounds or priors name unknown bodies or parameters.
             SolverError: No optimum was found.
         """
-        limited = {*self.consistency.mass_bounds, *self.consistency.com_boxes}
-        unknown = limited - set(regression.bodies)
-        if unknown:
-            raise EstimationError(
-                f"Bounds were given for unknown bodies {sorted(unknown)}.",
-                remedy=f"Bodies: {', '.join(regression.bodies)}.",
-            )
+        self._refuse_unknown_bodies(regression)
         free = regression.free_columns(self.fixed)
         columns = np.flatnonzero(free)
         start, s = regression.prior[free], regression.prior_sd[free]
@@ -129,43 +124,22 @@ class ConsistentLeastSquares:
             known,
             (np.diag(prior_rows), prior_rows * start),
         )
-        if np.any(free[: regression.n_inertial]):
-            values, certificate = solve_consistent(
-                build_consistent_problem(
-                    regression, free, weights.R, weights.r, rho, self.prior, self.consistency
-                )
-            )
-            notes = certificate.notes
-        else:
-            values, notes = bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
+        values, notes = self._constrained(regression, free, weights, rho)
         data = compressed.of(columns.tolist(), known)
         of_data = weights.normal(regression, compressed, columns.tolist(), known)
         normal = np.vstack([of_data, np.diag(prior_rows)])
         residual = regression.tau - regression.predict(values)
-        M = scores_of_joints(
-            regression,
-            columns.tolist(),
-            residual,
-            weights,
-            normal,
-            self.max_lag,
-        )
+        M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
         error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
         M = widened(regression, columns.tolist(), M, error)
         base = regression.base_of(free)
         measured = self._measured(
             regression, base, columns, values, residual, data, of_data, weights, M
         )
-        # Sandwich of the shrunken estimate (Huber 1981, 7.6): the prior's own error enters with
-        # the belief, which is the natural scale unless one is declared, not with the weight.
-        belief = np.where(declared[free], 1.0 / rho[free], 1.0)
-        M_prior = np.diag(rho[free] ** 2 * belief / s**2)
-        covariance = np.zeros((len(free), len(free)))
-        covariance[np.ix_(free, free)] = ParameterUncertainty.from_data(
-            normal, M + M_prior, np.diag(s**2)
-        ).covariance
+        covariance = _shrunken_covariance(normal, M, free, rho, declared, s)
         verdicts = _verdicts(regression, free, base, measured)
-        return Estimate(
+        return replace(
+            measured,
             method=self.name,
             names=regression.names,
             values=values,
@@ -173,12 +147,7 @@ class ConsistentLeastSquares:
             covariance=covariance,
             verdicts=verdicts,
             consistent=_consistency(regression, values),
-            residual_rms=measured.residual_rms,
-            condition_number=measured.condition_number,
-            rank=measured.rank,
-            structural_rank=measured.structural_rank,
-            rank_tolerance=measured.rank_tolerance,
-            n_samples=regression.n_samples,
+            combinations={},
             notes=(*notes, *weights.notes, *error.notes, *measured.notes),
             unknown=tuple(
                 name
@@ -187,6 +156,28 @@ class ConsistentLeastSquares:
             ),
             measured=measured,
         )
+
+    def _refuse_unknown_bodies(self, regression: Regression) -> None:
+        limited = {*self.consistency.mass_bounds, *self.consistency.com_boxes}
+        unknown = limited - set(regression.bodies)
+        if unknown:
+            raise EstimationError(
+                f"Bounds were given for unknown bodies {sorted(unknown)}.",
+                remedy=f"Bodies: {', '.join(regression.bodies)}.",
+            )
+
+    def _constrained(
+        self, regression: Regression, free: NDArray[np.bool_], weights: Weights, rho: Array
+    ) -> tuple[Array, tuple[str, ...]]:
+        """All values with settled weights and the constraints, shape (p,); and notes."""
+        if not np.any(free[: regression.n_inertial]):
+            return bounded_fit(regression, free, weights.R, weights.r, rho[free]), ()
+        values, certificate = solve_consistent(
+            build_consistent_problem(
+                regression, free, weights.R, weights.r, rho, self.prior, self.consistency
+            )
+        )
+        return values, certificate.notes
 
     def _prior(self, regression: Regression) -> tuple[Array, NDArray[np.bool_]]:
         """Weight of every parameter's prior, shape (p,), and for which it is a declared belief."""
@@ -234,6 +225,28 @@ class ConsistentLeastSquares:
             notes=seen.sentences(base.base_names),
             combinations=combinations_of(base),
         )
+
+
+def _shrunken_covariance(
+    normal: Array,
+    M: Array,
+    free: NDArray[np.bool_],
+    rho: Array,
+    declared: NDArray[np.bool_],
+    s: Array,
+) -> Array:
+    """Sandwich of the shrunken estimate (Huber 1981, 7.6), shape (p, p).
+
+    The prior's own error enters with the belief, which is the natural scale s unless one is
+    declared, not with the weight rho.
+    """
+    belief = np.where(declared[free], 1.0 / rho[free], 1.0)
+    M_prior = np.diag(rho[free] ** 2 * belief / s**2)
+    covariance = np.zeros((len(free), len(free)))
+    covariance[np.ix_(free, free)] = ParameterUncertainty.from_data(
+        normal, M + M_prior, np.diag(s**2)
+    ).covariance
+    return covariance
 
 
 def _consistency(regression: Regression, values: Array) -> dict[str, bool]:

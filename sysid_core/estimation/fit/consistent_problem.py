@@ -49,6 +49,19 @@ class Consistency:
     mass_bounds: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     com_boxes: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
 
+    def bounds(self, body: str, pi: cp.Expression) -> dict[str, cp.Constraint]:
+        """Bounds of a body with parameters pi, shape (10,), by name."""
+        out: dict[str, cp.Constraint] = {}
+        if body in self.mass_bounds:
+            least, most = self.mass_bounds[body]
+            out[f"{body} least mass"] = pi[0] >= least
+            out[f"{body} most mass"] = pi[0] <= most
+        if body in self.com_boxes:
+            low, high = (np.array(corner) for corner in self.com_boxes[body])
+            out[f"{body} least centre of mass"] = pi[1:4] >= pi[0] * low
+            out[f"{body} most centre of mass"] = pi[1:4] <= pi[0] * high
+        return out
+
 
 @dataclass(frozen=True, eq=False)
 class ConsistentProblem:
@@ -127,15 +140,7 @@ def build_consistent_problem(
             P_0 = _definite(pseudo_inertia_from_pi(start[block]) * np.outer(d, d) / mass)
             bregman = cp.trace(np.linalg.inv(P_0) @ P) - cp.log_det(P)
             divergence[body] = rho[10 * i] * bregman
-        if body in consistency.mass_bounds:
-            least, most = consistency.mass_bounds[body]
-            constraints[f"{body} least mass"] = pi[10 * i] >= least
-            constraints[f"{body} most mass"] = pi[10 * i] <= most
-        if body in consistency.com_boxes:
-            low, high = (np.array(corner) for corner in consistency.com_boxes[body])
-            h = pi[10 * i + 1 : 10 * i + 4]
-            constraints[f"{body} least centre of mass"] = h >= pi[10 * i] * low
-            constraints[f"{body} most centre of mass"] = h <= pi[10 * i] * high
+        constraints |= consistency.bounds(body, pi[block])
     bounded = np.flatnonzero(free & regression.non_negative)
     if len(bounded):
         constraints["non-negative"] = pi[bounded] / s[bounded] >= 0.0

@@ -152,16 +152,7 @@ def settled_weights(
         return Weights(1.0 / variances, None, 1.0 / variances, *data.weighted(1.0 / variances))
 
     def by_sample(x: Array) -> Weights:
-        values = known.copy()
-        values[index] = x
-        residual = regression.tau - regression.predict(values)
-        sigma = robust_scales(residual, regression.used, floor)
-        u = residual / sigma
-        used = np.ones(u.shape, dtype=bool) if regression.used is None else regression.used
-        slopes = np.sum(loss.score_slope(u) * used, axis=0) / np.maximum(regression.counts, 1.0)
-        weights = loss.weights(u) / sigma**2
-        now = compress(regression, weights).of(index, known).weighted(np.ones(len(sigma)))
-        return Weights(1.0 / sigma**2, weights, np.maximum(slopes, 1e-3) / sigma**2, *now)
+        return _weights_by_sample(regression, loss, index, known, x)
 
     x = solve(*data.weighted(np.ones(len(floor))))
     if weighting is Weighting.NONE and prior is None:
@@ -181,3 +172,19 @@ def _unsettled(weights: Weights) -> Weights:
     return Weights(
         weights.of_joints, weights.of_samples, weights.slopes, weights.R, weights.r, settled=False
     )
+
+
+def _weights_by_sample(
+    regression: Regression, loss: RobustLoss, index: list[int], known: Array, x: Array
+) -> Weights:
+    """Robust weights of every equation with the columns' values x, shape (q,)."""
+    values = known.copy()
+    values[index] = x
+    residual = regression.tau - regression.predict(values)
+    sigma = robust_scales(residual, regression.used, variance_floor(regression.tau))
+    u = residual / sigma
+    used = np.ones(u.shape, dtype=bool) if regression.used is None else regression.used
+    slopes = np.sum(loss.score_slope(u) * used, axis=0) / np.maximum(regression.counts, 1.0)
+    weights = loss.weights(u) / sigma**2
+    now = compress(regression, weights).of(index, known).weighted(np.ones(len(sigma)))
+    return Weights(1.0 / sigma**2, weights, np.maximum(slopes, 1e-3) / sigma**2, *now)

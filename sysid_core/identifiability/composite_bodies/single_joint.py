@@ -76,12 +76,7 @@ def single_joint_rows(
     Raises:
         ExcitationError: The observed joint comes before the moving one.
     """
-    if observed < moving:
-        raise ExcitationError(
-            f"The linear equations hold for joint {moving + 1}, which moves, and those behind it,"
-            f" not for joint {observed + 1}.",
-            remedy="Use the regressor of the constants for all joints: `minimal.regressor(Y)`.",
-        )
+    _require_behind(moving, observed)
     chain = minimal.chain
     posture = np.asarray(posture, dtype=float)
     v, a = np.asarray(v, dtype=float)[:, None], np.asarray(a, dtype=float)[:, None]
@@ -92,15 +87,7 @@ def single_joint_rows(
     c = (k + ell)[:, observed]  # (b, 3)
     J = (U + V)[:, observed]  # (b, 3, 3)
 
-    u = direction_in_body(chain, moving, observed, posture)
-    if chain.revolute[moving]:  # (53)-(55)
-        reach = _reach(chain, moving, observed, posture)
-        across = np.cross(u, reach)
-        omega, alpha = u * v, u * a
-        accel = across * a + np.cross(u, across) * v**2
-    else:
-        omega = alpha = np.zeros((len(v), 3))
-        accel = u * a
+    omega, alpha, accel = _motion_of_body(chain, moving, observed, posture, v, a)
     accel = accel - _gravity(chain, moving, observed, posture, np.asarray(q, dtype=float))
 
     def term(coefficient: Array, column: Array) -> Array:
@@ -170,6 +157,27 @@ def visible_constants(
     return Visibility(moments, f"Property 2.1a: joint {moving + 1} moves straight")
 
 
+def _require_behind(moving: int, observed: int) -> None:
+    if observed < moving:
+        raise ExcitationError(
+            f"The linear equations hold for joint {moving + 1}, which moves, and those behind it,"
+            f" not for joint {observed + 1}.",
+            remedy="Use the regressor of the constants for all joints: `minimal.regressor(Y)`.",
+        )
+
+
+def _motion_of_body(
+    chain: DrivingAxisChain, moving: int, observed: int, posture: Array, v: Array, a: Array
+) -> tuple[Array, Array, Array]:
+    """Angular velocity and acceleration, and acceleration without gravity, (K, 3) each (53)-(55)."""
+    u = direction_in_body(chain, moving, observed, posture)
+    if not chain.revolute[moving]:
+        still = np.zeros((len(v), 3))
+        return still, still, u * a
+    across = np.cross(u, _reach(chain, moving, observed, posture))
+    return u * v, u * a, across * a + np.cross(u, across) * v**2
+
+
 def check_postures(
     minimal: MinimalConstants, moving: int, observed: int, postures: Sequence[ArrayLike]
 ) -> tuple[str, ...]:
@@ -204,22 +212,8 @@ def check_postures(
             moving=moving,
             observed=observed,
         )
-    # Three samples tell the coefficients of a, v^2 and gravity apart.
-    v, a = np.array([0.0, 1.0, -2.0]), np.array([2.0, 0.0, -1.0])
-    rows = [
-        single_joint_rows(
-            minimal,
-            posture,
-            moving,
-            observed,
-            np.asarray(posture, dtype=float)[moving] + np.array([0.0, 0.3, -0.4]),
-            v,
-            a,
-        )
-        for posture in postures
-    ]
     columns = [minimal.names.index(name) for name in wanted]
-    A = np.concatenate(rows)[:, columns]
+    A = np.concatenate([_ideal_rows(minimal, x, moving, observed) for x in postures])[:, columns]
     A = A / np.maximum(np.linalg.norm(A, axis=0), 1e-12)
     _, sizes, directions = np.linalg.svd(A)
     rank = int(np.sum(sizes > 1e-6))
@@ -259,3 +253,10 @@ def _gravity(
     for i in range(observed + 1):
         g = np.einsum("kji,kj->ki", R[:, i], g)
     return g
+
+
+def _ideal_rows(minimal: MinimalConstants, posture: ArrayLike, moving: int, observed: int) -> Array:
+    """Three samples, which tell the coefficients of a, v^2 and gravity apart, shape (3, b)."""
+    q = np.asarray(posture, dtype=float)[moving] + np.array([0.0, 0.3, -0.4])
+    v, a = np.array([0.0, 1.0, -2.0]), np.array([2.0, 0.0, -1.0])
+    return single_joint_rows(minimal, posture, moving, observed, q, v, a)

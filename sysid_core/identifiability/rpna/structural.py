@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.rpna.algorithm import StageResult, recursive_parameter_nullspace
@@ -77,16 +77,24 @@ def structural_identifiability(
             )
             if _dimensions(other._results) != _dimensions(results):
                 alternative = other
-                raw = sum(len(r.visible) - len(r.dependent) for r in results)
-                snapped = sum(len(r.visible) - len(r.dependent) for r in other._results)
-                counted = " (rotors included)" if layout.rotors else ""
-                warnings.append(
-                    f"The URDF gives angles of {listed(changed)} with few digits (such as 3.1416 for"
-                    f" pi). As written there are {raw} base parameters{counted}, with the exact"
-                    f" angles {snapped}: the difference exists only through the rounding."
-                )
+                warnings.append(_rounding_warning(layout, results, other._results, changed))
     warnings += mimic_in_words(model, mimic)
     return _assemble(model, g, static, layout, results, alternative, tuple(warnings))
+
+
+def _rounding_warning(
+    layout: Layout,
+    results: Sequence[StageResult],
+    exact: Sequence[StageResult],
+    changed: Sequence[str],
+) -> str:
+    raw, snapped = (sum(len(r.visible) - len(r.dependent) for r in one) for one in (results, exact))
+    counted = " (rotors included)" if layout.rotors else ""
+    return (
+        f"The URDF gives angles of {listed(changed)} with few digits (such as 3.1416 for"
+        f" pi). As written there are {raw} base parameters{counted}, with the exact"
+        f" angles {snapped}: the difference exists only through the rounding."
+    )
 
 
 def _assemble(
@@ -120,21 +128,8 @@ def _assemble(
     codes = np.where(~visible, 3, np.where(alone, 0, np.where(is_base, 1, 2))).astype(np.int8)
     for array in (codes, is_base, gravity):
         array.setflags(write=False)
-    dim_transfer = 10 - is_base[: 10 * n].reshape(n, 10).sum(axis=1)
-    parents = [int(p) - 1 for p in model.pin_model.parents][1:]
-    names, types = model.body_names, joint_types(model)
-    dimensions = tuple(
-        BodyIdentifiability(
-            names[i],
-            names[parents[i]] if parents[i] >= 0 else "world",
-            joint,
-            types[i],
-            int(dim_v[i]),
-            int(dim_k[i]),
-            int(dim_transfer[i]),
-        )
-        for i, joint in enumerate(model.joint_names)
-    )
+    names = model.body_names
+    dimensions = _body_dimensions(model, dim_v, dim_k, is_base)
     return Identifiability(
         robot=model.name,
         gravity=gravity,
@@ -154,3 +149,25 @@ def _assemble(
 
 def _dimensions(results: Sequence[StageResult]) -> list[tuple[int, int]]:
     return [(len(result.visible), len(result.dependent)) for result in results]
+
+
+def _body_dimensions(
+    model: RobotModel, dim_v: NDArray[np.int_], dim_k: NDArray[np.int_], is_base: NDArray[np.bool_]
+) -> tuple[BodyIdentifiability, ...]:
+    """Dimensions of every body's spaces and of its transfers to the body before it."""
+    n = model.n_bodies
+    dim_transfer = 10 - is_base[: 10 * n].reshape(n, 10).sum(axis=1)
+    parents = [int(p) - 1 for p in model.pin_model.parents][1:]
+    names, types = model.body_names, joint_types(model)
+    return tuple(
+        BodyIdentifiability(
+            names[i],
+            names[parents[i]] if parents[i] >= 0 else "world",
+            joint,
+            types[i],
+            int(dim_v[i]),
+            int(dim_k[i]),
+            int(dim_transfer[i]),
+        )
+        for i, joint in enumerate(model.joint_names)
+    )
