@@ -132,44 +132,21 @@ class MotionLimits:
                 [rad or m].
             tcp_frame: Default: the last link that the joints carry, see `tool_frame`.
             tcp_speed: [m/s].
-            workspace: See the class.
-            ground_height: See the class.
-            self_collision: See the class.
-            planes: See the class.
-            obstacles: See the class.
-            held: See the class.
-            package_dirs: See the class.
+            workspace, ground_height, self_collision, planes, obstacles, held, package_dirs: See
+                the class.
 
         Raises:
             ExcitationError: A limit is malformed, or the tool frame doesn't move.
         """
-        lower, upper = model.position_limits
-        margin = np.minimum(position_margin, (upper - lower) / 4)  # fingers have little room
-        notes = []
-        velocity = model.velocity_limits * velocity_share
-        no_velocity = ~np.isfinite(velocity) | (velocity <= 0)
-        if no_velocity.any():
-            names = [n for n, bad in zip(model.joint_names, no_velocity, strict=True) if bad]
-            notes.append(f"No velocity limit in the URDF for {names}: {DEFAULT_VELOCITY} is used.")
-        effort = model.effort_limits * effort_share
-        no_effort = ~np.isfinite(effort) | (effort <= 0)
-        if no_effort.any():
-            names = [n for n, bad in zip(model.joint_names, no_effort, strict=True) if bad]
-            notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
-        if np.ndim(acceleration) == 0:
-            notes.append(
-                f"Acceleration limit {float(np.max(acceleration)):g} rad/s² (m/s²) for every joint:"
-                " the URDF has none."
-            )
+        limits, notes = _described_limits(
+            model, position_margin, velocity_share, effort_share, acceleration
+        )
         frame, sentence = tool_frame(model, tcp_frame)
         notes.append(sentence)
         return cls(
             joint_names=model.joint_names,
-            lower=lower + margin,
-            upper=upper - margin,
-            velocity=np.where(no_velocity, DEFAULT_VELOCITY, velocity),
+            **limits,
             acceleration=np.asarray(acceleration, dtype=float),
-            effort=np.where(no_effort, np.inf, effort),
             jerk=None if jerk is None else np.asarray(jerk, dtype=float),
             tcp_frame=frame,
             tcp_speed=tcp_speed,
@@ -208,3 +185,37 @@ class MotionLimits:
                 value = list(value)
             out[item.name] = value
         return out
+
+
+def _described_limits(
+    model: RobotModel,
+    position_margin: float,
+    velocity_share: float,
+    effort_share: float,
+    acceleration: ArrayLike,
+) -> tuple[dict[str, Array], list[str]]:
+    """Limits of position, velocity and effort, (n,) each, and notes of what the URDF lacks."""
+    lower, upper = model.position_limits
+    margin = np.minimum(position_margin, (upper - lower) / 4)  # fingers have little room
+    notes = []
+    velocity = model.velocity_limits * velocity_share
+    no_velocity = ~np.isfinite(velocity) | (velocity <= 0)
+    if no_velocity.any():
+        names = [n for n, bad in zip(model.joint_names, no_velocity, strict=True) if bad]
+        notes.append(f"No velocity limit in the URDF for {names}: {DEFAULT_VELOCITY} is used.")
+    effort = model.effort_limits * effort_share
+    no_effort = ~np.isfinite(effort) | (effort <= 0)
+    if no_effort.any():
+        names = [n for n, bad in zip(model.joint_names, no_effort, strict=True) if bad]
+        notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
+    if np.ndim(acceleration) == 0:
+        notes.append(
+            f"Acceleration limit {float(np.max(acceleration)):g} rad/s² (m/s²) for every joint:"
+            " the URDF has none."
+        )
+    return {
+        "lower": lower + margin,
+        "upper": upper - margin,
+        "velocity": np.where(no_velocity, DEFAULT_VELOCITY, velocity),
+        "effort": np.where(no_effort, np.inf, effort),
+    }, notes

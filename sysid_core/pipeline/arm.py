@@ -120,38 +120,19 @@ def identify_arm(
         try_splines: Whether splines may replace that low-pass, likewise; recordings of
             more than `MOST_FOR_SPLINES` samples keep it.
     """
-    from sysid_core.estimation.arm import (
-        NO_PRIOR,
-        ArmEquations,
-        choose_differentiation,
-        choose_motion_cutoff,
-        choose_prior_weight,
-        identify_equations,
-        prediction_spread,
-        term_benefits,
-        torque_delay,
-    )
-    from sysid_core.estimation.fit import LeastSquares
-    from sysid_core.estimation.loaded_arm import identify_with_load, with_gains
+    from sysid_core.estimation.arm import ArmEquations, identify_equations, torque_delay
+    from sysid_core.estimation.loaded_arm import with_gains
 
     say("building the regressor")
     processing = replace(processing, delay=0.0 if delay == "auto" else _seconds(delay))
-    if choose_cutoff:
-        say("choosing the low-pass of the motion on held-out parts of the recordings")
-        equations, _ = choose_motion_cutoff(model, runs, friction, processing, enough=ENOUGH)
-        processing = equations.processing
-    else:
-        equations = ArmEquations.build(model, runs, friction, processing)
-    differentiations: dict[str, float] = {}
-    if try_splines and sum(len(run.joints) for run in runs) <= MOST_FOR_SPLINES:
-        say("trying splines on held-out parts of the recordings")
-        equations, differentiations = choose_differentiation(equations, runs)
-        processing = equations.processing
+    equations, differentiations = _equations(
+        model, runs, friction, processing, choose_cutoff, try_splines, say
+    )
+    processing = equations.processing
     carrying = ArmEquations.build(model, loaded, friction, processing) if load else None
     if load and carrying:
         say("finding the gains of the drives")
-        gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
-        equations, carrying = with_gains(equations, gains), with_gains(carrying, gains)
+        equations, carrying = _with_gains_of_load(equations, carrying, load)
     if choose_friction:
         say("choosing friction terms on held-out parts of the recordings")
         equations = _with_chosen_terms(equations)
@@ -159,26 +140,96 @@ def identify_arm(
     lag = torque_delay(equations)
     if delay == "auto" and lag.worth_correcting:
         equations = equations.with_delay(lag.seconds)
-    weight = prior_weight
-    if weight is not None and weight <= 0.0 and load:
-        weight = 1.0  # the load's mass is to scale the torques, not the URDF's masses
-    if weight is not None and weight <= 0.0:
-        say("choosing the weight of the prior on held-out parts of the recordings")
-        weight = choose_prior_weight(equations.spread(ENOUGH))[0]
+    weight = _prior_weight(equations, prior_weight, load is not None, say)
     say(f"identifying {model.name}")
     together = None
     if load and carrying:
-        carrying = carrying.with_friction(equations.friction)
-        carrying = carrying.with_delay(equations.processing.delay)
-        together = identify_with_load(equations, carrying, load, estimator(weight or 1.0))
+        together = _identify_with_load(equations, carrying, load, estimator(weight or 1.0))
         result, equations = together.identification, with_gains(equations, together.gains.gains)
     else:
         result = identify_equations(equations, estimator(weight or 1.0))
+    return _judged(ArmRun(
+        result, lag, weight, {}, together, differentiations=differentiations
+    ), equations, say)
+
+
+def _judged(run: ArmRun, equations: ArmEquations, say: Callable[[str], None]) -> ArmRun:
+    """The run with what its terms buy, and whether its recordings determine other motions."""
+    from sysid_core.estimation.arm import NO_PRIOR, prediction_spread, term_benefits
+
+    few, weight = equations.spread(ENOUGH), run.prior_weight
     say("finding out what each friction term buys")
-    benefits = term_benefits(equations.spread(ENOUGH), prior_weight=weight or 1.0)
+    benefits = term_benefits(few, prior_weight=weight or 1.0)
     say("finding out whether the recordings determine other motions")
-    spread = prediction_spread(equations.spread(ENOUGH), result.parameters, weight or NO_PRIOR)
-    return ArmRun(result, lag, weight, benefits, together, spread, differentiations)
+    spread = prediction_spread(few, run.identification.parameters, weight or NO_PRIOR)
+    return replace(run, benefits=benefits, spread=spread)
+
+
+def _identify_with_load(
+    equations: ArmEquations, carrying: ArmEquations, load: KnownLoad, estimator: Estimator
+) -> LoadedIdentification:
+    """Both data fitted with the friction terms and the delay of the unloaded ones."""
+    from sysid_core.estimation.loaded_arm import identify_with_load
+
+    carrying = carrying.with_friction(equations.friction)
+    carrying = carrying.with_delay(equations.processing.delay)
+    return identify_with_load(equations, carrying, load, estimator)
+
+
+def _equations(
+    model: RobotModel,
+    runs: Sequence[Recording],
+    friction: FrictionModel,
+    processing: Processing,
+    choose_cutoff: bool,
+    try_splines: bool,
+    say: Callable[[str], None],
+) -> tuple[ArmEquations, dict[str, float]]:
+    """Equations with the given smoothing of the motion, or with what predicts best.
+
+    Returns:
+        The equations, and the errors of both ways to differentiate where splines were tried.
+    """
+    from sysid_core.estimation.arm import (
+        ArmEquations,
+        choose_differentiation,
+        choose_motion_cutoff,
+    )
+
+    if choose_cutoff:
+        say("choosing the low-pass of the motion on held-out parts of the recordings")
+        equations, _ = choose_motion_cutoff(model, runs, friction, processing, enough=ENOUGH)
+    else:
+        equations = ArmEquations.build(model, runs, friction, processing)
+    if not (try_splines and sum(len(run.joints) for run in runs) <= MOST_FOR_SPLINES):
+        return equations, {}
+    say("trying splines on held-out parts of the recordings")
+    return choose_differentiation(equations, runs)
+
+
+def _with_gains_of_load(
+    equations: ArmEquations, carrying: ArmEquations, load: KnownLoad
+) -> tuple[ArmEquations, ArmEquations]:
+    """Both data with the drives' gains that the known load gives."""
+    from sysid_core.estimation.fit import LeastSquares
+    from sysid_core.estimation.loaded_arm import identify_with_load, with_gains
+
+    gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
+    return with_gains(equations, gains), with_gains(carrying, gains)
+
+
+def _prior_weight(
+    equations: ArmEquations, given: float | None, loaded: bool, say: Callable[[str], None]
+) -> float | None:
+    """The weight of the prior: as given, or chosen where 0 was given."""
+    from sysid_core.estimation.arm import choose_prior_weight
+
+    if given is None or given > 0.0:
+        return given
+    if loaded:
+        return 1.0  # the load's mass is to scale the torques, not the URDF's masses
+    say("choosing the weight of the prior on held-out parts of the recordings")
+    return choose_prior_weight(equations.spread(ENOUGH))[0]
 
 
 def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:

@@ -78,15 +78,7 @@ def signal_delay(
     tx, ty = _increasing(x_stamps_ns, "first"), _increasing(y_stamps_ns, "second")
     xs = np.asarray(x, dtype=float).reshape(len(tx), -1)
     ys = np.asarray(y, dtype=float).reshape(len(ty), -1)
-    if xs.shape[1] != ys.shape[1]:
-        raise SignalError(
-            f"Signals of {xs.shape[1]} and {ys.shape[1]} columns can't be compared.",
-            remedy="Give the same columns of both.",
-        )
-    if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
-        raise SignalError(
-            "A signal has NaN or infinite values.", remedy="Drop such samples first: `in_order`."
-        )
+    _require_comparable(xs, ys)
     near = _far_from_gaps(ty, tx, max_delay_s, max_gap_s)
     if np.count_nonzero(near) < _FEWEST_SAMPLES:
         raise SignalError(
@@ -114,24 +106,9 @@ def signal_delay(
         delay = _minimum(partial(cost, weights=weights), max_delay_s)
         left = np.sum(residual(delay) ** 2, axis=0)
         weights = 1.0 / np.maximum(left, 1e-12 * np.where(total > 0.0, total, np.inf))
-    step = 1e-3 * max_delay_s
-    slope = (residual(delay + step) - residual(delay - step)) / (2.0 * step)
-    scale = left / (len(t) - 3)
-    information = np.sum(np.sum(slope**2, axis=0) / np.where(scale > 0.0, scale, np.inf))
+    sd = _deviation(residual, delay, 1e-3 * max_delay_s, left / (len(t) - 3))
     explained = float(1.0 - left.sum() / total.sum()) if total.sum() > 0.0 else 0.0
-    if explained < 0.05:
-        raise SignalError(
-            f"The two signals have nothing in common (R² = {explained:.3f} at best).",
-            remedy="Compare a signal with what it should follow, over a stretch of motion.",
-            explained=explained,
-        )
-    if abs(delay) > 0.99 * max_delay_s:
-        raise SignalError(
-            f"The delay lies at or beyond the {max_delay_s * 1e3:.0f} ms looked for.",
-            remedy="Are both stamped by one clock? Else raise `max_delay_s`.",
-            delay_s=delay,
-        )
-    sd = float(1.0 / np.sqrt(information)) if information > 0.0 else 0.0
+    _require_delay(delay, max_delay_s, explained)
     return SignalDelay(delay, sd, explained, len(t))
 
 
@@ -167,3 +144,40 @@ def _minimum(cost: Callable[[float], float], max_delay_s: float) -> float:
         cost, bounds=(low, high), method="bounded", options={"xatol": 1e-6 * max_delay_s}
     )
     return float(found.x)
+
+
+def _require_comparable(xs: Array, ys: Array) -> None:
+    if xs.shape[1] != ys.shape[1]:
+        raise SignalError(
+            f"Signals of {xs.shape[1]} and {ys.shape[1]} columns can't be compared.",
+            remedy="Give the same columns of both.",
+        )
+    if not (np.isfinite(xs).all() and np.isfinite(ys).all()):
+        raise SignalError(
+            "A signal has NaN or infinite values.", remedy="Drop such samples first: `in_order`."
+        )
+
+
+def _require_delay(delay: float, max_delay_s: float, explained: float) -> None:
+    """Refuse signals with nothing in common, and a delay at the end of the search."""
+    if explained < 0.05:
+        raise SignalError(
+            f"The two signals have nothing in common (R² = {explained:.3f} at best).",
+            remedy="Compare a signal with what it should follow, over a stretch of motion.",
+            explained=explained,
+        )
+    if abs(delay) > 0.99 * max_delay_s:
+        raise SignalError(
+            f"The delay lies at or beyond the {max_delay_s * 1e3:.0f} ms looked for.",
+            remedy="Are both stamped by one clock? Else raise `max_delay_s`.",
+            delay_s=delay,
+        )
+
+
+def _deviation(
+    residual: Callable[[float], Array], delay: float, step: float, variance: Array
+) -> float:
+    """Standard deviation of the delay by the residuals' slope and variance, (n,) [s]."""
+    slope = (residual(delay + step) - residual(delay - step)) / (2.0 * step)
+    information = np.sum(np.sum(slope**2, axis=0) / np.where(variance > 0.0, variance, np.inf))
+    return float(1.0 / np.sqrt(information)) if information > 0.0 else 0.0

@@ -43,6 +43,31 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
             remedy="Give `position: {columns: [...]}` and `time: {column: 0, unit: s}` or"
             " `rate_hz: 1000`. Maps without them only describe the drives of a bag.",
         )
+    values, n_rows = _used_columns(path, columns)
+    if columns.time is None:
+        time = np.arange(n_rows) / columns.rate_hz
+    else:
+        time = values[columns.time] * columns.time_scale
+    keep = _new_stamps(time, path, columns.header)
+    notes: tuple[str, ...] = ()
+    if not np.all(keep):
+        notes = (f"{int(np.sum(~keep))} rows with a repeated time stamp were dropped.",)
+    q, v, a, effort = _joint_signals(columns, values, n_rows)
+    stream = JointStream(
+        names=columns.joints,
+        stamps_ns=np.round((time - time[0]) * 1e9).astype(np.int64),
+        q=q,
+        v=v,
+        a=a,
+        effort=effort,
+        effort_kind=columns.effort_kind,
+    )
+    stream = columns.without_unused(stream.select(keep))
+    return Recording(joints=stream, source=str(path), notes=notes)
+
+
+def _used_columns(path: Path, columns: ColumnMap) -> tuple[dict[Column, Array], int]:
+    """The columns that the map names, each (K,), from one table or several side by side; and K."""
     paths = [path / name for name in columns.files] if columns.files else [path]
     heads = [_head(p, columns) for p in paths]
     first = np.cumsum([0, *(len(head) for head in heads)])  # of each table's columns
@@ -82,17 +107,20 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
                 remedy="Remove these rows or record again.",
                 rows=bad,
             )
+    return {column: values[k] for column, k in index.items()}, lengths[0]
+
+
+def _joint_signals(
+    columns: ColumnMap, values: dict[Column, Array], n_rows: int
+) -> tuple[Array, Array | None, Array | None, Array | None]:
+    """q, v, a and efforts at the joints, (K, n) each."""
 
     def pick(which: Sequence[Column | None], scale: float | Array) -> NDArray[Any] | None:
-        none = np.zeros(lengths[0])
-        arrays = [none if c is None else values[index[c]] for c in which]
+        none = np.zeros(n_rows)
+        arrays = [none if c is None else values[c] for c in which]
         return np.column_stack(arrays) * scale if which else None
 
-    if columns.time is None:
-        time = np.arange(lengths[0]) / columns.rate_hz
-    else:
-        time = values[index[columns.time]] * columns.time_scale
-    q = np.column_stack([values[index[c]] for c in columns.position]) * columns.position_scale
+    q = np.column_stack([values[c] for c in columns.position]) * columns.position_scale
     v = pick(columns.velocity, columns.velocity_scale)
     a = pick(columns.acceleration, columns.acceleration_scale)
     effort = pick(columns.effort, 1.0)
@@ -106,12 +134,17 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         if effort is not None:  # what acts beside the drive, as if the drive gave it
             j = columns.joints.index(joint)
             gain = columns.drives.gains[j] if columns.reduction is None else 1.0
-            effort[:, j] += values[index[column]] / gain
+            effort[:, j] += values[column] / gain
+    return q, v, a, effort
+
+
+def _new_stamps(time: Array, path: Path, header: bool) -> NDArray[np.bool_]:
+    """Rows that don't repeat a stamp, (K,); time must not run backward, nor be of another unit."""
     step = np.diff(time)
     if np.any(step < 0):
         row = int(np.argmax(step < 0)) + 1
         raise SignalError(
-            f"Time runs backward in row {row + 1 + columns.header} of '{path}':"
+            f"Time runs backward in row {row + 1 + header} of '{path}':"
             f" {time[row - 1]:.6f} s, then {time[row]:.6f} s.",
             remedy="Sort the rows, or split the file where the clock was reset.",
             row=row,
@@ -123,21 +156,7 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
             remedy="Check `time: {column: ..., unit: s | ms | us | ns}` (or `rate_hz`).",
             step=usual,
         )
-    keep = np.concatenate([[True], step > 0]) if len(time) else np.empty(0, dtype=bool)
-    notes: tuple[str, ...] = ()
-    if not np.all(keep):
-        notes = (f"{int(np.sum(~keep))} rows with a repeated time stamp were dropped.",)
-    stream = JointStream(
-        names=columns.joints,
-        stamps_ns=np.round((time - time[0]) * 1e9).astype(np.int64),
-        q=q,
-        v=v,
-        a=a,
-        effort=effort,
-        effort_kind=columns.effort_kind,
-    )
-    stream = columns.without_unused(stream.select(keep))
-    return Recording(joints=stream, source=str(path), notes=notes)
+    return np.concatenate([[True], step > 0]) if len(time) else np.empty(0, dtype=bool)
 
 
 def _head(path: Path, columns: ColumnMap) -> list[str]:

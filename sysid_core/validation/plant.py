@@ -84,24 +84,10 @@ def build_mujoco_spec(
     pm = model.pin_model
     for j in range(1, pm.njoints):
         joint, name = pm.joints[j], pm.names[j]
-        kind = joint.shortname()
-        if joint.nv != 1 or not kind.startswith(("JointModelR", "JointModelP")):
-            raise ModelError(
-                f"Joint '{name}' is a {kind}: the simulated robot has revolute and prismatic joints.",
-                remedy="Lock it with RobotModel.with_locked.",
-            )
         body = bodies[pm.parents[j]].add_body(name=f"body_{name}")
         _pose(body, pm.jointPlacements[j])
         _set_inertia(body, model.pi[j - 1])
-        joint_data = joint.createData()
-        joint.calc(joint_data, pin.neutral(pm))
-        S = np.asarray(joint_data.S).reshape(6)
-        prismatic = kind.startswith("JointModelP")
-        joint_spec = body.add_joint(
-            name=name,
-            type=mujoco.mjtJoint.mjJNT_SLIDE if prismatic else mujoco.mjtJoint.mjJNT_HINGE,
-            axis=S[:3] if prismatic else S[3:],
-        )
+        joint_spec = _add_joint(body, joint, name, pin.neutral(pm))
         i = joint.idx_v
         joint_spec.frictionloss = per_joint[0][i]
         joint_spec.damping = [per_joint[1][i], 0.0, 0.0]  # linear, quadratic, cubic
@@ -113,20 +99,44 @@ def build_mujoco_spec(
         actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
     if sensor_frame is not None:
         frame = pm.frames[model.frame_id(sensor_frame)]
-        load = bodies[frame.parentJoint].add_body(name="sensor_load")
-        _pose(load, frame.placement)
-        # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
-        tiny = np.array([1e-6, 0, 0, 0, 1e-9, 0, 1e-9, 0, 0, 1e-9])
-        _set_inertia(load, tiny if payload is None else np.asarray(payload, float))
-        load.add_site(name="sensor")
-        for kind_, label in (
-            (mujoco.mjtSensor.mjSENS_FORCE, "force"),
-            (mujoco.mjtSensor.mjSENS_TORQUE, "torque"),
-        ):
-            spec.add_sensor(
-                name=label, type=kind_, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="sensor"
-            )
+        _add_sensor(spec, bodies[frame.parentJoint], frame.placement, payload)
     return spec
+
+
+def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array) -> mujoco.MjsJoint:
+    """The joint that moves a body: revolute or prismatic about its own axis."""
+    kind = joint.shortname()
+    if joint.nv != 1 or not kind.startswith(("JointModelR", "JointModelP")):
+        raise ModelError(
+            f"Joint '{name}' is a {kind}: the simulated robot has revolute and prismatic joints.",
+            remedy="Lock it with RobotModel.with_locked.",
+        )
+    joint_data = joint.createData()
+    joint.calc(joint_data, q)
+    S = np.asarray(joint_data.S).reshape(6)
+    prismatic = kind.startswith("JointModelP")
+    return body.add_joint(
+        name=name,
+        type=mujoco.mjtJoint.mjJNT_SLIDE if prismatic else mujoco.mjtJoint.mjJNT_HINGE,
+        axis=S[:3] if prismatic else S[3:],
+    )
+
+
+def _add_sensor(
+    spec: mujoco.MjSpec, carrier: mujoco.MjsBody, placement: pin.SE3, payload: ArrayLike | None
+) -> None:
+    """A force-torque sensor whose load side is a body of its own."""
+    load = carrier.add_body(name="sensor_load")
+    _pose(load, placement)
+    # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
+    tiny = np.array([1e-6, 0, 0, 0, 1e-9, 0, 1e-9, 0, 0, 1e-9])
+    _set_inertia(load, tiny if payload is None else np.asarray(payload, float))
+    load.add_site(name="sensor")
+    for kind, label in (
+        (mujoco.mjtSensor.mjSENS_FORCE, "force"),
+        (mujoco.mjtSensor.mjSENS_TORQUE, "torque"),
+    ):
+        spec.add_sensor(name=label, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="sensor")
 
 
 class MujocoPlant(MujocoStepper):

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
@@ -165,59 +165,91 @@ def plan_payload_motion(
         candidates = _candidate_postures(checker, columns, amplitude, n_candidates, rng)
     else:
         candidates = np.asarray(posture, dtype=float).reshape(1, -1)
+    report = progress or (lambda share: None)
+    make = _Motion(checker, columns, mean_angular_speed, duration, amplitude, still, rate_hz)
     ranked = []
     for i, q in enumerate(candidates):
-        frequencies = frequencies_for_speed(
-            model, frame, q, mean_angular_speed, amplitude=amplitude
-        )
-        motion = oscillation(q, columns, frequencies, duration, amplitude=amplitude, rate_hz=5.0)
-        ranked.append(
-            (log_determinant(payload_information(model, frame, *motion[1:])), i, frequencies)
-        )
-        if progress is not None:
-            progress(0.5 * (i + 1) / len(candidates))
+        ranked.append((make.information(q), i))
+        report(0.5 * (i + 1) / len(candidates))
     ranked.sort(key=lambda item: (-item[0], item[1]))
-    ranked = ranked[:MAX_TRIED]
+    best = [candidates[i] for _, i in ranked[:MAX_TRIED]]
+    return _first_safe(make, best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
+
+
+def _first_safe(
+    make: _Motion,
+    postures: Sequence[Array],
+    n_tare: int,
+    rng: np.random.Generator,
+    seed: int,
+    report: Callable[[float], None],
+) -> PayloadPlan:
+    """The motion about the first posture in which it passes every limit."""
+    checker = make.checker
+    names = checker.model.joint_names
     last: MotionCheck | None = None
-    for n_tried, (_, i, frequencies) in enumerate(ranked):
-        if progress is not None:
-            progress(0.5 + 0.5 * n_tried / len(ranked))
-        q = candidates[i]
-        core = build_payload_motion(
-            checker,
-            q,
-            [],
-            frequencies,
-            duration=duration,
-            amplitude=amplitude,
-            still=still,
-            rate_hz=rate_hz,
-        )
-        last = checker.check(core, stop_early=True)
+    for n_tried, q in enumerate(postures):
+        report(n_tried / len(postures))
+        last = checker.check(make.trajectory(q, []), stop_early=True)
         if not last.is_safe:
             continue
         tare = choose_tare_postures(checker, q, n_tare, rng) if n_tare else np.empty((0, len(q)))
-        trajectory = build_payload_motion(
-            checker,
-            q,
-            tare,
-            frequencies,
-            duration=duration,
-            amplitude=amplitude,
-            still=still,
-            rate_hz=rate_hz,
-            seed=seed,
-        )
+        trajectory = make.trajectory(q, tare, seed)
         last = checker.check(trajectory, stop_early=True)
         if last.is_safe:
-            names = [model.joint_names[j] for j in columns]
-            return PayloadPlan(
-                trajectory, last, q, (names[0], names[1], names[2]), frequencies, mean_angular_speed
-            )
+            a, b, c = (names[j] for j in make.columns)
+            speed = make.mean_angular_speed
+            return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), speed)
     reasons = "" if last is None else "; ".join(str(v) for v in last.violations[:4])
     raise ExcitationError(
-        f"None of {len(ranked)} postures of '{model.name}' allows a payload motion of"
-        f" {mean_angular_speed:.2f} rad/s. In the last one: {reasons or 'contact everywhere'}.",
+        f"None of {len(postures)} postures of '{checker.model.name}' allows a payload motion of"
+        f" {make.mean_angular_speed:.2f} rad/s. In the last one: {reasons or 'contact everywhere'}.",
         remedy="Lower the angular speed or the amplitude, raise the TCP speed limit, or give a posture.",
         violations=() if last is None else last.violations,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """How the payload motion is made about any posture; the fields are `plan_payload_motion`'s."""
+
+    checker: MotionChecker
+    columns: NDArray[np.intp]
+    mean_angular_speed: float
+    duration: float
+    amplitude: float
+    still: float
+    rate_hz: float
+
+    def frequencies(self, q: Array) -> tuple[float, float, float]:
+        """Frequencies of the wrist's joints that give the speed [Hz]."""
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        speed = self.mean_angular_speed
+        return frequencies_for_speed(model, frame, q, speed, amplitude=self.amplitude)
+
+    def information(self, q: Array) -> float:
+        """Logarithm of the determinant of what the oscillation says about the load."""
+        _, *motion = oscillation(
+            q,
+            self.columns,
+            self.frequencies(q),
+            self.duration,
+            amplitude=self.amplitude,
+            rate_hz=5.0,
+        )
+        model, frame = self.checker.model, self.checker.limits.tcp_frame
+        return log_determinant(payload_information(model, frame, *motion))
+
+    def trajectory(self, q: Array, tare: ArrayLike, seed: int | None = None) -> Trajectory:
+        """Tare postures, standstill and oscillation about a posture."""
+        return build_payload_motion(
+            self.checker,
+            q,
+            tare,
+            self.frequencies(q),
+            duration=self.duration,
+            amplitude=self.amplitude,
+            still=self.still,
+            rate_hz=self.rate_hz,
+            seed=seed,
+        )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -99,40 +100,17 @@ def plan_sequential(
     checker = MotionChecker(model, limits)
     home = _start_posture(limits, q_start)
     chooser = MoveChooser(model, friction, rng, locked_measured)
-    pool = candidate_moves(
-        checker, rng, candidates, amplitude, lambda x: report("free postures", x)
-    )
-
-    def is_safe(move: Move) -> bool:
-        return _is_reachable(checker, home, move, rate_hz)
-
-    chosen, remarks = [], []
-    hidden = chooser.hidden_directions(pool)
-    if hidden.shape[1]:
-        report("two-joint moves", 0.0)
-        chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
-        remarks.append(
-            f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
-            f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
-        )
+    share = partial(report, "free postures")
+    pool = candidate_moves(checker, rng, candidates, amplitude, share)
+    is_safe = partial(_is_reachable, checker, home, rate_hz=rate_hz)
     n_wanted = n_moves or 5 * model.nv
-    singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)
-    if len(singles) < n_wanted:
-        remarks.append(f"Only {len(singles)} of {n_wanted} single-joint moves are safe.")
-    chosen += singles
+    chosen, remarks = _choose_moves(chooser, checker, pool, n_wanted, is_safe, report)
     steps = chooser.steps(chosen, max_condition)
     trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
     trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
-    check = checker.check(trajectory, progress=lambda x: report("final check", x))
+    check = checker.check(trajectory, progress=partial(report, "final check"))
     check.raise_if_unsafe()
-    return SequentialPlan(
-        trajectory=trajectory,
-        moves=tuple(order),
-        steps=steps,
-        constants=chooser.names,
-        check=check,
-        remarks=tuple(remarks),
-    )
+    return SequentialPlan(trajectory, tuple(order), steps, chooser.names, check, tuple(remarks))
 
 
 def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
@@ -188,3 +166,28 @@ def _straight_is_safe(checker: MotionChecker, start: Array, goal: Array, rate_hz
     builder = MotionBuilder(checker, start, rate_hz=rate_hz)
     builder.move_to(goal)
     return checker.check(builder.build()).is_safe
+
+
+def _choose_moves(
+    chooser: MoveChooser,
+    checker: MotionChecker,
+    pool: list[Move],
+    n_wanted: int,
+    is_safe: Callable[[Move], bool],
+    report: Callable[[str, float], None],
+) -> tuple[list[Move], list[str]]:
+    """Moves of two joints that are needed, then of single ones; and remarks."""
+    chosen: list[Move] = []
+    remarks = []
+    hidden = chooser.hidden_directions(pool)
+    if hidden.shape[1]:
+        report("two-joint moves", 0.0)
+        chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
+        remarks.append(
+            f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
+            f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
+        )
+    singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)
+    if len(singles) < n_wanted:
+        remarks.append(f"Only {len(singles)} of {n_wanted} single-joint moves are safe.")
+    return [*chosen, *singles], remarks

@@ -58,8 +58,8 @@ def single_joint_rows(
     By kind of joint: (56) revolute and (57) prismatic behind a turning joint, (58) the turning
     joint itself, (59) behind a sliding joint, (60) the sliding joint itself.
 
-    Equations (56)-(61): the bodies behind the observed joint are one rigid composite body, with
-    `c = k + l` and `J = U + V` from algorithm 1.
+    Equations (53)-(55) give its motion, (56)-(61) the coefficients: the bodies behind the observed
+    joint are one rigid composite body, `c = k + l` and `J = U + V` from algorithm 1.
 
     Args:
         minimal: The constants, b of them.
@@ -79,14 +79,8 @@ def single_joint_rows(
     _require_behind(moving, observed)
     chain = minimal.chain
     posture = np.asarray(posture, dtype=float)
-    v, a = np.asarray(v, dtype=float)[:, None], np.asarray(a, dtype=float)[:, None]
-    basis = minimal.all_constants(np.eye(minimal.rank))
-    m, k, U = inertia_constants(basis)
-    ell, V = varying_parts(chain, basis, posture)
-    mass = m[:, observed]
-    c = (k + ell)[:, observed]  # (b, 3)
-    J = (U + V)[:, observed]  # (b, 3, 3)
-
+    v, a = (np.asarray(x, dtype=float)[:, None] for x in (v, a))
+    mass, c, J = _composite(minimal, posture, observed)
     omega, alpha, accel = _motion_of_body(chain, moving, observed, posture, v, a)
     accel = accel - _gravity(chain, moving, observed, posture, np.asarray(q, dtype=float))
 
@@ -155,6 +149,16 @@ def visible_constants(
     if parallel and vertical:
         return Visibility((), f"Property 2.1b: {pair} are parallel and vertical")
     return Visibility(moments, f"Property 2.1a: joint {moving + 1} moves straight")
+
+
+def _composite(
+    minimal: MinimalConstants, posture: Array, observed: int
+) -> tuple[Array, Array, Array]:
+    """Mass (b,), `c = k + l` (b, 3) and `J = U + V` (b, 3, 3) of the body behind a joint."""
+    basis = minimal.all_constants(np.eye(minimal.rank))
+    m, k, U = inertia_constants(basis)
+    ell, V = varying_parts(minimal.chain, basis, posture)
+    return m[:, observed], (k + ell)[:, observed], (U + V)[:, observed]
 
 
 def _require_behind(moving: int, observed: int) -> None:

@@ -59,11 +59,7 @@ def structural_identifiability(
         >>> answer.n_base, len(answer.base.names)
         (36, 60)
     """
-    g = np.array(model.gravity if gravity is None else gravity, dtype=float)
-    if g.shape != (3,) or not np.all(np.isfinite(g)):
-        raise IdentifiabilityError(
-            f"Gravity is {g.tolist()}.", remedy="Give three numbers [m/s^2], zeros for none."
-        )
+    g = _require_gravity(model.gravity if gravity is None else gravity)
     layout = build_layout(model, gravity=g, rotors=rotors or (), mimic=mimic)
     results = recursive_parameter_nullspace(
         layout, static=static, algebra=SubspaceAlgebra(tolerance)
@@ -80,6 +76,15 @@ def structural_identifiability(
                 warnings.append(_rounding_warning(layout, results, other._results, changed))
     warnings += mimic_in_words(model, mimic)
     return _assemble(model, g, static, layout, results, alternative, tuple(warnings))
+
+
+def _require_gravity(gravity: ArrayLike) -> Array:
+    g = np.array(gravity, dtype=float)
+    if g.shape != (3,) or not np.all(np.isfinite(g)):
+        raise IdentifiabilityError(
+            f"Gravity is {g.tolist()}.", remedy="Give three numbers [m/s^2], zeros for none."
+        )
+    return g
 
 
 def _rounding_warning(

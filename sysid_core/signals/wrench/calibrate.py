@@ -88,11 +88,7 @@ def calibrate_static(
         SignalError: Fewer than eight postures, or what `tare_static` refuses.
     """
     wrench, g, R_WS = (np.asarray(x, dtype=float) for x in (wrench, gravity_S, R_WS))
-    if len(wrench) < MIN_POSTURES:
-        raise SignalError(
-            f"{len(wrench)} postures are too few to calibrate a sensor.",
-            remedy=f"Hold still in {MIN_POSTURES} or more, tilted about all axes; 20 are good.",
-        )
+    _require_postures(wrench)
     plain = tare_static(
         wrench, g, R_WS=R_WS, frame=frame, noise=noise, expected_mass=known_mass, source=source
     )
@@ -107,12 +103,8 @@ def calibrate_static(
     R, gain = polar(B / found, side="left")
     J = _skew_part()
     linear, torque_bias, torque_drift, torque_P, torque_rms = _torques(wrench[:, 3:], g, s)
-    covariance = np.zeros((10, 10))
+    covariance = _covariance_at_the_end(P, torque_P)
     covariance[0, 0] = mass_sd**2 + (0.0 if known_mass else (GAIN_SD * found) ** 2 / 3.0)
-    covariance[1:4, 1:4] = torque_P[:3, :3]
-    to_end = np.hstack([np.eye(3), np.eye(3)])  # bias at the last posture: b + d
-    covariance[4:7, 4:7] = to_end @ P[9:15, 9:15] @ to_end.T
-    covariance[7:, 7:] = to_end @ torque_P[3:, 3:] @ to_end.T
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
     calibration = replace(
@@ -210,3 +202,21 @@ def _confounded(known: bool) -> tuple[str, ...]:
     told.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
     told.append("Gains of the torques: they are left as they are.")
     return tuple(told)
+
+
+def _covariance_at_the_end(P: Array, torque_P: Array) -> Array:
+    """Covariance of load and bias at the last posture, `b + d`, shape (10, 10); no mass."""
+    covariance = np.zeros((10, 10))
+    covariance[1:4, 1:4] = torque_P[:3, :3]
+    to_end = np.hstack([np.eye(3), np.eye(3)])
+    covariance[4:7, 4:7] = to_end @ P[9:15, 9:15] @ to_end.T
+    covariance[7:, 7:] = to_end @ torque_P[3:, 3:] @ to_end.T
+    return covariance
+
+
+def _require_postures(wrench: Array) -> None:
+    if len(wrench) < MIN_POSTURES:
+        raise SignalError(
+            f"{len(wrench)} postures are too few to calibrate a sensor.",
+            remedy=f"Hold still in {MIN_POSTURES} or more, tilted about all axes; 20 are good.",
+        )

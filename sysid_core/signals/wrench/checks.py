@@ -76,46 +76,13 @@ def wrench_faults(
             ),
         )
     wrench, time = stream.wrench, stream.time
-    faults = []
-    bad: Array = ~np.isfinite(wrench)
-    if bad.any():
-        rows = np.flatnonzero(bad.any(axis=1))
-        axes = _names(np.asarray(bad.any(axis=0)))
-        faults.append(
-            WrenchFault(
-                WrenchFaultKind.NOT_FINITE,
-                axes,
-                float(time[rows[0]]),
-                len(rows),
-                f"{len(rows)} wrench sample(s) are NaN or infinite ({', '.join(axes)}), first at"
-                f" {time[rows[0]]:.3f} s.",
-                "The driver has lost the sensor: restart it, check the cable, record again.",
-            )
-        )
+    faults = [*_not_finite(wrench, time)]
     faults += _frozen(wrench, time, max_frozen_s)
-    ranges = [force_range] * 3 + [torque_range] * 3
     frozen_axes = {
         axis for fault in faults if fault.kind is WrenchFaultKind.FROZEN for axis in fault.axes
     }
-    clipped: dict[str, Array] = {}
-    for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
-        rows = _clipped_rows(wrench[:, j], full_scale)
-        if len(rows) and (full_scale is not None or axis not in frozen_axes):
-            clipped[axis] = rows
-    if clipped:
-        rows = np.unique(np.concatenate(list(clipped.values())))
-        faults.append(
-            WrenchFault(
-                WrenchFaultKind.SATURATED,
-                tuple(clipped),
-                float(time[rows[0]]),
-                len(rows),
-                f"{len(rows)} wrench sample(s) are saturated ({', '.join(clipped)}), first at"
-                f" {time[rows[0]]:.3f} s.",
-                "The load, bias and motion exceed the sensor's range: re-zero it in hardware, move"
-                " more slowly, or use a larger sensor.",
-            )
-        )
+    ranges = [force_range] * 3 + [torque_range] * 3
+    faults += _saturated(wrench, time, ranges, frozen_axes)
     return tuple(faults)
 
 
@@ -260,3 +227,47 @@ def require_sensor_frame(frame_id: str, sensor_frame: str, source: str) -> None:
             remedy=f"Give --sensor-frame {frame_id}. If the URDF calls the same frame"
             f" '{sensor_frame}', correct the driver's frame_id (its parameter, or in the bag).",
         )
+
+
+def _not_finite(wrench: Array, time: Array) -> list[WrenchFault]:
+    bad: Array = ~np.isfinite(wrench)
+    if not bad.any():
+        return []
+    rows = np.flatnonzero(bad.any(axis=1))
+    axes = _names(np.asarray(bad.any(axis=0)))
+    return [
+        WrenchFault(
+            WrenchFaultKind.NOT_FINITE,
+            axes,
+            float(time[rows[0]]),
+            len(rows),
+            f"{len(rows)} wrench sample(s) are NaN or infinite ({', '.join(axes)}), first at"
+            f" {time[rows[0]]:.3f} s.",
+            "The driver has lost the sensor: restart it, check the cable, record again.",
+        )
+    ]
+
+
+def _saturated(
+    wrench: Array, time: Array, ranges: Sequence[float | None], frozen: set[str]
+) -> list[WrenchFault]:
+    clipped: dict[str, Array] = {}
+    for j, (axis, full_scale) in enumerate(zip(WRENCH_AXES, ranges, strict=True)):
+        rows = _clipped_rows(wrench[:, j], full_scale)
+        if len(rows) and (full_scale is not None or axis not in frozen):
+            clipped[axis] = rows
+    if not clipped:
+        return []
+    rows = np.unique(np.concatenate(list(clipped.values())))
+    return [
+        WrenchFault(
+            WrenchFaultKind.SATURATED,
+            tuple(clipped),
+            float(time[rows[0]]),
+            len(rows),
+            f"{len(rows)} wrench sample(s) are saturated ({', '.join(clipped)}), first at"
+            f" {time[rows[0]]:.3f} s.",
+            "The load, bias and motion exceed the sensor's range: re-zero it in hardware, move"
+            " more slowly, or use a larger sensor.",
+        )
+    ]

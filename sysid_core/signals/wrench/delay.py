@@ -97,28 +97,7 @@ class MotionFit:
         return np.asarray(1.0 / np.maximum(spread, 1e-9 * max(float(spread.max()), 1e-12)))
 
 
-def estimate_delay(
-    time_wrench: ArrayLike,
-    wrench: ArrayLike,
-    time_motion: ArrayLike,
-    motion: FrameMotion,
-    *,
-    max_delay: float = 0.1,
-) -> DelayEstimate:
-    """Delay between two streams of the same clock, below their sampling period.
-
-    Args:
-        time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
-        wrench: Readings, shape (N, 6).
-        time_motion: Stamps of the motion on the same clock, increasing, shape (K,) [s].
-        motion: Motion of the sensor frame, K samples.
-        max_delay: Largest one looked for, either way [s].
-
-    Raises:
-        SignalError: The streams overlap too little, or the delay lies at the end of the search.
-    """
-    time_wrench, wrench = np.asarray(time_wrench, dtype=float), np.asarray(wrench, dtype=float)
-    time_motion = np.asarray(time_motion, dtype=float)
+def _require_increasing(time_wrench: Array, time_motion: Array) -> None:
     if (
         len(time_motion) < 4
         or np.any(np.diff(time_motion) <= 0)
@@ -128,46 +107,65 @@ def estimate_delay(
             "The stamps of wrench or motion don't increase.",
             remedy="Sort the streams and drop duplicates first.",
         )
-    inside = (time_wrench - max_delay >= time_motion[0]) & (
-        time_wrench + max_delay <= time_motion[-1]
+
+
+def estimate_delay(
+    time_wrench: ArrayLike,
+    wrench: ArrayLike,
+    time_motion: ArrayLike,
+    motion: FrameMotion,
+    *,
+    max_delay_s: float = 0.1,
+) -> DelayEstimate:
+    """Delay between two streams of the same clock, below their sampling period.
+
+    Args:
+        time_wrench: Stamps of the wrench, increasing, shape (N,) [s].
+        wrench: Readings, shape (N, 6).
+        time_motion: Stamps of the motion on the same clock, increasing, shape (K,) [s].
+        motion: Motion of the sensor frame, K samples.
+        max_delay_s: Largest one looked for, either way [s].
+
+    Raises:
+        SignalError: The streams overlap too little, or the delay lies at the end of the search.
+    """
+    time_wrench, wrench = np.asarray(time_wrench, dtype=float), np.asarray(wrench, dtype=float)
+    time_motion = np.asarray(time_motion, dtype=float)
+    _require_increasing(time_wrench, time_motion)
+    inside = (time_wrench - max_delay_s >= time_motion[0]) & (
+        time_wrench + max_delay_s <= time_motion[-1]
     )
     t, w = time_wrench[inside], wrench[inside]
     if len(t) < 20:
         raise SignalError(
-            f"Only {len(t)} wrench samples lie {max_delay:.2f} s inside the motion: too few for a"
+            f"Only {len(t)} wrench samples lie {max_delay_s:.2f} s inside the motion: too few for a"
             " delay.",
-            remedy="Record a longer motion, or give a smaller `max_delay`.",
+            remedy="Record a longer motion, or give a smaller `max_delay_s`.",
         )
     fit = MotionFit(t, w, time_motion, motion)
 
-    def residual(delay: float, weights: Array) -> Array:
-        return fit.residual(delay, weights)
-
     def cost(delay: float, weights: Array) -> float:
-        return float(np.sum(residual(delay, weights) ** 2))
+        return float(np.sum(fit.residual(delay, weights) ** 2))
 
     delay = 0.0
-    for half_width in (max_delay, 0.1 * max_delay):  # everywhere, then close by
+    for half_width in (max_delay_s, 0.1 * max_delay_s):  # everywhere, then close by
         weights = fit.axis_weights(delay)
         delay = _minimise(partial(cost, weights=weights), delay, half_width)
-    best = residual(delay, weights)
+    best = fit.residual(delay, weights)
     variance = float(np.sum(best**2)) / (6 * len(t) - 17)
-    at_the_end = abs(delay) > 0.98 * max_delay
+    at_the_end = abs(delay) > 0.98 * max_delay_s
     if at_the_end and cost(0.0, weights) - cost(delay, weights) < 25.0 * variance:
-        delay, best, at_the_end = 0.0, residual(0.0, weights), False  # nothing to see
+        delay, best, at_the_end = 0.0, fit.residual(0.0, weights), False  # nothing to see
     if at_the_end:
-        raise SignalError(
-            f"The delay of the wrench lies at or beyond the {max_delay * 1e3:.0f} ms looked for.",
-            remedy="Are both streams stamped by the same clock? Else raise `max_delay`.",
-            delay=delay,
-        )
+        raise _beyond(delay, max_delay_s)
     step = 1e-4  # [s]
-    slope = (residual(delay + step, weights) - residual(delay - step, weights)) / (2 * step)
+    ahead, behind = (fit.residual(delay + by, weights) for by in (step, -step))
+    slope = (ahead - behind) / (2 * step)
     information = float(np.sum(slope**2))
     return DelayEstimate(
         delay=delay,
         sd=float(np.sqrt(variance / information)) if information > 0 else float("inf"),
-        rms_before=float(np.sqrt(np.mean(residual(0.0, weights) ** 2))),
+        rms_before=float(np.sqrt(np.mean(fit.residual(0.0, weights) ** 2))),
         rms_after=float(np.sqrt(np.mean(best**2))),
     )
 
@@ -186,7 +184,7 @@ def _minimise(cost: Callable[[float], float], centre: float, half_width: float) 
 
 
 def delay_of_recording(
-    recording: Recording, model: RobotModel, frame: str, *, cutoff_hz: float = 10.0
+    recording: Recording, model: RobotModel, frame: str, *, motion_cutoff_hz: float = 10.0
 ) -> DelayEstimate:
     """Delay of the wrench in a recording with motion, the joints filtered without delay.
 
@@ -194,7 +192,7 @@ def delay_of_recording(
         recording: Joint states and wrench on one clock.
         model: The robot.
         frame: The sensor's frame.
-        cutoff_hz: Cut-off of the joints' zero-phase filter.
+        motion_cutoff_hz: Cut-off of the joints' zero-phase filter.
 
     Raises:
         SignalError: No wrench, or too short a motion.
@@ -203,7 +201,7 @@ def delay_of_recording(
         raise SignalError(
             f"'{recording.source}' has no wrench.", remedy="Record the force-torque sensor."
         )
-    smooth, motion = sensor_motion(recording, model, frame, cutoff_hz=cutoff_hz)
+    smooth, motion = sensor_motion(recording, model, frame, motion_cutoff_hz=motion_cutoff_hz)
     wrench = recording.wrench
     order = np.argsort(wrench.stamps_ns, kind="stable")
     time = (wrench.stamps_ns[order] - smooth.stamps_ns[0]) * 1e-9
@@ -211,7 +209,7 @@ def delay_of_recording(
 
 
 def sensor_motion(
-    recording: Recording, model: RobotModel, frame: str, *, cutoff_hz: float = 10.0
+    recording: Recording, model: RobotModel, frame: str, *, motion_cutoff_hz: float = 10.0
 ) -> tuple[JointStream, FrameMotion]:
     """Joints filtered without delay over the longest span without gaps, and the frame's motion.
 
@@ -219,11 +217,19 @@ def sensor_motion(
         recording: Joint states.
         model: The robot.
         frame: A frame of it.
-        cutoff_hz: Cut-off of the zero-phase filter.
+        motion_cutoff_hz: Cut-off of the zero-phase filter.
     """
     parts = split_at_gaps(recording.joints.ordered(model.joint_names), 0.1)
     longest = max(parts, key=len)
-    rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * cutoff_hz)
-    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(cutoff_hz))
+    rate_hz = min((len(longest) - 1) / float(longest.time[-1]), 20.0 * motion_cutoff_hz)
+    smooth = smooth_motion(longest, rate_hz, ZeroPhaseFilter(motion_cutoff_hz))
     v, a = np.asarray(smooth.v), np.asarray(smooth.a)
     return smooth, model.frame_motion(frame, smooth.q, v, a)
+
+
+def _beyond(delay: float, max_delay_s: float) -> SignalError:
+    return SignalError(
+        f"The delay of the wrench lies at or beyond the {max_delay_s * 1e3:.0f} ms looked for.",
+        remedy="Are both streams stamped by the same clock? Else raise `max_delay_s`.",
+        delay=delay,
+    )

@@ -7,6 +7,7 @@ single one gives the bias of a sensor whose load is known.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,8 +90,7 @@ def static_postures(
     swing = maximum_filter1d(joints.q, size, axis=0) - minimum_filter1d(joints.q, size, axis=0)
     still = np.all(swing < tolerance, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
-    means, variances, counts, starts, configurations = [], [], [], [], []
-    slow: list[float] = []
+    spans: list[_StillSpan] = []
     for first, last in zip(edges[::2], edges[1::2] - 1, strict=True):
         if time[last] - time[first] < min_duration:
             continue
@@ -99,27 +99,38 @@ def static_postures(
         samples = stream.wrench[inside]
         if len(samples) < 2:
             continue
-        means.append(samples.mean(axis=0))
-        variances.append(samples.var(axis=0, ddof=1))
-        counts.append(len(samples))
-        slow.append(slow_part(samples))
-        starts.append(start_ns)
-        configurations.append(joints.q[first : last + 1].mean(axis=0))
-    if not means:
+        spans.append(_StillSpan(samples, start_ns, joints.q[first : last + 1].mean(axis=0)))
+    if not spans:
         raise SignalError(
             f"The robot never stands still for {min_duration:.1f} s in '{recording.source}'.",
             remedy="Hold each tare posture for about a second, or raise `tolerance`.",
         )
-    q = np.array(configurations)
+    return _postures(spans, model, frame)
+
+
+@dataclass(frozen=True, eq=False)
+class _StillSpan:
+    """Readings at a standstill (K, 6), its first stamp, and the mean positions (n,)."""
+
+    samples: Array
+    start_ns: int
+    q: Array
+
+
+def _postures(spans: Sequence[_StillSpan], model: RobotModel, frame: str) -> StaticPostures:
+    """Means of the wrench with gravity in the sensor's axes."""
+    q = np.array([span.q for span in spans])
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
+    counts = np.array([len(span.samples) for span in spans], dtype=np.int64)
+    variances = [span.samples.var(axis=0, ddof=1) for span in spans]
     return StaticPostures(
-        wrench=np.array(means),
+        wrench=np.array([span.samples.mean(axis=0) for span in spans]),
         gravity_S=motion.gravity,
         R_WS=motion.R_WF,
-        noise=np.sqrt(np.average(variances, axis=0, weights=np.array(counts) - 1)),
-        n_samples=np.array(counts, dtype=np.int64),
-        start_ns=np.array(starts, dtype=np.int64),
-        notes=slow_note(slow),
+        noise=np.sqrt(np.average(variances, axis=0, weights=counts - 1)),
+        n_samples=counts,
+        start_ns=np.array([span.start_ns for span in spans], dtype=np.int64),
+        notes=slow_note([slow_part(span.samples) for span in spans]),
     )
 
 
@@ -163,19 +174,7 @@ def tare_static(
     if not allow_bare:
         require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
         misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
-    K = len(wrench)
-    G = static_regressor(gravity_S)
-    values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
-    for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
-        loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]
-        Y = np.concatenate([loads, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(3 * K, -1)
-        b = wrench[:, rows].reshape(-1)
-        solution = np.linalg.lstsq(Y, b, rcond=None)[0]
-        residual = b - Y @ solution
-        variance = float(residual @ residual) / (3 * K - len(columns))
-        values[columns] = solution
-        covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
-        rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
+    values, covariance, rms = _load_and_bias(wrench, gravity_S)
     return SensorCalibration(
         frame=frame,
         bias=values[4:],
@@ -184,7 +183,7 @@ def tare_static(
         noise=np.zeros(6) if noise is None else np.asarray(noise, dtype=float),
         residual_rms=rms,
         misalignment=misalignment,
-        n_postures=K,
+        n_postures=len(wrench),
         source=source,
     )
 
@@ -256,3 +255,24 @@ def _require_postures(wrench: Array, gravity_S: Array) -> None:
             " about two different axes; six (each axis up and down) are best.",
             tilt=float(tilt),
         )
+
+
+def _load_and_bias(wrench: Array, gravity_S: Array) -> tuple[Array, Array, Array]:
+    """Least squares of `w_k = G(g_k) [m, h] + b`, forces and torques apart.
+
+    Returns:
+        Mass, first moments and bias, shape (10,); their covariance; residual per axis, (6,).
+    """
+    K, G = len(wrench), static_regressor(gravity_S)
+    values, covariance, rms = np.zeros(10), np.zeros((10, 10)), np.zeros(6)
+    for rows, columns in ((slice(0, 3), [0, 4, 5, 6]), (slice(3, 6), [1, 2, 3, 7, 8, 9])):
+        loads = G[:, rows, :1] if len(columns) == 4 else G[:, rows, 1:]
+        Y = np.concatenate([loads, np.tile(np.eye(3), (K, 1, 1))], axis=2).reshape(3 * K, -1)
+        b = wrench[:, rows].reshape(-1)
+        solution = np.linalg.lstsq(Y, b, rcond=None)[0]
+        residual = b - Y @ solution
+        variance = float(residual @ residual) / (3 * K - len(columns))
+        values[columns] = solution
+        covariance[np.ix_(columns, columns)] = variance * np.linalg.inv(Y.T @ Y)
+        rms[rows] = np.sqrt(np.mean(residual.reshape(K, 3) ** 2, axis=0))
+    return values, covariance, rms

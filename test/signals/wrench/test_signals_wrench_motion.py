@@ -78,7 +78,7 @@ def test_delay_beyond_the_search_is_refused(robot: RobotModel, rng: np.random.Ge
     t = np.arange(300) / 100.0
     wrench = measured(swinging(robot, t - 0.08), rng, NOISE)
     with pytest.raises(SignalError, match="beyond"):
-        estimate_delay(t, wrench, t, swinging(robot, t), max_delay=0.03)
+        estimate_delay(t, wrench, t, swinging(robot, t), max_delay_s=0.03)
 
 
 def stop_and_go(robot: RobotModel, rng: np.random.Generator) -> Recording:
