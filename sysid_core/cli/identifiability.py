@@ -17,7 +17,7 @@ from sysid_core.cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 
 if TYPE_CHECKING:
-    from sysid_core.identifiability.rpna import Identifiability, Mimic
+    from sysid_core.identifiability.rpna import Identifiability
     from sysid_core.robot import RobotModel, Rotor
 
 
@@ -79,12 +79,11 @@ def identifiability(
     )
     model = mounted(model, "", mount)
     found = _rotors(robot, model, rotors)
-    how: Mimic = "coupled" if mimic == "coupled" else "independent"
-    answer = structural_identifiability(model, static=static, rotors=found, mimic=how)
+    answer = structural_identifiability(model, static=static, rotors=found, mimic=mimic)
     weightless = None
     if answer.gravity.any() and not static:
         weightless = structural_identifiability(
-            model, gravity=(0.0, 0.0, 0.0), rotors=found, mimic=how
+            model, gravity=(0.0, 0.0, 0.0), rotors=found, mimic=mimic
         )
     if html_path is not None:
         save_and_list(identifiability_report(answer, weightless), html_path)

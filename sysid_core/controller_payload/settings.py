@@ -8,10 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.controller_payload.payload import ControllerPayload
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 _G = 9.80665  # [m/s^2]
 _ALPHA = 1.0  # [rad/s^2], of the motion for which an inertia that isn't set is counted
+
+
+class Make(Kind):
+    """Makes of robots whose controllers are told the payload."""
+
+    UR = "UR"
+    FRANKA = "Franka"
+    XARM = "xArm"
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,14 +28,14 @@ class ControllerSetting:
     """What to type, or to send, for one vendor.
 
     Attributes:
-        vendor: "UR", "Franka" or "xArm".
+        vendor: Make of the robot.
         text: The call, with numbers as the controller keeps them.
         kept: What the controller then believes.
         error_torque: Largest torque about the flange that the rest leaves: weight in any posture,
             and the inertia that isn't set, at 1 rad/s^2 [N m].
     """
 
-    vendor: str
+    vendor: Make
     text: str
     kept: ControllerPayload
     error_torque: float
@@ -43,16 +52,16 @@ def controller_settings(payload: ControllerPayload) -> tuple[ControllerSetting, 
     column = inertia.T.ravel()  # column by column
     mm = 1e3 * c
     texts = {
-        "UR": (
+        Make.UR: (
             f"set_target_payload({m:.3f}, [{_row(c, 4)}], [{_row(np.array(tensor), 6)}])",
             ControllerPayload(round(m, 3), c.round(4), inertia.round(6)),
         ),
-        "Franka": (
+        Make.FRANKA: (
             f"SetLoad(mass={m:.3f}, F_x_center_load=[{_row(c, 4)}],"
             f" load_inertia=[{_row(column, 6)}])",
             ControllerPayload(round(m, 3), c.round(4), inertia.round(6)),
         ),
-        "xArm": (
+        Make.XARM: (
             f"set_tcp_load({m:.3f}, [{_row(mm, 1)}])  # kg, mm; no inertia",
             ControllerPayload(round(m, 3), mm.round(1) * 1e-3, np.zeros((3, 3))),
         ),

@@ -13,6 +13,7 @@ from sysid_core.judgement import Judgement
 from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity, nominal_tilt
 from sysid_core.plausibility.hypotheses import (
     STEP,
+    Fault,
     Hypothesis,
     candidates,
     other_gravity,
@@ -219,7 +220,7 @@ def _best(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:
     for score, hypothesis in tried:
         after = _free_score(hypothesis.mend(samples))
         gain = nominal - score + free - after
-        turned = hypothesis.kind == "mounting" and gravity is not None and gravity.differs
+        turned = hypothesis.kind is Fault.MOUNTING and gravity is not None and gravity.differs
         # A mounting explains what the zero or sign of the first joint would, too: it is likelier.
         if gain > max(MOUNTING_GAIN if turned else GAIN, 1.05 * best_gain):
             best_gain = gain

@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 
+from sysid_core.kinds import Kind
 from sysid_core.plausibility.samples import Samples
 from sysid_core.robot import Array, with_gravity
 
@@ -20,12 +21,27 @@ _ANGLES = STEP * np.delete(np.arange(-11, 13), 11)  # all around, without zero
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
 
 
+class Fault(Kind):
+    """Classes of faults in recordings and descriptions."""
+
+    GRAVITY_COMPENSATED = "gravity-compensated efforts"
+    EFFORT_SIGN = "effort sign"
+    POSITION_SIGN = "position sign"
+    JOINT_SIGN = "joint sign"
+    EFFORT_ORDER = "effort order"
+    POSITION_ORDER = "position order"
+    JOINT_ORDER = "joint order"
+    ANGLE_UNIT = "angle unit"
+    ZERO_ANGLE = "zero angle"
+    MOUNTING = "mounting"
+
+
 @dataclass(frozen=True)
 class Hypothesis:
     """One thing that may be wrong.
 
     Attributes:
-        kind: Short name of the class of faults, such as 'effort sign'.
+        kind: Class of faults.
         text: The sentence that names it.
         remedy: What to do if it is true.
         mend: Makes of the samples what they would be without the fault.
@@ -33,7 +49,7 @@ class Hypothesis:
         angle: See `joint`.
     """
 
-    kind: str
+    kind: Fault
     text: str
     remedy: str
     mend: Callable[[Samples], Samples]
@@ -50,7 +66,7 @@ def candidates(samples: Samples) -> Iterator[Hypothesis]:
     yield from _units()
     yield from _zero_angles(names, used)
     yield Hypothesis(
-        "gravity-compensated efforts",
+        Fault.GRAVITY_COMPENSATED,
         "The efforts lack the robot's weight: gravity has been subtracted from them.",
         "Record torques or currents before gravity compensation.",
         lambda s: s.with_model(with_gravity(s.model, np.zeros(3))),
@@ -68,7 +84,7 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
         return lambda s: replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
 
     yield Hypothesis(
-        "effort sign",
+        Fault.EFFORT_SIGN,
         "The efforts of all joints have the opposite sign.",
         "Negate the drives' gains in the column map (or the efforts).",
         effort(-flip),
@@ -77,19 +93,19 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
         one = flip.copy()
         one[j] = -1.0
         yield Hypothesis(
-            "effort sign",
+            Fault.EFFORT_SIGN,
             f"The effort of '{names[j]}' has the opposite sign.",
             f"Negate the gain of '{names[j]}' in the column map.",
             effort(one),
         )
         yield Hypothesis(
-            "position sign",
+            Fault.POSITION_SIGN,
             f"The position of '{names[j]}' counts the other way round than the URDF's axis.",
             f"Negate the axis of '{names[j]}' in the URDF, or its columns.",
             motion(one),
         )
         yield Hypothesis(
-            "joint sign",
+            Fault.JOINT_SIGN,
             f"Position and effort of '{names[j]}' count the other way round than the URDF's axis.",
             f"Negate the axis of '{names[j]}' in the URDF.",
             lambda s, one=one: replace(  # type: ignore[misc]
@@ -130,12 +146,15 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
             f"'{names[j]}' has that of '{names[i]}'" for i, j in enumerate(matched) if i != j
         )
         yield Hypothesis(
-            "effort order", f"The efforts are in another order: {text}.", remedy, effort(matched)
+            Fault.EFFORT_ORDER,
+            f"The efforts are in another order: {text}.",
+            remedy,
+            effort(matched),
         )
     for order, text in (*swaps, *whole):
-        yield Hypothesis("effort order", f"The efforts {text}.", remedy, effort(order))
-        yield Hypothesis("position order", f"The positions {text}.", remedy, motion(order))
-        yield Hypothesis("joint order", f"The joints' columns {text}.", remedy, both(order))
+        yield Hypothesis(Fault.EFFORT_ORDER, f"The efforts {text}.", remedy, effort(order))
+        yield Hypothesis(Fault.POSITION_ORDER, f"The positions {text}.", remedy, motion(order))
+        yield Hypothesis(Fault.JOINT_ORDER, f"The joints' columns {text}.", remedy, both(order))
 
 
 def matched_efforts(samples: Samples) -> Array:
@@ -159,7 +178,7 @@ def matched_efforts(samples: Samples) -> Array:
 def _units() -> Iterator[Hypothesis]:
     for unit, factor in _ANGLE_UNITS.items():
         yield Hypothesis(
-            "angle unit",
+            Fault.ANGLE_UNIT,
             f"The positions are in {'degrees' if unit == 'deg' else 'radians'}, not as declared.",
             f"Declare `position: {{unit: {unit}}}` and `velocity: {{unit: {unit}/s}}`.",
             lambda s, k=factor: s.scaled(length=k),  # type: ignore[misc]
@@ -181,7 +200,7 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
         return replace(s, q=q)
 
     return Hypothesis(
-        "zero angle",
+        Fault.ZERO_ANGLE,
         f"The zero of '{names[joint]}' is off: {np.degrees(angle):+.0f}° are missing.",
         f"Add {angle:+.4f} rad to the positions of '{names[joint]}', or turn its origin in the"
         " URDF.",
@@ -201,7 +220,7 @@ def other_gravity(gravity: ArrayLike) -> Hypothesis:
     along = f"{'+' if g[axis] > 0 else '-'}{'xyz'[axis]}"
     near = f", {off:.1f}° from the base's {along} axis" if off < 15.0 else ""
     return Hypothesis(
-        "mounting",
+        Fault.MOUNTING,
         f"Gravity points along ({written}) m/s² in the base frame{near}: the base isn't mounted as"
         " the URDF says.",
         f"Give --gravity {written} (or --mount {roll:.3f},{pitch:.3f},{yaw:.3f}), or `mount:` in"

@@ -14,19 +14,19 @@ from sysid_core.estimation.payload_map.motion_error import (
 from sysid_core.estimation.payload_map.running import RunningMAP
 from sysid_core.estimation.payload_map.sensor_model import (
     CALIBRATED_SENSOR,
-    SENSOR_QUALITIES,
     SensorModel,
+    SensorQuality,
 )
 from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 
 __all__ = [
     "CALIBRATED_SENSOR",
-    "SENSOR_QUALITIES",
     "JointSplines",
     "MotionBelief",
     "PayloadMAP",
     "RunningMAP",
     "SensorModel",
+    "SensorQuality",
     "SplineMotion",
     "WhiteMotion",
     "filtered_motion_covariance",

@@ -8,12 +8,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench import SensorCalibration
 
 BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
+
+
+class SensorQuality(Kind):
+    """How well the gains, axes and delay of a force-torque sensor are known."""
+
+    ORDINARY = "ordinary"
+    CALIBRATED = "calibrated"
 
 
 @dataclass(frozen=True)
@@ -45,17 +53,13 @@ class SensorModel:
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
-        """A sensor of a quality in `SENSOR_QUALITIES`.
+        """A sensor of a `SensorQuality`.
 
         Raises:
             EstimationError: There is no such quality.
         """
-        if quality not in SENSOR_QUALITIES:
-            raise EstimationError(
-                f"No sensor quality '{quality}'.",
-                remedy=f"Choose one of: {', '.join(SENSOR_QUALITIES)}.",
-            )
-        return SENSOR_QUALITIES[quality]
+        found = SensorQuality.named(quality, "The sensor's quality", EstimationError)
+        return _OF_QUALITY[found]
 
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
         """What remains after a tare: its own uncertainty, and drift since; gains stay as they are.
@@ -169,4 +173,7 @@ CALIBRATED_SENSOR = SensorModel(
     mounting=0.0,
     gravity=0.0,
 )
-SENSOR_QUALITIES = {"ordinary": SensorModel(), "calibrated": CALIBRATED_SENSOR}
+_OF_QUALITY = {
+    SensorQuality.ORDINARY: SensorModel(),
+    SensorQuality.CALIBRATED: CALIBRATED_SENSOR,
+}

@@ -61,7 +61,7 @@ def mimic_in_words(model: RobotModel, mimic: Mimic) -> list[str]:
     if not followers:
         return []
     what = listed([f"{f.joint} (follows {f.leader})" for f in followers])
-    if mimic == "coupled":
+    if mimic is Mimic.COUPLED:
         return [f"Mimic joints move with their leaders, without torques of their own: {what}."]
     return [
         f"Mimic joints count as joints of their own with measured torques, which is an upper bound:"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pinocchio as pin
@@ -27,9 +26,15 @@ from sysid_core.identifiability.rpna.spatial import (
     parameter_rates,
     parameter_transforms,
 )
+from sysid_core.kinds import Kind
 from sysid_core.robot import Array, RobotModel, Rotor, rotors_of, wrench_regressor
 
-Mimic = Literal["independent", "coupled"]
+
+class Mimic(Kind):
+    """Whether mimic joints are joints of their own or follow their leaders."""
+
+    INDEPENDENT = "independent"
+    COUPLED = "coupled"
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -129,7 +134,11 @@ class Layout:
 
 
 def build_layout(
-    model: RobotModel, *, gravity: Array, rotors: Sequence[Rotor] = (), mimic: Mimic = "independent"
+    model: RobotModel,
+    *,
+    gravity: Array,
+    rotors: Sequence[Rotor] = (),
+    mimic: Mimic = Mimic.INDEPENDENT,
 ) -> Layout:
     """Lay out a robot.
 
@@ -142,7 +151,7 @@ def build_layout(
     Raises:
         IdentifiabilityError: A joint isn't covered, see `joint_steps` and `coupled_groups`.
     """
-    groups = coupled_groups(model) if mimic == "coupled" else ()
+    groups = coupled_groups(model) if mimic is Mimic.COUPLED else ()
     placed = rotors_of(model, rotors) if rotors else {}
     joints = _Joints(model, groups)
     group_of = {j - 1: group for group in groups for j, _, _ in group.joints}

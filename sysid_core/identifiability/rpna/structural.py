@@ -25,7 +25,7 @@ def structural_identifiability(
     gravity: ArrayLike | None = None,
     static: bool = False,
     rotors: Sequence[Rotor] | None = None,
-    mimic: Mimic = "independent",
+    mimic: Mimic | str = Mimic.INDEPENDENT,
     tolerance: float = TOLERANCE,
 ) -> Identifiability:
     r"""Which combinations of a robot's parameters perfect data could identify.
@@ -60,6 +60,7 @@ def structural_identifiability(
         (36, 60)
     """
     g = _require_gravity(model.gravity if gravity is None else gravity)
+    mimic = Mimic.named(mimic, "The treatment of mimic joints", IdentifiabilityError)
     layout = build_layout(model, gravity=g, rotors=rotors or (), mimic=mimic)
     results = recursive_parameter_nullspace(
         layout, static=static, algebra=SubspaceAlgebra(tolerance)
