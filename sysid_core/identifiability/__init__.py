@@ -3,7 +3,12 @@
 
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
-from sysid_core.identifiability.excitation import EXCITED, Excitation, measure_excitation
+from sysid_core.identifiability.excitation import (
+    EXCITED,
+    Excitation,
+    condition_number,
+    measure_excitation,
+)
 from sysid_core.identifiability.sampled import (
     base_parameters_of_robot,
     numerical_rank,
@@ -17,6 +22,7 @@ __all__ = [
     "ConstrainedRanks",
     "Excitation",
     "base_parameters_of_robot",
+    "condition_number",
     "constrained_ranks",
     "measure_excitation",
     "numerical_rank",

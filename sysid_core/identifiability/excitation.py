@@ -197,6 +197,15 @@ def measure_excitation(
     return Excitation(base.base_names, s / largest, shares, alone, sizes, R, tolerance)
 
 
+def condition_number(R: Array) -> float:
+    """Condition number of a column-scaled matrix (m, p); infinite where a column is zero."""
+    scale = np.linalg.norm(R, axis=0)
+    if np.any(scale == 0.0):
+        return float("inf")
+    s = np.linalg.svd(R / scale, compute_uv=False)
+    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")
+
+
 def _triangular(base: BaseParameters, Y: Array) -> Array:
     """Triangular factor of a regressor's base columns, shape (b, b)."""
     p = len(base.names)

@@ -108,12 +108,3 @@ def solve_compressed(R: Array, r: Array) -> Array:
     scale = np.linalg.norm(R, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
     return scipy.linalg.lstsq(R / scale, r, cond=1e-11, check_finite=False)[0] / scale
-
-
-def condition_number(R: Array) -> float:
-    """Condition number of a column-scaled matrix (m, p); infinite where a column is zero."""
-    scale = np.linalg.norm(R, axis=0)
-    if np.any(scale == 0.0):
-        return float("inf")
-    s = np.linalg.svd(R / scale, compute_uv=False)
-    return float(s[0] / s[-1]) if s[-1] > 0.0 else float("inf")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.fit.bounded import bounded_fit
-from sysid_core.estimation.fit.compressed import Compressed, compress, condition_number
+from sysid_core.estimation.fit.compressed import Compressed, compress
 from sysid_core.estimation.fit.consistent_problem import (
     Consistency,
     Prior,
@@ -24,7 +24,7 @@ from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
-from sysid_core.identifiability import BaseParameters, measure_excitation
+from sysid_core.identifiability import BaseParameters, condition_number, measure_excitation
 from sysid_core.robot import Array, is_physically_consistent
 
 

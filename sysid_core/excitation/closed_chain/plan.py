@@ -14,7 +14,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.excitation.closed_chain.box import motion_box, reach_alone
 from sysid_core.excitation.closed_chain.structure import structural_rows
 from sysid_core.excitation.trajectory import Segment, Trajectory
-from sysid_core.identifiability import measure_excitation, sampled_base_parameters
+from sysid_core.identifiability import condition_number, measure_excitation, sampled_base_parameters
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -213,18 +213,11 @@ def _measure(chain: ClosedChain, config: LoopExcitation) -> Callable[[Array], fl
     itself makes some of them hard to separate, which no motion changes.
     """
     if not config.inertials:
-        return _condition
+        return condition_number
     structure = structural_rows(chain, chain.actuated)
     names = constrained_parameter_names(chain, chain.actuated)
     base = sampled_base_parameters(structure, names)
     return lambda R: measure_excitation(base, R, structure).condition_number
-
-
-def _condition(R: Array) -> float:
-    """Condition number of the column-scaled matrix."""
-    scale = np.linalg.norm(R, axis=0)
-    s = np.linalg.svd(R / np.where(scale > 0.0, scale, 1.0), compute_uv=False)
-    return float(s[0] / max(s[-1], 1e-300))
 
 
 def _series(coefficients: Array, omega: float, t: Array) -> tuple[Array, Array, Array]:
