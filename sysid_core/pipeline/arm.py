@@ -148,9 +148,9 @@ def identify_arm(
         result, equations = together.identification, with_gains(equations, together.gains.gains)
     else:
         result = identify_equations(equations, estimator(weight or 1.0))
-    return _judged(ArmRun(
-        result, lag, weight, {}, together, differentiations=differentiations
-    ), equations, say)
+    return _judged(
+        ArmRun(result, lag, weight, {}, together, differentiations=differentiations), equations, say
+    )
 
 
 def _judged(run: ArmRun, equations: ArmEquations, say: Callable[[str], None]) -> ArmRun:

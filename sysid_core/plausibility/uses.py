@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm import TorqueDelay
 from sysid_core.estimation.closed_chain import (
     ConstrainedEquations,
     identify_constrained_equations,
 )
 from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
+from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.excitation.design import Unknowns
 from sysid_core.judgement import Judgement
