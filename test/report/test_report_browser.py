@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -98,6 +99,12 @@ def test_every_page_works(browser, pages, size) -> None:
     assert set(tab.evaluate(widths)) == {690}
     assert tab.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
     tab.close()
+
+
+def test_a_payload_plan_says_how_well_an_object_will_be_known(pages) -> None:
+    text = pages["motion/report"].read_text(encoding="utf-8")
+    mass = re.search(r"shape unknown: mass ± ([\d.]+) %, centre of mass ± ([\d.]+) mm", text)
+    assert mass is not None and 0.1 < float(mass[1]) < 3.0 and 0.05 < float(mass[2]) < 5.0
 
 
 def test_the_index_leads_to_every_report(browser, pages) -> None:

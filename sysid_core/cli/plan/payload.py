@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +20,10 @@ from sysid_core.cli.plan.settings import (
     numbers,
 )
 from sysid_core.cli.settings import command
+
+if TYPE_CHECKING:
+    from sysid_core.excitation import Trajectory
+    from sysid_core.robot import RobotModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +95,9 @@ def _search(settings: PayloadPlanSettings, planning: Planning) -> Planned:
         facts={
             "oscillating joints": ", ".join(found.wrist_joints),
             "frequencies": ", ".join(f"{f:.3f} Hz" for f in found.frequencies_hz),
+            "known afterwards": expected_accuracy(
+                model, planning.limits.tcp_frame, found.trajectory
+            ),
             "amplitude": f"{s.amplitude_deg:g}°",
             "mean angular speed of the last link": f"{s.speed:g} rad/s",
             "posture [rad]": ", ".join(f"{x:.3f}" for x in found.posture),
@@ -99,4 +106,43 @@ def _search(settings: PayloadPlanSettings, planning: Planning) -> Planned:
             "The static postures separate the sensor's bias from the load's weight; the"
             " oscillation (Nadeau, Giamou and Kelly 2022) shows its inertia.",
         ],
+    )
+
+
+def expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> str:
+    """How well the motion will show an object of 1 kg and 0.2 m, with one standard deviation.
+
+    The default estimator weighs it with simulated noise (moderate, of Nadeau et al. 2022) and an
+    ordinary sensor's errors, without its shape.
+
+    Args:
+        model: The robot.
+        frame: Frame of the sensor.
+        trajectory: The motion.
+    """
+    import numpy as np
+
+    from sysid_core.estimation.payload import PayloadData, summarise_payload
+    from sysid_core.estimation.payload_map import PayloadMAP, SensorModel
+    from sysid_core.excitation.payload import FORCE_NOISE, TORQUE_NOISE
+    from sysid_core.robot import wrench_regressor
+    from sysid_core.robot.shapes import Shape
+
+    step = max(1, len(trajectory.time) // 1500)
+    columns = model.columns_from(trajectory.joint_names)
+    q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
+    motion = model.frame_motion(frame, q, v, a)
+    noise = np.array([FORCE_NOISE] * 3 + [TORQUE_NOISE] * 3)
+    A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+    wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
+    wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
+    data = PayloadData(
+        trajectory.time[::step], wrench, motion.a, motion.omega, motion.alpha, motion.gravity
+    )
+    found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
+    inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
+    return (
+        "of 1 kg and 0.2 m, ordinary sensor, shape unknown:"
+        f" mass ± {100 * found.mass_sd / found.mass:.2g} %,"
+        f" centre of mass ± {1e3 * float(np.max(found.com_sd)):.2g} mm, inertia ± {100 * inertia:.2g} %"
     )

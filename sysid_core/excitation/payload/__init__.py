@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exciting motions of a payload."""
 
-from sysid_core.excitation.payload.information import choose_tare_postures, payload_information
+from sysid_core.excitation.payload.information import (
+    FORCE_NOISE,
+    TORQUE_NOISE,
+    choose_tare_postures,
+    payload_information,
+)
 from sysid_core.excitation.payload.motion import (
     AMPLITUDE,
     frequencies_for_speed,
@@ -13,6 +18,8 @@ from sysid_core.excitation.payload.sine import plan_sines
 
 __all__ = [
     "AMPLITUDE",
+    "FORCE_NOISE",
+    "TORQUE_NOISE",
     "PayloadPlan",
     "choose_tare_postures",
     "frequencies_for_speed",
