@@ -19,7 +19,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "robot": ("urdf", "shapes", "loops"),
     "controller_payload": (),
     "identifiability": ("rpna", "composite_bodies"),
-    "excitation": ("design", "execution", "payload", "sequential", "closed_chain"),
+    "excitation": ("design", "execution", "payload", "postures", "sequential", "closed_chain"),
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
         "fit", "recorded", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",

@@ -31,6 +31,10 @@ def init(
         str, typer.Option(metavar="LINK", help="Link whose speed is limited.")
     ] = "",
     tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
+    srdf: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="MoveIt's SRDF: pairs of links that may touch."),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a robot's motion limits from its URDF and the vendor's published numbers.
@@ -41,14 +45,19 @@ def init(
 
     from sysid_core.errors import ExcitationError
     from sysid_core.excitation import initial_limits, limits_text
-    from sysid_core.robot import load_robot
+    from sysid_core.robot import allowed_contacts, load_robot
 
     if out.exists() and not force:
         raise ExcitationError(
             f"'{out}' exists already.", remedy="Give another --out, or --force to overwrite it."
         )
     model = load_robot(robot)
-    found, sources = initial_limits(model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed)
+    pairs = allowed_contacts(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
+    found, sources = initial_limits(
+        model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
+    )
+    if srdf:
+        sources = (*sources, f"{len(pairs)} pairs of links may touch: {srdf.name}.")
     text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
     out.write_text(text, encoding="utf-8")
     for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):

@@ -12,7 +12,7 @@ from sysid_core.excitation.design import (
     plan_validation_motion,
 )
 from sysid_core.excitation.foreign import read_motion
-from sysid_core.excitation.fourier import FourierBasis
+from sysid_core.excitation.fourier import FourierBasis, share_between_samples
 from sysid_core.excitation.geometry import HeldBox, RobotGeometry
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.limits_file import initial_limits, limits_text, read_limits
@@ -46,5 +46,6 @@ __all__ = [
     "plan_validation_motion",
     "read_limits",
     "read_motion",
+    "share_between_samples",
     "straight_move",
 ]

@@ -12,6 +12,18 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
 
+SAMPLES_PER_HARMONIC = 12  # of the coarse grid on which limits are kept
+FINE_PER_HARMONIC = 40  # for the final judgement
+
+
+def share_between_samples(degree: int, n_samples: int) -> float:
+    """Share of a limit that samples may use so that the series keeps it between them.
+
+    A trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced samples of
+    its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964).
+    """
+    return float(np.cos(np.pi * degree / n_samples)) if n_samples > 2 * degree else 0.0
+
 
 @dataclass(frozen=True, eq=False)
 class FourierBasis:
@@ -46,6 +58,31 @@ class FourierBasis:
     def n_free(self) -> int:
         """Free coefficients per joint."""
         return 2 * self.n_harmonics - 3
+
+    size_name = "n_harmonics"  # in files
+
+    @property
+    def size(self) -> int:
+        """The count that `size_name` names."""
+        return self.n_harmonics
+
+    @property
+    def n_samples(self) -> int:
+        """Of the coarse grid on which limits are kept."""
+        return SAMPLES_PER_HARMONIC * self.n_harmonics
+
+    @property
+    def n_fine(self) -> int:
+        """Samples for the final judgement."""
+        return FINE_PER_HARMONIC * self.n_harmonics
+
+    @property
+    def share(self) -> float:
+        """Share of the joints' limits that samples of the coarse grid may use."""
+        return share_between_samples(self.n_harmonics, self.n_samples)
+
+    def __str__(self) -> str:
+        return f"Fourier series, {self.n_harmonics} harmonics, period {self.period:g} s"
 
     def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
         """Displacement, velocity, acceleration and jerk per free coefficient.

@@ -117,6 +117,7 @@ class RobotGeometry:
         package_dirs: Folders for `package://`, before those of the environment.
         obstacles: Fixed bodies; tested against all moving ones.
         self_collision: Whether the robot's bodies are tested against each other.
+        allowed_contacts: Pairs of links that aren't.
     """
 
     model: RobotModel
@@ -125,6 +126,7 @@ class RobotGeometry:
     package_dirs: tuple[str, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     self_collision: bool = True
+    allowed_contacts: tuple[tuple[str, str], ...] = ()
     notes: list[str] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -186,6 +188,7 @@ class RobotGeometry:
         joints = [int(shape.parentJoint) for shape in shapes]
         self._geometry.removeAllCollisionPairs()
         own = range(self._n_own if self.self_collision else 0)
+        allowed = {frozenset(pair) for pair in self.allowed_contacts}
         pairs = [
             (i, j)
             for i in own
@@ -193,6 +196,7 @@ class RobotGeometry:
             if joints[i] != joints[j]
             and parents[joints[i]] != joints[j]
             and parents[joints[j]] != joints[i]
+            and frozenset((self._link_of(i), self._link_of(j))) not in allowed
         ]
         self._set_pairs(pairs)
         hits = np.zeros(len(pairs))
@@ -206,6 +210,12 @@ class RobotGeometry:
                 )
         moving = [i for i in range(self._n_own) if joints[i] > 0]
         self._set_pairs([*kept, *((i, o) for o in range(self._n_own, len(shapes)) for i in moving)])
+
+    def _link_of(self, shape: int) -> str:
+        """Name of the link that a shape is drawn on; empty for what is held."""
+        frames = self.model.pin_model.frames
+        frame = int(self._geometry.geometryObjects[shape].parentFrame)
+        return str(frames[frame].name) if frame < len(frames) else ""
 
     def _set_pairs(self, pairs: list[tuple[int, int]]) -> None:
         self._geometry.removeAllCollisionPairs()

@@ -40,6 +40,7 @@ class MotionLimits:
             shape, or None [m].
         ground_height: No moving shape goes below it, or None for no ground [m].
         self_collision: Whether contact between bodies is checked.
+        allowed_contacts: Pairs of links that may touch, as in an SRDF.
         planes: Walls and slopes that no moving shape may cross.
         obstacles: Fixed bodies that no moving shape may touch.
         held: Bounding box of what the robot holds, or None.
@@ -59,6 +60,7 @@ class MotionLimits:
     workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
     ground_height: float | None = None
     self_collision: bool = True
+    allowed_contacts: tuple[tuple[str, str], ...] = ()
     planes: tuple[Plane, ...] = ()
     obstacles: tuple[Obstacle, ...] = ()
     held: HeldBox | None = None
@@ -114,6 +116,7 @@ class MotionLimits:
         workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None,
         ground_height: float | None = None,
         self_collision: bool = True,
+        allowed_contacts: Sequence[tuple[str, str]] = (),
         planes: Sequence[Plane] = (),
         obstacles: Sequence[Obstacle] = (),
         held: HeldBox | None = None,
@@ -132,8 +135,8 @@ class MotionLimits:
                 [rad or m].
             tcp_frame: Default: the last link that the joints carry, see `tool_frame`.
             tcp_speed: [m/s].
-            workspace, ground_height, self_collision, planes, obstacles, held, package_dirs: See
-                the class.
+            workspace, ground_height, self_collision, allowed_contacts, planes, obstacles, held,
+                package_dirs: See the class.
 
         Raises:
             ExcitationError: A limit is malformed, or the tool frame doesn't move.
@@ -153,6 +156,7 @@ class MotionLimits:
             workspace=workspace,
             ground_height=ground_height,
             self_collision=self_collision,
+            allowed_contacts=tuple(allowed_contacts),
             planes=tuple(planes),
             obstacles=tuple(obstacles),
             held=held,
@@ -182,7 +186,7 @@ class MotionLimits:
             elif item.name == "obstacles":
                 value = [obstacle.as_dict() for obstacle in value]
             elif isinstance(value, tuple):
-                value = list(value)
+                value = [list(x) if isinstance(x, tuple) else x for x in value]
             out[item.name] = value
         return out
 

@@ -102,6 +102,7 @@ class LimitsFile(FileSchema):
     planes: tuple[PlaneEntry, ...] = ()
     obstacles: tuple[ObstacleEntry, ...] = ()
     self_collision: Flag = True
+    allowed_contacts: tuple[tuple[str, str], ...] = ()
     held: HeldEntry | None = None
     package_dirs: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
@@ -129,6 +130,7 @@ class LimitsFile(FileSchema):
             workspace=(self.workspace.lower, self.workspace.upper) if self.workspace else None,
             ground_height=self.ground_height,
             self_collision=self.self_collision,
+            allowed_contacts=self.allowed_contacts,
             planes=[Plane(**p.model_dump()) for p in self.planes],
             obstacles=[Obstacle(**o.model_dump()) for o in self.obstacles],
             held=HeldBox(**self.held.model_dump()) if self.held else None,
@@ -212,6 +214,7 @@ def limits_text(
         "planes": data["planes"],
         "obstacles": data["obstacles"],
         "self_collision": limits.self_collision,
+        "allowed_contacts": data["allowed_contacts"],
         "held": data["held"],
         "package_dirs": list(limits.package_dirs),
         "sources": list(sources),

@@ -67,6 +67,7 @@ class MotionChecker:
                 limits.package_dirs,
                 limits.obstacles,
                 limits.self_collision,
+                limits.allowed_contacts,
             )
 
     def check(

@@ -43,7 +43,7 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
-from sysid_core.robot.urdf import example_robots, received_urdf
+from sysid_core.robot.urdf import allowed_contacts, example_robots, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
 __all__ = [
@@ -63,6 +63,7 @@ __all__ = [
     "Rotor",
     "Spring",
     "SpringLaw",
+    "allowed_contacts",
     "consistency_margin",
     "example_robots",
     "frame_motion_sensitivity",

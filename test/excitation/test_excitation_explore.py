@@ -111,3 +111,28 @@ def test_without_iterations_the_best_random_piece_is_played(checker):
     one = explorer(checker, n_iterations=0)
     play(one, one.next_piece(HOME))
     assert one.n_pieces == 1 and one.duration > 0
+
+
+def test_a_cancel_while_planning_makes_do_with_the_best_so_far(checker):
+    one = explorer(checker, n_iterations=500)
+    asked = []
+
+    def stop() -> bool:
+        asked.append(1)
+        return len(asked) >= 3
+
+    piece = one.next_piece(HOME, stop=stop)
+    assert len(asked) < 10  # of 500 iterations
+    assert check_motion(checker.model, piece, checker.limits).is_safe
+
+
+def test_pieces_join_at_rest_and_lead_elsewhere(checker):
+    one = explorer(checker)
+    first = one.next_piece(HOME)
+    q = play(one, first)
+    second = one.next_piece(q)
+    np.testing.assert_allclose(second.q[0], first.q[-1], atol=1e-9)
+    assert np.abs(first.q[-1] - HOME).max() > 0.05
+    for piece in (first, second):
+        np.testing.assert_allclose(piece.v[[0, -1]], 0.0, atol=1e-9)
+        np.testing.assert_allclose(piece.a[[0, -1]], 0.0, atol=1e-9)

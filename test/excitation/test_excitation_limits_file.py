@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.excitation import (
+    MotionChecker,
     MotionLimits,
     Obstacle,
     Plane,
@@ -20,7 +21,7 @@ from sysid_core.excitation import (
     read_limits,
     straight_move,
 )
-from sysid_core.robot import RobotModel
+from sysid_core.robot import RobotModel, allowed_contacts
 
 FINGERS = ["panda_finger_joint1", "panda_finger_joint2"]
 
@@ -28,6 +29,54 @@ FINGERS = ["panda_finger_joint1", "panda_finger_joint2"]
 @pytest.fixture(scope="module")
 def panda() -> RobotModel:
     return RobotModel.from_urdf("panda")
+
+
+SRDF = """<robot name="ur5">
+  <disable_collisions link1="wrist_3_link" link2="forearm_link" reason="Never"/>
+  <disable_collisions link1="gripper" link2="wrist_3_link" reason="Adjacent"/>
+</robot>"""
+
+
+def test_pairs_of_links_that_an_srdf_allows_may_touch_and_no_others(tmp_path):
+    model = RobotModel.from_urdf("ur5")
+    limits = MotionLimits.from_model(model)
+    lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+    rng = np.random.default_rng(0)
+    postures = rng.uniform(lower, upper, (40, model.nv))
+    before = [MotionChecker(model, limits).contacts(q) for q in postures]
+    found = {tuple(name.rsplit("_", 1)[0] for name in pair) for c in before for pair in c}
+    assert len(found) > 1
+    one, other = sorted(found)[0]
+    file = tmp_path / "ur5.srdf"
+    file.write_text(SRDF.replace("forearm_link", one).replace("wrist_3_link", other))
+    pairs = allowed_contacts(file, {f.name for f in model.pin_model.frames})
+    assert pairs == ((other, one),)  # the gripper isn't on this robot
+    cli = CliRunner().invoke(
+        app, ["limits", "init", "ur5", "--srdf", str(file), "--out", str(tmp_path / "l.yaml")]
+    )
+    assert cli.exit_code == 0 and "1 pairs" in cli.output
+    again = read_limits(tmp_path / "l.yaml", model)
+    assert again.allowed_contacts == pairs
+    checker = MotionChecker(model, limits.replace(allowed_contacts=pairs))
+    after = [checker.contacts(q) for q in postures]
+    links = {frozenset(name.rsplit("_", 1)[0] for name in pair) for c in after for pair in c}
+    assert links == {frozenset(pair) for pair in found} - {frozenset((one, other))}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<robot", "can't be read"),
+        ("<!DOCTYPE x [<!ENTITY a 'b'>]><robot/>", "entities"),
+        ("<robot/>", "no pairs"),
+        ('<robot><disable_collisions link1="a" link2="b"/></robot>', "this robot's links"),
+    ],
+)
+def test_what_is_no_srdf_of_this_robot_is_refused(tmp_path, text, said):
+    file = tmp_path / "robot.srdf"
+    file.write_text(text)
+    with pytest.raises(ModelError, match=said):
+        allowed_contacts(file, {"base_link", "tool0"})
 
 
 def test_limits_survive_the_file(panda, tmp_path):

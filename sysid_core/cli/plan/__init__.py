@@ -6,5 +6,6 @@ from sysid_core.cli.plan import (  # noqa: F401  (each registers its command)
     files,
     loops,
     payload,
+    postures,
     sequential,
 )

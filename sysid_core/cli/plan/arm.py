@@ -48,16 +48,18 @@ class ArmPlanSettings:
     period: Annotated[float, typer.Option(min=1.0, help="Period of the Fourier series [s].")] = 20.0
     harmonics: Annotated[
         int,
-        typer.Option(
-            min=0, max=40, help="Harmonics of the series; 0: as many as lie below 0.5 Hz."
-        ),
+        typer.Option(min=0, max=40, help="Harmonics of the series; 0: as many as lie below 1 Hz."),
+    ] = 0
+    spans: Annotated[
+        int,
+        typer.Option(min=0, max=200, help="Knot intervals of a B-spline instead of the series."),
     ] = 0
     periods: Annotated[int, typer.Option(min=1, help="How often it is repeated.")] = 1
     criterion: Annotated[
         str,
         typer.Option(
-            help="d (volume of the covariance), a (mean variance), worst, condition,"
-            " condition-si, or target."
+            help="d (volume of the covariance), mean (geometric mean of the deviations), a (mean"
+            " variance), worst, condition, condition-si, or target."
         ),
     ] = "d"
     target: Annotated[
@@ -118,8 +120,7 @@ def _plan(settings: ArmPlanSettings, planning: Planning) -> Planned:
     others = {}
     if settings.validation:
         others["validation"] = _other_motion(settings, planning, found)
-    series = f"{found.basis.n_harmonics} harmonics, period {settings.period:g} s"
-    return planned_motion(found, unknowns, f"{series}, {settings.periods} ×", others)
+    return planned_motion(found, unknowns, f"{found.basis}, {settings.periods} ×", others)
 
 
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
@@ -155,6 +156,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         task=task,
         period=s.period,
         n_harmonics=s.harmonics or None,
+        n_spans=s.spans or None,
         n_periods=s.periods,
         seed=planning.seed,
         n_candidates=s.candidates,

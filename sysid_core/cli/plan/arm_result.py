@@ -22,7 +22,7 @@ def planned_motion(
     Args:
         found: The motion and what it will show.
         unknowns: What was to be known.
-        series: The Fourier series in words.
+        series: The series in words.
         others: Further motions, by name of their file.
     """
     expectation = found.expectation
@@ -82,7 +82,7 @@ def _result(found: ArmPlan, unknowns: Unknowns) -> dict[str, object]:
         ],
         "effort_sd": unknowns.effort_sd.tolist(),
         "period": found.basis.period,
-        "n_harmonics": found.basis.n_harmonics,
+        found.basis.size_name: found.basis.size,
         "centre": found.centre.tolist(),
         "coefficients": found.coefficients.tolist(),
     }

@@ -44,6 +44,10 @@ class PayloadPlanSettings:
     tare: Annotated[
         int, typer.Option(min=0, help="Static postures before it (0, or 3 and more).")
     ] = 4
+    free_frequencies: Annotated[
+        bool,
+        typer.Option("--free-frequencies", help="Choose the ratio of the three frequencies too."),
+    ] = False
     still: StillOption = 1.0
     posture: Annotated[
         str, typer.Option(help="Centre, one number per joint with commas [rad]; default: chosen.")
@@ -72,6 +76,7 @@ def _search(settings: PayloadPlanSettings, planning: Planning) -> Planned:
         duration=s.duration,
         amplitude=math.radians(s.amplitude_deg),
         n_tare=s.tare,
+        free_frequencies=s.free_frequencies,
         still=s.still,
         rate_hz=planning.rate_hz,
         seed=planning.seed,

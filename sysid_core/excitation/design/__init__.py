@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions designed by what they will show: unknowns, criteria, problem and search."""
 
+from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import (
     Conditioning,
     Criterion,
@@ -11,7 +12,6 @@ from sysid_core.excitation.design.criteria import (
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
 from sysid_core.excitation.design.explore import Ending, Explorer, Goal
-from sysid_core.excitation.design.limit_penalties import share_between_samples
 from sysid_core.excitation.design.plan import ArmPlan, plan_arm_motion
 from sysid_core.excitation.design.tree_motion import Tree
 from sysid_core.excitation.design.unknowns import Unknowns
@@ -19,6 +19,7 @@ from sysid_core.excitation.design.validation_motion import nearness, plan_valida
 
 __all__ = [
     "ArmPlan",
+    "BSplineBasis",
     "Conditioning",
     "Criterion",
     "Ending",
@@ -34,5 +35,4 @@ __all__ = [
     "nearness",
     "plan_arm_motion",
     "plan_validation_motion",
-    "share_between_samples",
 ]

@@ -23,6 +23,7 @@ class Criterion(Kind):
     """What is made small; the value is what the command line calls it."""
 
     D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid
+    MEAN = "mean"  # geometric mean of the deviations: the number that plans are compared by
     A = "a"  # mean relative variance
     WORST = "worst"  # largest relative variance (smoothly)
     CONDITION = "condition"  # cond(W), inertial base regressor with columns of unit length
@@ -64,8 +65,10 @@ class Score:
         P = (P + P.T) / 2.0
         if self.criterion is Criterion.D:
             return float(-np.linalg.slogdet(M)[1]), -P
+        variance = np.diag(P)
+        if self.criterion is Criterion.MEAN:
+            return float(np.sum(np.log(variance))), -(P / variance) @ P
         if self.criterion is Criterion.WORST:
-            variance = np.diag(P)
             share = (variance / variance.max()) ** SHARPNESS
             value = np.log(variance.max()) + np.log(share.sum()) / SHARPNESS
             return _scaled(float(value), -P @ np.diag(share / variance / share.sum()) @ P, len(P))

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import Score
-from sysid_core.excitation.design.limit_penalties import LimitPenalties, share_between_samples
+from sysid_core.excitation.design.limit_penalties import LimitPenalties
 from sysid_core.excitation.design.tree_motion import BodySlopes, Tree
 from sysid_core.excitation.design.unknowns import Unknowns
 from sysid_core.excitation.fourier import FourierBasis
@@ -14,7 +15,6 @@ from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
 
-SAMPLES_PER_HARMONIC = 12  # of the coarse grid
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
 TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
@@ -41,19 +41,18 @@ class ExcitationProblem:
         checker: MotionChecker,
         unknowns: Unknowns,
         score: Score,
-        basis: FourierBasis,
+        basis: FourierBasis | BSplineBasis,
         penalty: float = 2000.0,
     ) -> None:
         self.checker, self.score, self.basis = checker, score, basis
         self.unknowns = unknowns.smooth()
         self.penalty = penalty
-        n_samples = SAMPLES_PER_HARMONIC * basis.n_harmonics
+        n_samples = basis.n_samples
         self._n_even = n_samples  # samples that the information is computed from; then the watched
         self._time = np.arange(n_samples) * basis.period / n_samples
         self._matrices = basis.matrices(self._time)
         self._tree = Tree(checker.model)
-        share = share_between_samples(basis.n_harmonics, n_samples)
-        self.limits = LimitPenalties(checker, self._tree, share)
+        self.limits = LimitPenalties(checker, self._tree, basis.share)
         self.last_score = float("inf")  # of the last evaluation
         self.last_excess: dict[LimitKind, float] = {}
 
@@ -66,6 +65,20 @@ class ExcitationProblem:
         """Centre (n,) and coefficients (n_free, n) of a vector of variables."""
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
+
+    def scales(self) -> Array:
+        """What each variable is measured in while it is improved, shape (n_variables,).
+
+        One radian or metre of the centre; of a coefficient, what alone reaches the joint's limit
+        of velocity or acceleration. Otherwise high harmonics, which limits curve most, slow the
+        search of all.
+        """
+        limits, (_, V, A, B) = self.checker.limits, self._matrices
+        V, A, B = (np.abs(m[: self._n_even]).max(axis=0)[:, None] for m in (V, A, B))
+        used = V / limits.velocity + A / limits.acceleration
+        if limits.jerk is not None:
+            used = used + B / limits.jerk
+        return np.concatenate([np.ones(self.checker.model.nv), (1.0 / used).ravel()])
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """q, v, a and jerk on the coarse grid, each (K, n)."""

@@ -15,22 +15,23 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import Criterion, build_score
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
 from sysid_core.excitation.design.feasible import largest_safe
 from sysid_core.excitation.design.search import improve
 from sysid_core.excitation.design.unknowns import Unknowns
-from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.excitation.transfer import plan_transfer, sample_times
+from sysid_core.excitation.transfer import sample_times
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
 PATIENCE = 2  # pieces in a row with less
 TRIES = 12  # random motions from which a piece is chosen
+SPANS_PER_SECOND = 3.0  # of the pieces' splines
 
 
 class Ending(Kind):
@@ -72,8 +73,7 @@ class Explorer:
         checker: Checker of the robot and its limits.
         unknowns: What is estimated; its prior is what is known.
         goal: When enough is known.
-        period: Period of each piece [s].
-        n_harmonics: Harmonics of each piece.
+        period: Duration of each piece [s].
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
         seed: Makes the pieces reproducible.
     """
@@ -82,8 +82,7 @@ class Explorer:
     unknowns: Unknowns
     goal: Goal = field(default_factory=Goal)
     period: float = 4.0
-    n_harmonics: int = 5
-    n_iterations: int = 60
+    n_iterations: int = 80
     seed: int = 0
     duration: float = field(default=0.0, init=False)  # of what was played [s]
     n_pieces: int = field(default=0, init=False)
@@ -147,10 +146,11 @@ class Explorer:
         for x in motions:
             improved = []
             if self.n_iterations:
-                improved.append(improve(problem, x, self.n_iterations, lambda _: not stop()).x)
+                found = improve(problem, x, self.n_iterations, lambda _: not stop(), fixed=True)
+                improved.append(np.concatenate([q_now, found.x[len(q_now) :]]))
             for candidate in (*improved, x):
                 safe = largest_safe(problem, candidate)[0]
-                if safe is not None and (piece := self._piece(problem, safe, q_now)) is not None:
+                if safe is not None and (piece := self._piece(problem, safe)) is not None:
                     return piece
         raise ExcitationError(
             "No safe motion leads on from where the robot stands.",
@@ -180,39 +180,30 @@ class Explorer:
     def _problem(self) -> ExcitationProblem:
         """The criterion: variance of what is open; of all where most is."""
         left = self.open_names
-        criterion = Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.D
+        criterion = (
+            Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.MEAN
+        )
         targets = left if criterion is Criterion.TARGET else ()
         score = build_score(self.unknowns, criterion, self.period, targets=targets)
-        basis = FourierBasis(self.period, self.n_harmonics)
+        n_spans = max(4, round(SPANS_PER_SECOND * self.period))
+        basis = BSplineBasis(self.period, n_spans, free_end=True)
         return ExcitationProblem(self.checker, self.unknowns, score, basis)
 
     def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
-        """Random pieces about postures near the present one, best first."""
-        limits, n = self.checker.limits, len(q_now)
-        lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+        """Random pieces from the present posture to others, best first."""
         scored = []
         for i in range(TRIES):
-            away = self._rng.normal(size=n) * 0.3 * (i > 0)
-            centre = np.clip(q_now + away, lower + 0.05, upper - 0.05) if i else q_now
-            if self.checker.contacts(centre):
-                continue
-            shape = self._rng.normal(size=(problem.basis.n_free, n))
-            x = problem.fitted_to_joint_limits(np.concatenate([centre, shape.ravel()]))
+            shape = self._rng.normal(size=(problem.basis.n_free, len(q_now)))
+            x = problem.fitted_to_joint_limits(np.concatenate([q_now, shape.ravel()]))
             x = problem.fitted_to_tcp_speed(x)
             scored.append((problem.value_and_gradient(x)[0], i, x))
         return [x for _, _, x in sorted(scored, key=lambda item: item[:2])]
 
-    def _piece(self, problem: ExcitationProblem, x: Array, q_now: Array) -> Trajectory | None:
-        """The way to a motion and the motion, checked as one; None where it isn't safe."""
-        centre, coefficients = problem.split(x)
-        builder = MotionBuilder(self.checker, q_now)
-        try:
-            if not np.allclose(centre, q_now, atol=1e-6):
-                plan_transfer(self.checker, q_now, centre, share=0.8)  # refused early, and named
-        except ExcitationError:
-            return None
-        builder.move_to(centre)
+    def _piece(self, problem: ExcitationProblem, x: Array) -> Trajectory | None:
+        """A motion from where the robot stands, checked; None where it isn't safe."""
+        start, coefficients = problem.split(x)
+        builder = MotionBuilder(self.checker, start)
         time = sample_times(self.period, builder.rate_hz)
-        builder.play(time, *problem.basis.motion(time, centre, coefficients), "explore")
+        builder.play(time, *problem.basis.motion(time, start, coefficients), "explore")
         piece = builder.build(seed=self.seed)
         return piece if self.checker.check(piece, stop_early=True).is_safe else None

@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
-from sysid_core.excitation.design.search import Improved
 from sysid_core.excitation.fourier import FourierBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
@@ -22,9 +22,9 @@ from sysid_core.robot import Array, RobotModel
 AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
 
 
-def build_fourier_motion(
+def build_series_motion(
     checker: MotionChecker,
-    basis: FourierBasis,
+    basis: FourierBasis | BSplineBasis,
     centre: Array,
     coefficients: Array,
     *,
@@ -48,7 +48,8 @@ def build_fourier_motion(
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
     time = sample_times(n_periods * basis.period, rate_hz)
-    builder.play(time, *basis.motion(time, centre, coefficients), "fourier")
+    label = "fourier" if isinstance(basis, FourierBasis) else "bspline"
+    builder.play(time, *basis.motion(time, centre, coefficients), label)
     builder.rest(still, "settle")
     return builder.build(seed=seed)
 
@@ -65,7 +66,7 @@ def largest_safe(
     first: tuple[Violation, ...] = ()
     # Not by bisection: on the way to the centre the arm may pass through what it went around.
     for share in AMPLITUDES:
-        motion = build_fourier_motion(checker, basis, centre, share * coefficients, still=0.1)
+        motion = build_series_motion(checker, basis, centre, share * coefficients, still=0.1)
         check = checker.check(motion, stop_early=True)
         if check.is_safe:
             return np.concatenate([centre, share * coefficients.ravel()]), float(share), ()
@@ -74,17 +75,23 @@ def largest_safe(
 
 
 def infeasible(
-    model: RobotModel, blame: Sequence[Violation], runs: Sequence[Improved]
+    model: RobotModel, blame: Sequence[Violation], excess: Sequence[Mapping[LimitKind, float]]
 ) -> ExcitationError:
-    """Names the limit that is in the way, and by how much it would have to give."""
+    """Names the limit that is in the way, and by how much it would have to give.
+
+    Args:
+        model: The robot.
+        blame: What the smallest motions break.
+        excess: Squared excess that was left of each motion that was improved.
+    """
     worst: dict[tuple[str, str], Violation] = {}
     for violation in blame:
         key = (violation.kind, violation.where)
         if key not in worst or violation.excess < worst[key].excess:
             worst[key] = violation
     kinds: dict[str, float] = {}
-    for run in runs:
-        for kind, amount in run.excess.items():
+    for left in excess:
+        for kind, amount in left.items():
             kinds[kind] = kinds.get(kind, 0.0) + amount
     ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
     details = "; ".join(

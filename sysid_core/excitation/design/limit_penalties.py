@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""How far a sampled motion exceeds its limits, as one smooth number with its slopes.
+"""How far a sampled motion exceeds its limits, as one smooth number with its slopes.
 
-Samples of a coarse grid say little about what happens between them, but for Fourier series they
-say enough: a trigonometric polynomial of degree N that stays below m on K > 2 N evenly spaced
-samples of its period stays below `m / cos(pi N / K)` everywhere (Ehlich and Zeller 1964). Position,
-velocity, acceleration and jerk are held to that share of their limits; torques, speeds and
-distances, which are no such polynomials, to a fixed one.
+Position, velocity, acceleration and jerk are held to the share of their limits that keeps the
+series inside between samples (`share_between_samples`); torques, speeds and distances, which are no
+such polynomials, to a fixed one.
 """
 
 from __future__ import annotations
@@ -23,11 +21,6 @@ AIM = 0.96  # share of torque and TCP speed limits at which the penalty begins
 PLANE_MARGIN = 0.01  # [m]
 CONTACT_MARGIN = 0.015  # [m], between the bodies' hulls
 DISTANCE_SCALE = 0.1  # [m], what counts as one limit
-
-
-def share_between_samples(degree: int, n_samples: int) -> float:
-    """Share of a limit that samples may use so that the series keeps it between them."""
-    return float(np.cos(np.pi * degree / n_samples)) if n_samples > 2 * degree else 0.0
 
 
 @dataclass(eq=False)
@@ -70,6 +63,10 @@ class LimitPenalties:
         checker: Checker of the robot and its limits.
         tree: Its kinematics.
         share: Share of the joints' limits that samples may use.
+
+    Attributes:
+        contact_weight: Of contacts among the limits; large while the others are soft, since a
+            motion that has gone through a body is pushed out on the wrong side.
     """
 
     def __init__(self, checker: MotionChecker, tree: Tree, share: float) -> None:
@@ -96,6 +93,7 @@ class LimitPenalties:
         self._seen: Array | None = None  # postures at which each pair's distance was asked for
         self._free: Array | None = None  # how far each pair was from being near then
         self._levers = _pair_levers(checker, tree)
+        self.contact_weight = 1.0
 
     def forget(self) -> None:
         """Ask for all distances anew: what comes after doesn't depend on what came before."""
@@ -180,8 +178,8 @@ class LimitPenalties:
             distances, slopes = geometry.hulls.at(q[k], CONTACT_MARGIN, pairs.tolist())
             self._seen[k, pairs], self._free[k, pairs] = q[k], distances - CONTACT_MARGIN
             depth = np.clip(CONTACT_MARGIN - distances, 0.0, None) / DISTANCE_SCALE
-            squares[k] = np.sum(depth**2)
-            out.q[k] += -2.0 / DISTANCE_SCALE * depth @ slopes
+            squares[k] = self.contact_weight * np.sum(depth**2)
+            out.q[k] += -2.0 * self.contact_weight / DISTANCE_SCALE * depth @ slopes
         out.add(LimitKind.CONTACT, squares)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ExcitationError
+from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import (
     Conditioning,
     Criterion,
@@ -18,7 +19,7 @@ from sysid_core.excitation.design.criteria import (
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
 from sysid_core.excitation.design.feasible import (
-    build_fourier_motion,
+    build_series_motion,
     infeasible,
     largest_safe,
 )
@@ -31,10 +32,9 @@ from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
-QUALITY_SAMPLES = 40  # per harmonic and period, for the final judgement
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
-BANDWIDTH = 0.5  # [Hz], highest frequency of the series by default
-MOST_HARMONICS = 16
+BANDWIDTH = 1.0  # [Hz], highest frequency of the series by default
+MOST_HARMONICS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,14 +42,14 @@ class ArmPlan:
     """An exciting motion of a whole arm that passed its check.
 
     Attributes:
-        trajectory: With segments `still`, `fourier`, `settle`.
+        trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
         check: The result of the check.
         conditioning: Rank against the structural rank, condition numbers.
         expectation: How exactly every base parameter will be known.
         random: The same after the best of a few random motions inside the limits; None where none
             was found.
         criterion: That was made small.
-        basis: Period and harmonics of the series.
+        basis: Of the series.
         centre: Where the motion starts and ends, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
         history: Score after each iteration of the run that won; the first half may break limits.
@@ -63,7 +63,7 @@ class ArmPlan:
     expectation: Expectation
     random: Expectation | None
     criterion: Criterion
-    basis: FourierBasis
+    basis: FourierBasis | BSplineBasis
     centre: Array
     coefficients: Array
     history: tuple[float, ...]
@@ -106,6 +106,7 @@ def plan_arm_motion(
     task: tuple[Array, Array, Array] | None = None,
     period: float = 20.0,
     n_harmonics: int | None = None,
+    n_spans: int | None = None,
     n_periods: int = 1,
     seed: int = 0,
     n_candidates: int = 60,
@@ -130,7 +131,8 @@ def plan_arm_motion(
         targets: Base parameters that matter, for `Criterion.TARGET`.
         task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
         period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
-        n_harmonics: Harmonics of the series; default: as many as lie below 0.5 Hz.
+        n_harmonics: Harmonics of the series; default: as many as lie below 1 Hz.
+        n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
         seed: Makes the plan reproducible.
         n_candidates: Random series to start from.
@@ -146,7 +148,11 @@ def plan_arm_motion(
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     unknowns = unknowns or Unknowns.of_arm(model)
-    basis = FourierBasis(period, n_harmonics or default_harmonics(period))
+    basis: FourierBasis | BSplineBasis
+    if n_spans is not None:
+        basis = BSplineBasis(period, n_spans)
+    else:
+        basis = FourierBasis(period, n_harmonics or default_harmonics(period))
     duration = n_periods * period
     score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
     problem = ExcitationProblem(checker, unknowns, score, basis)
@@ -176,10 +182,10 @@ def plan_arm_motion(
             candidates.append((_score(problem, found), found, run.history, share))
     candidates += [(_score(problem, x), x, (), 1.0) for x in safe]
     if not candidates:
-        raise infeasible(model, blame, runs)
+        raise infeasible(model, blame, [run.excess for run in runs])
     _, x, history, amplitude = min(candidates, key=lambda item: item[0])
     centre, coefficients = problem.split(x)
-    trajectory = build_fourier_motion(
+    trajectory = build_series_motion(
         checker,
         basis,
         centre,
@@ -212,10 +218,11 @@ def plan_arm_motion(
     )
 
 
-def sampled(basis: FourierBasis, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
+def sampled(
+    basis: FourierBasis | BSplineBasis, centre: Array, coefficients: Array
+) -> tuple[Array, Array, Array]:
     """q, v and a of one period, evenly and finely sampled, (K, n) each."""
-    n_samples = QUALITY_SAMPLES * basis.n_harmonics
-    time = np.arange(n_samples) * basis.period / n_samples
+    time = np.arange(basis.n_fine) * basis.period / basis.n_fine
     return basis.motion(time, centre, coefficients)
 
 

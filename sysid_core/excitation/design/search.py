@@ -7,20 +7,23 @@ import multiprocessing
 import signal
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import scipy.optimize
 
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
+from sysid_core.excitation.design.feasible import largest_safe
 from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array
 
 PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
 SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
 # rounds that mend what exceeds limits between samples
-DIGITS = 7  # that count of values, variables [rad, rad/s] and gradients
+DIGITS = 7  # that count of values, scaled variables and gradients
+ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
+MAIN = 0.7  # of the progress that is told
 POLL = 0.1  # [s], between two looks at the processes
 
 Report = Callable[[float, str], None]
@@ -74,6 +77,9 @@ def improve(
     start: Array,
     n_iterations: int,
     report: Callable[[float], bool],
+    *,
+    fixed: bool = False,
+    wary: bool = False,
 ) -> Improved:
     """L-BFGS on the penalised criterion, soft penalties first.
 
@@ -83,26 +89,32 @@ def improve(
         n_iterations: Altogether.
         report: Called with the share that is done; what is best so far is kept when it says False
             or is interrupted.
+        fixed: Whether the motion must begin where it does.
+        wary: Whether contact weighs much from the beginning: what is free of it stays so, but
+            finds no way around what a soft penalty lets it pass through.
     """
-    limits, n = problem.checker.limits, problem.checker.model.nv
-    bounds = [
-        (lo if np.isfinite(lo) else None, up if np.isfinite(up) else None)
-        for lo, up in zip(limits.lower, limits.upper, strict=True)
-    ] + [(None, None)] * (problem.n_variables - n)
+    limits, scales = problem.checker.limits, problem.scales()
+    n = len(limits.lower)
+    lower, upper = np.full((2, problem.n_variables), [[-np.inf], [np.inf]])
+    lower[:n], upper[:n] = (
+        (np.round(start[:n], DIGITS),) * 2 if fixed else (limits.lower, limits.upper)
+    )
+    bounds = scipy.optimize.Bounds(lower / scales, upper / scales)
     history: list[float] = []
     best, evaluations, stopped = np.array(start), 0, False
 
     def note(intermediate_result: Any) -> None:
         nonlocal best, stopped
-        best = np.round(intermediate_result.x, DIGITS)
+        best = scales * np.round(intermediate_result.x, DIGITS)
         history.append(problem.last_score)
         if not report(min(1.0, len(history) / n_iterations)):
             stopped = True
             raise StopIteration
 
-    def rounded(x: Array) -> tuple[float, Array]:
+    def rounded(y: Array) -> tuple[float, Array]:
         """Sums differ in the last digits with where arrays lie in memory; the search shall not."""
-        value, gradient = problem.value_and_gradient(np.round(x, DIGITS))
+        value, gradient = problem.value_and_gradient(scales * np.round(y, DIGITS))
+        gradient = scales * gradient
         quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
         return round(value, DIGITS), np.round(gradient / quantum) * quantum
 
@@ -113,26 +125,46 @@ def improve(
             if stage >= len(PENALTIES) and not problem.watch(best):
                 break
             problem.penalty = PENALTIES[min(stage, len(PENALTIES) - 1)]
+            problem.limits.contact_weight = PENALTIES[-1] / problem.penalty if wary else 1.0
             result = scipy.optimize.minimize(
                 rounded,
-                best,
+                best / scales,
                 jac=True,
                 method="L-BFGS-B",
                 bounds=bounds,
                 callback=note,
                 options={"maxiter": max(1, round(share * n_iterations)), "maxcor": 30},
             )
-            best, evaluations = np.round(result.x, DIGITS), evaluations + int(result.nfev)
+            best, evaluations = scales * np.round(result.x, DIGITS), evaluations + int(result.nfev)
             if stopped:
                 break
     except KeyboardInterrupt:
         stopped = True
-    problem.penalty = hard
+    problem.penalty, problem.limits.contact_weight = hard, 1.0
     problem.forget()
     problem.value_and_gradient(best)
     return Improved(
         best, problem.last_score, dict(problem.last_excess), tuple(history), evaluations, stopped
     )
+
+
+def improve_safely(
+    problem: ExcitationProblem,
+    start: Array,
+    n_iterations: int,
+    report: Callable[[float], bool],
+) -> Improved:
+    """`improve`, and again from its largest safe amplitude where the dense check left too little."""
+    run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
+    if run.interrupted:
+        return run
+    safe, share, _ = largest_safe(problem, run.x)
+    if safe is None or share >= ENOUGH:
+        return run
+    rest = round(MEND * n_iterations)
+    again = improve(problem, safe, rest, lambda s: report(MAIN + (1 - MAIN) * s), wary=True)
+    evaluations = run.evaluations + again.evaluations
+    return replace(again, history=run.history + again.history, evaluations=evaluations)
 
 
 def improve_all(
@@ -161,7 +193,7 @@ def improve_all(
                 report((i + share) / len(starts), f"improving motion {i + 1} of {len(starts)}")
                 return True
 
-            found.append(improve(problem, start, n_iterations, said))
+            found.append(improve_safely(problem, start, n_iterations, said))
             if found[-1].interrupted:
                 break
         return found
@@ -184,7 +216,7 @@ def _run(i: int) -> Improved:
         done[i] = share
         return not stop.is_set()
 
-    return improve(problem, starts[i], n_iterations, said)
+    return improve_safely(problem, starts[i], n_iterations, said)
 
 
 def _in_processes(

@@ -16,6 +16,7 @@ from sysid_core.excitation.payload.information import (
 )
 from sysid_core.excitation.payload.motion import (
     AMPLITUDE,
+    FREQUENCY_RATIO,
     frequencies_for_speed,
     oscillation,
     wrist_columns,
@@ -84,12 +85,15 @@ class PayloadMotion:
     amplitude: float
     still: float
     rate_hz: float
+    ratio: tuple[float, ...] = FREQUENCY_RATIO
 
     def frequencies(self, q: Array) -> tuple[float, float, float]:
         """Frequencies of the wrist's joints that give the speed [Hz]."""
         model, frame = self.checker.model, self.checker.limits.tcp_frame
-        speed = self.mean_angular_speed
-        return frequencies_for_speed(model, frame, q, speed, amplitude=self.amplitude)
+        a, b, c = self.ratio
+        return frequencies_for_speed(
+            model, frame, q, self.mean_angular_speed, ratio=(a, b, c), amplitude=self.amplitude
+        )
 
     def information(self, q: Array) -> float:
         """Logarithm of the determinant of what the oscillation says about the load."""

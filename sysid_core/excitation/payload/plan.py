@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,12 +18,14 @@ from sysid_core.excitation.payload.information import (
 )
 from sysid_core.excitation.payload.motion import (
     AMPLITUDE,
+    FREQUENCY_RATIO,
     wrist_columns,
 )
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.violations import MotionCheck
 from sysid_core.robot import Array, RobotModel
 
+FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
 MAX_TRIED = 60  # of the postures, best first, before giving up
 
 
@@ -81,6 +83,7 @@ def plan_payload_motion(
     rate_hz: float = 100.0,
     seed: int = 0,
     n_candidates: int = 200,
+    free_frequencies: bool = False,
     progress: Callable[[float], None] | None = None,
 ) -> PayloadPlan:
     """Plan and check a payload motion for an arm.
@@ -100,6 +103,8 @@ def plan_payload_motion(
         rate_hz: Rate of the samples.
         seed: Makes the plan reproducible.
         n_candidates: Random postures to choose from.
+        free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
+            in place of the published one.
         progress: Called with the share that is done.
 
     Raises:
@@ -112,32 +117,37 @@ def plan_payload_motion(
     if posture is None:
         candidates = _candidate_postures(checker, columns, amplitude, n_candidates, rng)
     else:
-        candidates = np.asarray(posture, dtype=float).reshape(1, -1)
+        given = np.asarray(posture, dtype=float).reshape(1, -1)
+        candidates = np.repeat(given, n_candidates if free_frequencies else 1, axis=0)
     report = progress or (lambda share: None)
     make = PayloadMotion(checker, columns, mean_angular_speed, duration, amplitude, still, rate_hz)
+    makes = [make] * len(candidates)
+    if free_frequencies:  # the published ratio competes
+        factors = np.exp(rng.uniform(-FREE, FREE, (len(makes) - 1, 3))) * FREQUENCY_RATIO
+        makes[1:] = [replace(make, ratio=tuple(row)) for row in factors.tolist()]
     ranked = []
     for i, q in enumerate(candidates):
-        ranked.append((make.information(q), i))
+        ranked.append((makes[i].information(q), i))
         report(0.5 * (i + 1) / len(candidates))
     ranked.sort(key=lambda item: (-item[0], item[1]))
-    best = [candidates[i] for _, i in ranked[:MAX_TRIED]]
-    return _first_safe(make, best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
+    best = [(makes[i], candidates[i]) for _, i in ranked[:MAX_TRIED]]
+    return _first_safe(best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
 
 
 def _first_safe(
-    make: PayloadMotion,
-    postures: Sequence[Array],
+    tries: Sequence[tuple[PayloadMotion, Array]],
     n_tare: int,
     rng: np.random.Generator,
     seed: int,
     report: Callable[[float], None],
 ) -> PayloadPlan:
     """The motion about the first posture in which it passes every limit."""
+    make = tries[0][0]
     checker = make.checker
     names = checker.model.joint_names
     last: MotionCheck | None = None
-    for n_tried, q in enumerate(postures):
-        report(n_tried / len(postures))
+    for n_tried, (make, q) in enumerate(tries):
+        report(n_tried / len(tries))
         last = checker.check(make.trajectory(q, []), stop_early=True)
         if not last.is_safe:
             continue
@@ -150,7 +160,7 @@ def _first_safe(
             return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), speed)
     reasons = "" if last is None else "; ".join(str(v) for v in last.violations[:4])
     raise ExcitationError(
-        f"None of {len(postures)} postures of '{checker.model.name}' allows a payload motion of"
+        f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
         f" {make.mean_angular_speed:.2f} rad/s. In the last one: {reasons or 'contact everywhere'}.",
         remedy="Lower the angular speed or the amplitude, raise the TCP speed limit, or give a posture.",
         violations=() if last is None else last.violations,

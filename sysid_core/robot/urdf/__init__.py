@@ -3,8 +3,10 @@
 
 from sysid_core.robot.urdf.check import doubtful_units, sound_urdf, urdf_root
 from sysid_core.robot.urdf.source import example_robots, received_urdf, urdf_digest, urdf_text
+from sysid_core.robot.urdf.srdf import allowed_contacts
 
 __all__ = [
+    "allowed_contacts",
     "doubtful_units",
     "example_robots",
     "received_urdf",

@@ -15,15 +15,16 @@ from sysid_core.excitation import (
     Plane,
     Unknowns,
     plan_arm_motion,
+    share_between_samples,
 )
 from sysid_core.excitation.design import (
+    BSplineBasis,
     Criterion,
     ExcitationProblem,
     Expectation,
     Tree,
     build_score,
     conditioning,
-    share_between_samples,
 )
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
@@ -121,6 +122,34 @@ def test_series_keep_between_samples_what_samples_promise(rng):
             assert np.abs(values[1]).max() <= np.abs(values[0]).max() / share * (1 + 1e-9)
 
 
+def test_b_splines_rest_at_both_ends_and_their_rates_are_their_derivatives(rng):
+    from numpy.polynomial import Polynomial
+
+    basis = BSplineBasis(4.0, 6)
+    ends = basis.matrices([0.0, 4.0])
+    assert all(np.abs(m).max() < 1e-12 for m in ends[:3]) and basis.matrices([1.0])[0].any()
+    t = np.linspace(0.05, 0.6, 12)  # within the first span all rates are those of one quintic
+    q, v, a = basis.motion(t, 0.3, rng.normal(size=(basis.n_free, 1)))
+    curve = Polynomial.fit(t, q[:, 0], 5)
+    np.testing.assert_allclose(v[:, 0], curve.deriv(1)(t), atol=1e-8)
+    np.testing.assert_allclose(a[:, 0], curve.deriv(2)(t), atol=1e-7)
+
+
+def test_gradient_with_b_splines_is_exact(wrist, limits, rng):
+    unknowns = Unknowns.of_arm(wrist)
+    score, basis = build_score(unknowns, "mean", 6.0), BSplineBasis(6.0, 9)
+    problem = ExcitationProblem(MotionChecker(wrist, limits), unknowns, score, basis)
+    problem.penalty = 0.0
+    assert_gradient(problem, rng.normal(size=problem.n_variables), rng, 1e-5)
+
+
+def test_a_b_spline_keeps_all_limits_and_the_file_names_it(wrist, limits):
+    quick = {"period": 6.0, "n_candidates": 3, "n_starts": 1, "n_iterations": 20}
+    plan = plan_arm_motion(wrist, limits, n_spans=12, seed=1, **quick)
+    assert plan.check.is_safe
+    assert [s.label for s in plan.trajectory.segments] == ["still", "bspline", "settle"]
+
+
 # --- what is expected
 
 
@@ -137,6 +166,7 @@ def test_criteria_are_what_they_are_called(unknowns, rng):
         return build_score(unknowns, criterion, 8.0, **options).value_and_slope(information)[0]
 
     assert value("d") == pytest.approx(np.linalg.slogdet(relative)[1], rel=1e-8)
+    assert value("mean") == pytest.approx(np.sum(np.log(np.diag(relative))), rel=1e-8)
     assert value("a") == pytest.approx(b * np.log(np.trace(relative)), rel=1e-8)
     worst = np.log(np.diag(relative).max())
     assert worst <= value("worst") / b <= worst + np.log(b) / 8 + 1e-9

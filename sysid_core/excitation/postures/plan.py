@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quintics through given postures, and static postures chosen for what gravity shows in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.excitation.compose import MotionBuilder
+from sysid_core.excitation.design import Expectation, Unknowns
+from sysid_core.excitation.motion_check import MotionChecker
+from sysid_core.excitation.trajectory import Trajectory
+from sysid_core.excitation.transfer import plan_transfer
+from sysid_core.excitation.violations import MotionCheck
+from sysid_core.robot import Array
+
+CANDIDATES = 200  # random postures to choose from
+SHARE = 0.8  # of the limits that the ways between use
+LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
+
+
+@dataclass(frozen=True, eq=False)
+class PosturePlan:
+    """Static postures and the way through them; it passed its check.
+
+    Attributes:
+        trajectory: With segments `posture K` and `transfer`.
+        check: The result of the check.
+        postures: Shape (m, n) [rad or m].
+        expectation: How exactly the base parameters will be known from the still phases.
+    """
+
+    trajectory: Trajectory
+    check: MotionCheck
+    postures: Array
+    expectation: Expectation
+
+
+def plan_through(
+    checker: MotionChecker,
+    postures: ArrayLike,
+    *,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+) -> Trajectory:
+    """Straight minimum-jerk ways (quintics) through postures, at rest in each; checked.
+
+    Args:
+        checker: Checker of the robot and its limits; gives the durations.
+        postures: Shape (m, n), two or more [rad or m].
+        still: Rest in each posture [s].
+        rate_hz: Rate of the samples.
+        seed: That they were chosen with.
+
+    Raises:
+        ExcitationError: The postures have another shape, or the motion breaks a limit.
+    """
+    Q = np.asarray(postures, dtype=float)
+    if Q.ndim != 2 or len(Q) < 2 or Q.shape[1] != checker.model.nv or not np.isfinite(Q).all():
+        raise ExcitationError(
+            f"Postures of shape {Q.shape} are no way of a robot with {checker.model.nv} joints.",
+            remedy="Give two rows or more, a column for each joint.",
+        )
+    builder = MotionBuilder(checker, Q[0], rate_hz=rate_hz, share=SHARE)
+    for k, q in enumerate(Q):
+        builder.move_to(q)
+        builder.rest(still, f"posture {k + 1}")
+    trajectory = builder.build(seed=seed)
+    checker.check(trajectory).raise_if_unsafe()
+    return trajectory
+
+
+def plan_static_postures(
+    checker: MotionChecker,
+    unknowns: Unknowns,
+    count: int,
+    *,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int = 0,
+    progress: Callable[[float, str], None] = lambda share, text: None,
+) -> PosturePlan:
+    """Postures whose gravity torques tell most, one after the other, and the way through them.
+
+    Each next posture is the one of many random ones that makes the log-determinant of the
+    information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        unknowns: What is estimated.
+        count: Number of postures, at least 2.
+        still: Rest in each posture [s].
+        rate_hz: Rate of the samples.
+        seed: Makes the plan reproducible.
+        progress: Called with the share that is done and what is going on.
+
+    Raises:
+        ExcitationError: Fewer than two postures are asked for, or no safe way leads on.
+    """
+    if count < 2:
+        raise ExcitationError(
+            f"{count} postures show no difference.", remedy="Ask for two postures or more."
+        )
+    drawn = _free_postures(checker, np.random.default_rng(seed))
+    Phi = unknowns.regressor(drawn, 0 * drawn, 0 * drawn) * unknowns.size
+    Phi = Phi / unknowns.effort_sd[:, None] * np.sqrt(still / unknowns.correlation)
+    each = np.einsum("krb,krc->kbc", Phi, Phi)
+    M = unknowns.prior_information * np.outer(unknowns.size, unknowns.size)
+    before = M
+    chosen: list[int] = []
+    for k in range(count):
+        progress(k / count, f"choosing posture {k + 1} of {count}")
+        order = np.argsort(-np.linalg.slogdet(M + each)[1])
+        chosen.append(_next_safe(checker, drawn, order, chosen))
+        M = M + each[chosen[-1]]
+    trajectory = plan_through(checker, drawn[chosen], still=still, rate_hz=rate_hz, seed=seed)
+    information = (M - before) / np.outer(unknowns.size, unknowns.size)
+    expected = Expectation.of(unknowns, information, count * still)
+    return PosturePlan(trajectory, checker.check(trajectory), drawn[chosen], expected)
+
+
+def _free_postures(checker: MotionChecker, rng: np.random.Generator) -> Array:
+    """Random postures in which nothing touches, shape (m, n)."""
+    lower = np.maximum(checker.limits.lower, -np.pi)
+    upper = np.minimum(checker.limits.upper, np.pi)
+    drawn = rng.uniform(lower, upper, (CANDIDATES, checker.model.nv))
+    free = [q for q in drawn if not checker.contacts(q)]
+    if not free:
+        raise ExcitationError(
+            f"All of {CANDIDATES} random postures of '{checker.model.name}' are in contact.",
+            remedy="Check collision shapes and obstacles, or hold joints still.",
+        )
+    return np.array(free)
+
+
+def _next_safe(checker: MotionChecker, drawn: Array, order: Array, chosen: list[int]) -> int:
+    """The best posture that a safe straight way leads to from the last one."""
+    for k in map(int, order):
+        if k in chosen:
+            continue
+        if not chosen:
+            return k
+        here = drawn[chosen[-1]]
+        if np.abs(drawn[k] - here).max() > LONGEST_TURN:
+            continue
+        try:
+            plan_transfer(checker, here, drawn[k], share=SHARE)
+        except ExcitationError:
+            continue
+        return k
+    raise ExcitationError(
+        f"No safe straight way leads on from posture {len(chosen)}.",
+        remedy="Ask for fewer postures, widen the limits, or try another seed.",
+    )
