@@ -30,12 +30,18 @@ class RealArm:
         drives: Gains.
         fitted: Recordings to fit.
         judged: Recordings that are never fitted.
+        whole: All recordings, uncut.
     """
 
     model: RobotModel
     drives: DriveTrain
     fitted: tuple[Recording, ...]
     judged: tuple[Recording, ...]
+    whole: tuple[Recording, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.whole:
+            object.__setattr__(self, "whole", (*self.fitted, *self.judged))
 
 
 def split(run: Recording, first: float, last: float) -> Recording:
@@ -45,7 +51,7 @@ def split(run: Recording, first: float, last: float) -> Recording:
 
 
 def _thirds(model: RobotModel, drives: DriveTrain, run: Recording) -> RealArm:
-    return RealArm(model, drives, (split(run, 0.0, 2 / 3),), (split(run, 2 / 3, 1.0),))
+    return RealArm(model, drives, (split(run, 0.0, 2 / 3),), (split(run, 2 / 3, 1.0),), (run,))
 
 
 def ur10e() -> RealArm:

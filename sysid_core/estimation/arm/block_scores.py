@@ -128,15 +128,22 @@ def _quadratic(theta: Array, products: Array) -> Array:
 
 
 def _edges(regression: Regression, n_blocks: int) -> Array:
-    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s]."""
-    time = np.asarray(regression.time)
+    """Times that part blocks of equal time in motion, shape (n_blocks - 1,) [s].
+
+    Motion that comes back belongs to the block in which it first occurred: held out, it is unseen.
+    """
+    time = np.sort(_motion_time(regression))
     passed = np.cumsum(np.clip(np.diff(time, prepend=time[0]), 0.0, 0.1))  # holes don't count
     return np.interp(np.arange(1, n_blocks) / n_blocks * passed[-1], passed, time)
 
 
+def _motion_time(regression: Regression) -> Array:
+    return np.asarray(regression.time if regression.motion_time is None else regression.motion_time)
+
+
 def _block_products(regression: Regression, edges: Array) -> Array:
     """`[Y tau]^T [Y tau]` of every block and joint, shape (blocks, n, p + 1, p + 1)."""
-    of_block = np.searchsorted(edges, np.asarray(regression.time), side="right")
+    of_block = np.searchsorted(edges, _motion_time(regression), side="right")
     n, p = len(regression.joints), len(regression.names)
     out = np.zeros((len(edges) + 1, n, p + 1, p + 1))
     for rows, Y in regression.blocks():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from scipy.ndimage import maximum_filter1d
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.recordings import Processing, earlier, prepare
 from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
+from sysid_core.estimation.arm.repeated_motion import first_times
 from sysid_core.estimation.arm.structure import arm_structural_rows
 from sysid_core.estimation.fit import Regression, friction_scale_from_squares, refuse_unmeasured
 from sysid_core.estimation.recorded import (
@@ -129,6 +131,11 @@ class ArmEquations(ChainEquations[JointStream]):
             ]
         )
 
+    @cached_property
+    def motion_times(self) -> tuple[Array, ...]:
+        """When the motion of every sample first occurred, for each span, (K_i,) [s]."""
+        return first_times([span.motion for span in self.spans])
+
     def moving(self) -> list[NDArray[np.bool_]]:
         """Samples of every span in which some joint moves, each (K_i,)."""
         return [
@@ -180,6 +187,7 @@ class ArmEquations(ChainEquations[JointStream]):
             starts=starts,
             used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
             time=chosen.time,
+            motion_time=chosen.motion_time,
             recordings=chosen.recordings,
         )
         return regression if fast <= 0.0 else self._fast_only(regression, chosen, fast)
@@ -200,9 +208,10 @@ class ArmEquations(ChainEquations[JointStream]):
         p = self.processing
         low_pass = ZeroPhaseFilter(p.torque_cutoff_hz)
         chosen, taus, times, starts, count, elapsed = [], [], [], [], 0, 0.0
+        motion_times = []
         firsts: list[int] = []
         source = None
-        for span, kept in zip(self.spans, keep, strict=True):
+        for span, kept, motion_time in zip(self.spans, keep, self.motion_times, strict=True):
             inside = p.kept(len(span.tau), span.rate_hz, 1 if raw else None)
             rows = np.arange(len(span.tau))[inside]
             rows = rows[kept[inside]]
@@ -219,6 +228,7 @@ class ArmEquations(ChainEquations[JointStream]):
             tau = span.tau if raw else low_pass.apply(span.tau, span.rate_hz)
             taus.append(tau[rows])
             times.append(elapsed + span.motion.time[rows])
+            motion_times.append(motion_time[rows])
             elapsed += float(span.motion.time[-1])
         if not taus:
             raise EstimationError(
@@ -227,16 +237,22 @@ class ArmEquations(ChainEquations[JointStream]):
                 " limit.",
             )
         return _Chosen(
-            tuple(chosen), np.concatenate(taus), np.concatenate(times), tuple(starts), tuple(firsts)
+            tuple(chosen),
+            np.concatenate(taus),
+            np.concatenate(times),
+            np.concatenate(motion_times),
+            tuple(starts),
+            tuple(firsts),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Chosen:
-    """Samples of a regression: rows of each span, torques, stamps and starts of gapless spans."""
+    """Samples of a regression: rows of each span, torques, stamps, starts of spans and recordings."""
 
     rows: tuple[NDArray[np.intp], ...]
     tau: Array
     time: Array
+    motion_time: Array
     starts: tuple[int, ...]
     recordings: tuple[int, ...]

@@ -130,9 +130,17 @@ class ConsistentLeastSquares:
         normal = np.vstack([of_data, np.diag(prior_rows)])
         residual = regression.tau - regression.predict(values)
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
-        error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
-        M = widened(regression, columns.tolist(), M, error)
         base = regression.base_of(free)
+        independent = list(base.independent)
+        error = model_error(
+            regression,
+            columns[independent].tolist(),
+            residual,
+            weights,
+            M[np.ix_(independent, independent)],
+            (base.regrouping * s**2) @ base.regrouping.T,
+        )
+        M = widened(regression, columns.tolist(), M, error)
         measured = self._measured(
             regression, base, columns, values, residual, data, of_data, weights, M
         )

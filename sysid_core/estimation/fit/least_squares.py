@@ -85,9 +85,9 @@ class LeastSquares:
         residual = regression.tau - regression.predict(values)
         normal = weights.normal(regression, compressed, columns.tolist(), known)
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
-        error = model_error(regression, columns.tolist(), weights.scores(residual), normal, M)
-        M = widened(regression, columns.tolist(), M, error)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
+        error = model_error(regression, columns.tolist(), residual, weights, M, prior)
+        M = widened(regression, columns.tolist(), M, error)
         uncertainty = ParameterUncertainty.from_data(normal, M, prior)
         shown = measure_excitation(base, *excitation_rows(regression, compressed, free))
         return Estimate(

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Deviations widened by measured model error: what residuals repeat over blocks of time.
+r"""Deviations widened by measured model error: how far fits without one block of motion differ.
 
 What a model lacks (hysteresis, elasticity, temperature) leaves residuals that are functions of the
 motion. They look uncorrelated after a second and come back with the next similar motion, which no
-correlation in time shows. Sums of scores over long blocks do: were the model right, they would
-scatter as the sandwich covariance says. Friction also differs from recording to recording.
+correlation in time shows. Fits that leave out one block of the motion each do: were the model right,
+they would scatter as the sandwich covariance says. Friction also differs from recording to recording.
 """
 
 from __future__ import annotations
@@ -13,21 +13,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
+from numpy.typing import NDArray
 
 from sysid_core.estimation.fit.regression import Regression
+from sysid_core.estimation.fit.weighting import Weights
 from sysid_core.robot import Array
 
 BLOCKS = 6
 _NOTABLE = 1.2
+_OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alone shows finite
 
 
 @dataclass(frozen=True, eq=False)
 class ModelError:
-    """By how much scores scatter more over blocks of time than their covariance says.
+    """By how much estimates scatter more over blocks of motion than their covariance says.
 
     Attributes:
         inertial: Factor of the deviations of inertial parameters, 1 or more.
-        friction: The same of friction and drives.
+        friction: The same of friction and drives, which recordings of different days show, too.
         recordings: How many recordings the friction was compared between.
     """
 
@@ -41,9 +45,9 @@ class ModelError:
         out = []
         if max(self.inertial, self.friction) > _NOTABLE:
             out.append(
-                "Blocks of time disagree by more than noise: deviations are widened by measured"
-                f" model error, inertial parameters {self.inertial:.1f} times, friction and drives"
-                f" {self.friction:.1f} times."
+                "Fits without one block of the motion each differ by more than noise: deviations are"
+                f" widened by measured model error, inertial parameters {self.inertial:.1f} times,"
+                f" friction and drives {self.friction:.1f} times."
             )
         if self.recordings == 1:
             out.append(
@@ -54,52 +58,83 @@ class ModelError:
 
 
 def model_error(
-    regression: Regression, columns: Sequence[int], scores: Array, R: Array, M: Array
+    regression: Regression,
+    columns: Sequence[int],
+    residual: Array,
+    weights: Weights,
+    M: Array,
+    natural: Array,
 ) -> ModelError:
-    r"""Compare sums of scores over blocks with their covariance.
+    r"""Compare fits that leave out one block of motion each with their covariance.
 
-    With the influence `u_b = H^{-1} sum_{k in b} Y_k^T psi_k` of block b of B on the estimate, the
-    factor of parameter i is `s_i^2 = B/(B-1) sum_b u_bi^2 / (H^{-1} M H^{-1})_ii` (cluster-robust
-    variance, Liang and Zeger 1986, over the sandwich's), pooled over inertial parameters and over
-    those of friction.
+    Without block b of B the estimate moves by `d_b = -(H - H_b + w N^{-1})^{-1} Y_b^T psi_b`, N the
+    natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
+    `(B - 1) / B sum_b (d_b - mean(d))^2`. The factor is the root of its mean ratio to the sandwich's
+    variance, over the parameters that the data show. Blocks hold equally many samples, and no motion
+    is in two of them: a model error that comes back in every period would be in all.
 
     Args:
         regression: K samples of n torques.
-        columns: The b columns that were estimated.
-        scores: Weighted residuals, shape (K, n).
-        R: Factor of the normal matrix H, shape (m, b).
+        columns: The b columns that were estimated: base parameters.
+        residual: Shape (K, n).
+        weights: Those of the fit.
         M: Covariance of the right side, shape (b, b).
+        natural: Natural covariance of the parameters, shape (b, b).
     """
-    chosen, K = list(columns), len(regression.tau)
-    norms = np.linalg.norm(R, axis=0)
-    norms = np.where(norms > 0.0, norms, 1.0)
-    # Directions that the data hardly show say nothing of the model.
-    P = np.linalg.pinv(R / norms, rcond=1e-6) / norms[:, None]
-    inverse = P @ P.T
-    variance = np.diag(inverse @ M @ inverse)
-    inertial = np.array(chosen) < regression.n_inertial
+    sd = np.sqrt(np.diag(natural))
+    prior = scipy.linalg.pinvh(natural / np.outer(sd, sd)) * _OPEN**2
 
-    def pooled(edges: Array, group: Array) -> float:
-        """Root of the mean factor of a group of columns over blocks between rows `edges`."""
-        total = np.zeros((len(edges) - 1, len(chosen)))
-        for rows, Y in regression.blocks():
-            block = np.searchsorted(edges, np.arange(rows.start, rows.stop), side="right") - 1
-            for b in np.unique(block):
-                own = block == b
-                total[b] += np.einsum("kji,kj->i", Y[own][:, :, chosen], scores[rows][own])
-        influence = total @ inverse
-        known = group & (variance > 0.0) & (variance < regression.prior_sd[chosen] ** 2)
-        if not np.any(known) or len(edges) < 3:
+    def factor(block: NDArray[np.intp], group: NDArray[np.bool_]) -> float:
+        """Root of the mean ratio of a group of parameters over numbered blocks of samples."""
+        H, right = _block_sums(regression, columns, residual, weights, block)
+        H, right = H * np.outer(sd, sd), right * sd
+        total = H.sum(axis=0)
+        inverse = scipy.linalg.pinvh(total + 1e-4 * prior)
+        variance = np.diag(inverse @ (M * np.outer(sd, sd)) @ inverse)
+        known = group & (variance > 0.0) & (variance < 1.0)
+        if not np.any(known) or len(H) < 2:
             return 1.0
-        factor = len(total) / (len(total) - 1.0)
-        ratio = factor * np.sum(influence**2, axis=0)[known] / variance[known]
-        return float(np.sqrt(max(1.0, np.mean(ratio))))
+        moved = [
+            -scipy.linalg.solve(total - own + prior, side, assume_a="pos", check_finite=False)
+            for own, side in zip(H, right, strict=True)
+        ]
+        share = (len(H) - 1) / len(H)
+        jackknife = share * np.sum((moved - np.mean(moved, axis=0)) ** 2, axis=0)
+        return float(np.sqrt(max(1.0, np.mean(jackknife[known] / variance[known]))))
 
-    time = np.linspace(0, K, BLOCKS + 1).astype(int)
-    friction = pooled(time, ~inertial)
+    everything = np.ones(len(sd), dtype=bool)
+    inertial = factor(regression.motion_blocks(BLOCKS), everything)
+    friction = inertial
     if len(regression.recordings) > 1:
-        friction = max(friction, pooled(np.append(regression.recordings, K), ~inertial))
-    return ModelError(pooled(time, inertial), friction, len(regression.recordings))
+        of_recording = np.searchsorted(
+            regression.recordings, np.arange(len(regression.tau)), side="right"
+        )
+        mechanical = np.asarray(columns) < regression.n_inertial
+        friction = max(friction, factor(of_recording - 1, ~mechanical))
+    return ModelError(inertial, friction, len(regression.recordings))
+
+
+def _block_sums(
+    regression: Regression,
+    columns: Sequence[int],
+    residual: Array,
+    weights: Weights,
+    block: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """Normal matrix and right side `Y^T psi` of every block, (B, b, b) and (B, b)."""
+    chosen, count = list(columns), int(block.max()) + 1
+    roots = np.sqrt(weights.of_equations(regression))
+    scores = weights.scores(residual)
+    H = np.zeros((count, len(chosen), len(chosen)))
+    right = np.zeros((count, len(chosen)))
+    for rows, Y in regression.blocks():
+        for b in np.unique(block[rows]):
+            own = block[rows] == b
+            kept = Y[own][:, :, chosen]
+            right[b] += np.einsum("kji,kj->i", kept, scores[rows][own])
+            weighted = (kept * roots[rows][own][:, :, None]).reshape(-1, len(chosen))
+            H[b] += weighted.T @ weighted
+    return H, right
 
 
 def widened(regression: Regression, columns: Sequence[int], M: Array, error: ModelError) -> Array:

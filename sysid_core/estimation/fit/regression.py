@@ -61,6 +61,8 @@ class Regression:
         used: Equations that count, shape (K, n); None: all. Those left out are zero in Y and tau.
         time: Time of every sample since the beginning of the first recording, the recordings one
             after the other, shape (K,) [s]; None: unknown.
+        motion_time: The same, but samples whose motion has occurred before have the time at which
+            it first did (see `first_times`), shape (K,) [s]; None: motion that doesn't come back.
         recordings: First sample of every recording; empty: unknown.
     """
 
@@ -78,6 +80,7 @@ class Regression:
     massless: tuple[str, ...] = ()
     used: NDArray[np.bool_] | None = None
     time: Array | None = None
+    motion_time: Array | None = None
     recordings: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
@@ -131,6 +134,12 @@ class Regression:
         """Equations in use of every joint, shape (n,)."""
         K, n = self.tau.shape
         return np.full(n, float(K)) if self.used is None else self.used.sum(axis=0).astype(float)
+
+    def motion_blocks(self, count: int) -> NDArray[np.intp]:
+        """Number of each sample's block, (K,): equally many samples, no motion in two blocks."""
+        time = np.arange(len(self.tau)) if self.motion_time is None else self.motion_time
+        edges = np.quantile(time, np.arange(1, count) / count)
+        return np.searchsorted(edges, time, side="left")
 
     @property
     def n_samples(self) -> int:

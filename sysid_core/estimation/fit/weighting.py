@@ -80,12 +80,18 @@ class Weights:
         For robust weights `sum_k w_k y_k y_k^T` with the joint's mean slope of the score over its
         mean weight: residuals that are large where some regressor is large weigh less there.
         """
-        ones = np.ones(len(self.slopes))
         if self.of_samples is None:
             return compressed.of(columns, known).weighted(self.slopes)[0]
+        ones = np.ones(len(self.slopes))
+        weights = self.of_equations(regression)
+        return compress(regression, weights).of(columns, known).weighted(ones)[0]
+
+    def of_equations(self, regression: Regression) -> Array:
+        """Weights of the squared residuals in that normal matrix, shape (K, n)."""
+        if self.of_samples is None:
+            return np.broadcast_to(self.slopes, regression.tau.shape)
         mean = np.sum(self.of_samples, axis=0) / np.maximum(regression.counts, 1.0)
-        scaled = self.of_samples * (self.slopes / np.maximum(mean, 1e-300))
-        return compress(regression, scaled).of(columns, known).weighted(ones)[0]
+        return np.asarray(self.of_samples * (self.slopes / np.maximum(mean, 1e-300)))
 
     @property
     def notes(self) -> tuple[str, ...]:
