@@ -20,7 +20,14 @@ from sysid_nodes.conversions import (
     stamp_from_ns,
     trajectory_arrays,
 )
-from sysid_nodes.lifecycle import DATA, LATCHED, ManagedNode, ParameterError, run_node
+from sysid_nodes.lifecycle import (
+    DATA,
+    LATCHED,
+    ManagedNode,
+    ParameterError,
+    mounted,
+    run_node,
+)
 from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 
 _CATCH_UP_S = 0.02  # at a time; commands come in between
@@ -38,7 +45,7 @@ class SimulatedRobotNode(ManagedNode):
     def configure(self) -> None:
         """Build the plant and the topics."""
         c: SimulatedRobotConfig = self.config
-        model = RobotModel.from_urdf(c.robot)
+        model = mounted(RobotModel.from_urdf(c.robot), self.common.mount)
         n = model.nv
         for name, size in (("payload", 10), ("start", n), ("wrench_bias", 6)):
             if len(getattr(c, name)) not in (0, size):

@@ -145,7 +145,7 @@ def mutations(arm: RealArm) -> Iterator[Mutation]:
         ("order", "exchanged", "shifted"),
     )
     size, zero = (
-        ("times those of the URDF", "is %", "times that of the URDF"),
+        ("times those of the URDF", "is %", "times that of the URDF", "times what"),
         ("zero of", "mounted"),
     )
     yield Mutation("effort sign, all", sign, scaled("effort", -1.0))

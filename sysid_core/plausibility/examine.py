@@ -16,6 +16,8 @@ from sysid_core.plausibility.hypotheses import (
     Fault,
     Hypothesis,
     candidates,
+    gain_fault,
+    gain_faults,
     other_gravity,
     zero_angle,
 )
@@ -31,6 +33,7 @@ FAIL_SHARE, WARN_SHARE = 0.25, 0.1  # of variance left by free masses, all joint
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
 MOUNTING_GAIN = 0.3  # the same for a gravity whose direction is measured to be another
+ONE_GAIN = 0.33  # the same for one joint's gain, which only free masses see
 _CONSIDERED = 0.1  # nats of the URDF's score that make the slower one worth trying
 _TRIED = 30  # of them, the likeliest
 _ROUNDS = 4  # of faults that come together
@@ -178,6 +181,8 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
     here, gravity = samples, None
     for _ in range(_ROUNDS if samples.duration >= _LEAST_MOTION else 0):
         best, gravity_now = _best(here)
+        if best is None and gains is not None:
+            best = _wrong_gain(here)
         gravity = gravity or gravity_now
         if best is None:
             break
@@ -232,23 +237,49 @@ def _best(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:
     return _refined(best, samples), gravity
 
 
+def _wrong_gain(samples: Samples) -> Finding | None:
+    """One joint's gain that free masses contradict, if any."""
+    free = _free_score(samples)
+    if free > np.log(FAIL_SHARE):
+        return None  # masses that explain nothing can't tell
+    scored = [(_free_score(h.mend(samples)), h) for h in gain_faults(samples)]
+    after, best = min(scored, key=lambda t: t[0], default=(free, None))
+    if best is None or free - after <= ONE_GAIN:
+        return None
+    nominal = float(np.exp(_nominal_score(samples)))
+    before = (nominal, float(np.exp(free)))
+    return _refined(Finding(best, before, (nominal, float(np.exp(after)))), samples)
+
+
 def _refined(found: Finding | None, samples: Samples) -> Finding | None:
-    """A zero angle to the degree."""
+    """A zero angle to the degree, a gain to some per cent."""
     if found is None or found.hypothesis.joint is None:
         return found
-    names, joint, coarse = samples.model.joint_names, found.hypothesis.joint, found.hypothesis.angle
+    names, joint, coarse = (
+        samples.model.joint_names,
+        found.hypothesis.joint,
+        found.hypothesis.amount,
+    )
+    gain = found.hypothesis.kind == "gain"
 
-    def score(angle: float) -> float:
-        there = zero_angle(names, joint, angle).mend(samples)
+    def mended(x: float) -> Hypothesis:
+        return gain_fault(names, joint, float(np.exp(x))) if gain else zero_angle(names, joint, x)
+
+    def score(x: float) -> float:
+        there = mended(x).mend(samples)
         return _nominal_score(there) + _free_score(there)
 
+    middle, reach = (float(np.log(coarse)), 0.7) if gain else (coarse, STEP)
     best = minimize_scalar(
-        score, bounds=(coarse - STEP, coarse + STEP), method="bounded", options={"xatol": 2e-3}
+        score,
+        bounds=(middle - reach, middle + reach),
+        method="bounded",
+        options={"xatol": 0.03 if gain else 2e-3},
     )
-    mended = zero_angle(names, joint, float(best.x))
-    there = mended.mend(samples)
+    hypothesis = mended(float(best.x))
+    there = hypothesis.mend(samples)
     after = (float(np.exp(_nominal_score(there))), float(np.exp(_free_score(there))))
-    return replace(found, hypothesis=mended, after=after)
+    return replace(found, hypothesis=hypothesis, after=after)
 
 
 def _nominal_score(samples: Samples) -> float:

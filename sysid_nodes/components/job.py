@@ -9,13 +9,15 @@ import subprocess
 import sys
 
 import numpy as np
-import yaml
 from robot_sysid.action import Identify
 
+from sysid_core.errors import SysIdError
+from sysid_core.files import FileKind, read_yaml
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_nodes.lifecycle import die_with_parent
 from sysid_nodes.security import existing_inside, new_inside
 
+_METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
 _METHODS = {"constrained": "lmi"}  # of a closed chain
 _NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package
 _STEP = re.compile(rb"^\[step\] (.+)$", re.MULTILINE)
@@ -76,10 +78,10 @@ class IdentificationJob:
     def recording_began_ns(self) -> int:
         """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
         try:
-            text = (self._recording / "metadata.yaml").read_text(encoding="utf-8")
-            start = yaml.safe_load(text)["rosbag2_bagfile_information"]["starting_time"]
+            raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
+            start = raw["rosbag2_bagfile_information"]["starting_time"]
             return int(start["nanoseconds_since_epoch"])
-        except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        except (SysIdError, ValueError, KeyError, TypeError):
             return 0
 
     @property

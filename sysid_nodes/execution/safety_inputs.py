@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
-
 from sysid_core.errors import SysIdError
+from sysid_core.files import FileKind, parse_yaml
 from sysid_nodes.lifecycle import ParameterError
 
 FORMAT = "'TOPIC TYPE FIELD in VALUE,VALUE [within SECONDS]'"
+_VALUES = FileKind("list of allowed values", f"The form is {FORMAT}.", ParameterError)
 
 
 @dataclass
@@ -49,7 +49,7 @@ class SafetyInput:
         within = len(words) == 7 and words[5] == "within"
         if not (len(words) == 5 or within) or words[3] != "in" or words[1].count("/") != 2:
             raise ParameterError(f"The safety input '{text}' has another form.", remedy=FORMAT)
-        allowed = tuple(yaml.safe_load(f"[{words[4]}]"))
+        allowed = tuple(parse_yaml(f"[{words[4]}]", _VALUES, text))
         age = float("inf")
         if within:
             try:

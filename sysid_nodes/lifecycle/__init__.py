@@ -15,6 +15,7 @@ from sysid_nodes.lifecycle.parameters import (
 )
 from sysid_nodes.lifecycle.process import die_with_parent, stop_flag
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
+from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import run_node
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "descriptor_of",
     "die_with_parent",
     "interface_definitions",
+    "mounted",
     "parameter",
     "run_node",
     "stop_flag",

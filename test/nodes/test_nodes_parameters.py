@@ -10,17 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import read_config
 from sysid_nodes.components import EstimatorConfig
 from sysid_nodes.execution import TrajectoryExecutorConfig
-from sysid_nodes.lifecycle import ParameterError, check, descriptor_of
+from sysid_nodes.execution.safety_inputs import SafetyInput
+from sysid_nodes.lifecycle import ParameterError, check, descriptor_of, mounted
 from sysid_nodes.logging import DataLoggerConfig
-from sysid_nodes.simulation import SimulatedRobotConfig
+from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 from sysid_nodes.torque_control import ComputedTorqueControllerConfig
 from sysid_nodes.vendor_payload import PayloadBridgeConfig
 
@@ -69,15 +72,34 @@ def _names(parameters: Mapping[str, Any]) -> list[str]:
 def test_a_bringup_file_takes_the_parameters_that_every_node_has(tmp_path: Path) -> None:
     file = tmp_path / "bringup.yaml"
     file.write_text(
-        "common: {joints: ['j*'], lock: [finger=0.01], use_sim_time: true}\n"
+        "common: {joints: ['j*'], lock: [finger=0.01], use_sim_time: true, mount: [0, 1.5708, 0]}\n"
         "data_logger: {autostart: false, effort_kind: motor_current}\n"
     )
     specs = {spec.name: spec.parameters for spec in read_config(file)}
     assert specs["estimator"]["lock"] == ("finger=0.01",)
     assert all(spec["use_sim_time"] is True for spec in specs.values())
+    assert all(spec["mount"] == (0.0, 1.5708, 0.0) for spec in specs.values())
     assert specs["data_logger"]["autostart"] is False
     overridden = {spec.name: spec.parameters for spec in read_config(file, autostart=True)}
     assert overridden["data_logger"]["autostart"] is True
+
+
+def test_a_mounted_robot_feels_gravity_along_another_axis_in_nodes_and_simulation() -> None:
+    config = SimulatedRobotConfig(robot="xarm7", link_error=0.0, coulomb=0.0)
+    model = RobotModel.from_urdf(config.robot)
+    sideways = mounted(model, (0.0, 1.5708, 0.0))
+    assert sideways.gravity == pytest.approx([9.81, 0.0, 0.0], abs=1e-3)
+    assert mounted(model, ()) is model
+    plant = build_plant(config, sideways, np.random.default_rng(0))
+    assert plant.mj_model.opt.gravity == pytest.approx(sideways.gravity)
+    with pytest.raises(SysIdError, match="three angles"):
+        mounted(model, (0.0, 1.0))
+
+
+def test_allowed_values_of_safety_inputs_are_read_strictly() -> None:
+    assert SafetyInput.parse("t p/msg/M f in 1,running").allowed == (1, "running")
+    with pytest.raises(SysIdError, match="list of allowed values"):
+        SafetyInput.parse("t p/msg/M f in ]")
 
 
 def test_a_plain_ros_parameter_file_is_a_bringup_file(tmp_path: Path) -> None:

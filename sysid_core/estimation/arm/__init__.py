@@ -27,6 +27,7 @@ from sysid_core.estimation.arm.recordings import (
     prepare,
     prepare_motion,
 )
+from sysid_core.estimation.arm.repeated_motion import first_times
 from sysid_core.estimation.arm.structure import arm_structural_rows
 from sysid_core.estimation.arm.torque_delay import torque_delay
 
@@ -42,6 +43,7 @@ __all__ = [
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
+    "first_times",
     "identify",
     "identify_equations",
     "load_identification",

@@ -26,3 +26,8 @@ class CommonConfig:
         "Joints that are held besides, JOINT or JOINT=POSITION (rad or m); where no position is"
         " given, the state or the description says it.",
     )
+    mount: tuple[float, ...] = parameter(
+        (),
+        "How the base is mounted in the world, where not as the description says: roll, pitch, yaw"
+        " [rad]; list of numbers, 3 or none.",
+    )

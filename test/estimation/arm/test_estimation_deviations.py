@@ -11,13 +11,14 @@ import scipy.linalg
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm import ArmEquations, Processing, first_times
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,
     Regression,
     score_covariance,
 )
+from sysid_core.signals import JointStream
 
 WIDE = Processing(rate_hz=200.0, motion_cutoff_hz=30.0, torque_cutoff_hz=8.0)
 METHODS = {
@@ -77,10 +78,11 @@ def test_95_percent_of_estimates_are_inside_two_deviations(clean, method, outlie
         # Consistency and signs bind some parameters: they are then closer than their deviation.
         inside.append(np.abs(found.values - pi_b) < 2.0 * found.standard_deviations)
         sd.append(found.standard_deviations)
-    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.98)
+    # Ten seconds: fits without a sixth of them differ by a little more than the noise makes them.
+    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.995)
     if outliers[0]:  # outliers that are rejected don't come back into the deviations
         plain = data_part(METHODS[method]().fit(noisy(clean, np.random.default_rng(9), 0.0, 0.0)))
-        assert np.median(np.mean(sd, axis=0) / plain.standard_deviations) < 1.25
+        assert np.median(np.mean(sd, axis=0) / plain.standard_deviations) < 1.5
 
 
 def test_one_parameter_made_weak_over_twelve_decades_leaves_the_others_alone(clean):
@@ -95,11 +97,13 @@ def test_one_parameter_made_weak_over_twelve_decades_leaves_the_others_alone(cle
         scaled = replace(regression, Y=regression.matrix * factor)
         found = LeastSquares("joint").fit(scaled)
         ratio = found.standard_deviations[others] / reference.standard_deviations[others]
-        np.testing.assert_allclose(ratio, 1.0, rtol=1e-3)
+        # All alike: the factor of model error is a mean over the parameters that the data show.
+        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
+        np.testing.assert_allclose(ratio, 1.0, rtol=0.15)
         np.testing.assert_allclose(
             found.standard_deviations[here] * factor[weak],
             reference.standard_deviations[here],
-            rtol=1e-3,
+            rtol=0.15,
         )
 
 
@@ -176,3 +180,41 @@ def test_equations_left_out_do_not_make_the_residual_smaller(clean):
         for method in ("joint", "robust"):
             rms = LeastSquares(method).fit(part).residual_rms
             assert rms == pytest.approx(whole, rel=0.06)
+
+
+def test_a_model_error_that_comes_back_in_every_period_widens_deviations(clean):
+    rng = np.random.default_rng(11)
+    K = len(clean.tau)
+    error = np.cumsum(rng.normal(size=(K, 3)), axis=0)  # lacks in the model: a function of motion
+    error = 0.5 * error / np.std(error, axis=0)
+    tau = np.concatenate([clean.tau + error] * 3)
+    thrice = replace(
+        clean,
+        Y=np.concatenate([clean.matrix] * 3),
+        tau=tau + 0.01 * rng.normal(size=tau.shape),
+        motion_time=np.tile(np.arange(K), 3).astype(float),
+        time=None,
+        recordings=(0,),
+    )
+    truth = clean.base.base_values(np.concatenate([arm().pi.ravel(), USUAL_VALUES]))
+    seen, unseen = (
+        LeastSquares("joint").fit(replace(thrice, motion_time=time))
+        for time in (thrice.motion_time, None)
+    )
+    assert np.mean(np.abs(seen.values - truth) < 2.0 * seen.standard_deviations) >= 0.9
+    assert np.median(seen.standard_deviations / unseen.standard_deviations) > 1.4
+
+
+def test_motion_that_comes_back_has_the_time_at_which_it_first_occurred():
+    time = np.arange(0.0, 30.0, 0.01)
+    q = np.column_stack([np.sin(0.2 * np.pi * time), np.cos(0.4 * np.pi * time + 0.3)])
+    v = np.gradient(q, 0.01, axis=0)
+    stream = JointStream(("a", "b"), (time * 1e9).astype(np.int64), q, v)
+    first, again = first_times([stream, stream])
+    later = (time > 12.0) & (time < 29.0)
+    for found in (first, again):
+        off = (found[later] - time[later] + 5.0) % 10.0 - 5.0
+        assert np.max(np.abs(off)) < 0.25 and np.max(found[later]) < 10.2
+    np.testing.assert_allclose(first[time < 9.0], time[time < 9.0])
+    once = replace(stream, q=q + 0.3 * time[:, None])
+    np.testing.assert_allclose(first_times([once])[0], time)
