@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How often estimates from disjoint recordings agree within two standard deviations.
 
-    python benchmarks/coverage.py OUT.csv [ARM ...]
+    python benchmarks/recordings/coverage.py OUT.csv [ARM ...]
 
 Every recording is cut in thirds; thirds of one recording are compared with each other, and whole
 recordings of one robot. Gaussian deviations that are true give 95 %. Parameters count that the data of
