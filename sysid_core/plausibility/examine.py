@@ -25,6 +25,7 @@ from sysid_core.plausibility.samples import Samples, collect_samples
 from sysid_core.plausibility.scale_checks import ScaleFaults, scale_faults
 from sysid_core.plausibility.scores import NominalFit, free_unexplained, joined, nominal_fit
 from sysid_core.plausibility.stream_checks import effort_faults
+from sysid_core.plausibility.unmodelled_load import UnmodelledLoad, unmodelled_load
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -83,6 +84,7 @@ class Examination:
             leave, all joints together.
         duration: Duration of the motion [s].
         streams: Faults of single efforts (`effort_faults`).
+        load: What the URDF lacks at the last link; None where that wasn't looked for.
     """
 
     joint_names: tuple[str, ...]
@@ -95,6 +97,7 @@ class Examination:
     shares: tuple[float, float]
     duration: float
     streams: Judgement = field(default_factory=Judgement)
+    load: UnmodelledLoad | None = None
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -108,6 +111,8 @@ class Examination:
         failures += list(self.scales.failures)
         failures += self.streams.failures
         warnings = [*self.scales.warnings, *self.streams.warnings]
+        if self.load is not None and self.load.notable and not self.findings:
+            warnings.append(self.load.text)
         _, free = self.shares
         if self.findings and free > WARN_SHARE:
             pass  # the faults that were found say why
@@ -182,7 +187,7 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
     for _ in range(_ROUNDS if samples.duration >= _LEAST_MOTION else 0):
         best, gravity_now = _best(here)
         if best is None and gains is not None:
-            best = _wrong_gain(here)
+            best = wrong_gain(here)
         gravity = gravity or gravity_now
         if best is None:
             break
@@ -203,6 +208,7 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
         scale_faults(here, gains),
         (shares[0], shares[1]),
         samples.duration,
+        load=unmodelled_load(here) if samples.duration >= _LEAST_MOTION else None,
     )
 
 
@@ -237,7 +243,7 @@ def _best(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:
     return _refined(best, samples), gravity
 
 
-def _wrong_gain(samples: Samples) -> Finding | None:
+def wrong_gain(samples: Samples) -> Finding | None:
     """One joint's gain that free masses contradict, if any."""
     free = _free_score(samples)
     if free > np.log(FAIL_SHARE):

@@ -20,6 +20,7 @@ from sysid_core.plausibility import (
     require_fit,
     stream_faults,
 )
+from sysid_core.plausibility.examine import wrong_gain
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.signals import EffortKind, JointStream, Recording
 
@@ -199,3 +200,24 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert found.unexplained < 0.01 < 0.3 < found.unexplained_before
     assert "mounted" in judged(model, run).failures[0]
     assert judged(with_gravity(model, found.gravity), run).ok
+
+
+def test_one_wrong_gain_is_named_by_free_masses_alone(model, run):
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=150)
+    assert wrong_gain(samples) is None
+    tau = samples.tau * (1.0 + 4.0 * np.eye(6)[1])
+    found = wrong_gain(replace(samples, tau=tau))
+    assert found is not None
+    assert "'shoulder_lift_joint' is about" in found.text
+    assert found.hypothesis.amount == pytest.approx(5.0, rel=0.25)
+
+
+def test_a_load_that_the_description_lacks_is_named(model, run):
+    s = run.joints
+    a = np.gradient(s.v, 1.0 / RATE, axis=0)
+    load = np.zeros((model.n_bodies, 10))
+    load[-1] = [3.0, 0.3, 0.45, 0.3, 0.15, 0.1, 0.1, 0.0, 0.0, 0.0]
+    loaded = model.with_pi(model.pi + load).inverse_dynamics(s.q, s.v, a)
+    more = loaded - model.inverse_dynamics(s.q, s.v, a)
+    found = judged(model, changed(run, effort=s.effort + more))
+    assert "kg more at 'wrist_3_link'" in found.text
