@@ -27,6 +27,7 @@ import numpy as np
 from real_arms import ARMS, RealArm, split
 
 from sysid_core.errors import SysIdError
+from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import (
     ArmEquations,
     Estimator,
@@ -34,7 +35,6 @@ from sysid_core.estimation.arm import (
     identify_equations,
     prediction_spread,
 )
-from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording

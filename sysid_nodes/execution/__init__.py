@@ -14,6 +14,7 @@ from sysid_nodes.execution.limits import (
 )
 from sysid_nodes.execution.player import MotionPlayer
 from sysid_nodes.execution.reports import feedback_of, refusal, state_of
+from sysid_nodes.execution.safety_inputs import SafetyInput
 
 __all__ = [
     "Admission",
@@ -22,6 +23,7 @@ __all__ = [
     "ControllerWatch",
     "MotionPlayer",
     "RobotInputs",
+    "SafetyInput",
     "TrajectoryExecutorConfig",
     "feedback_of",
     "limits_in_force",

@@ -6,7 +6,9 @@ from __future__ import annotations
 from robot_sysid.msg import InertialEstimate
 
 from sysid_core.errors import SysIdError
+from sysid_core.estimation import Estimate
 from sysid_core.estimation.closed_chain import identified_chain
+from sysid_core.judgement import Judgement
 from sysid_core.kinds import Kind
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import TorqueController, judge_estimate, judge_for_control
@@ -50,7 +52,7 @@ class IdentifiedParameters:
                 remedy="Estimator and controller must use the same robot_description.",
             )
         estimate = conversions.estimate_from_message(message)
-        judgement = judge_estimate(estimate)
+        judgement = judge_estimate(estimate) + _without_springs(estimate)
         if judgement.ok:
             candidate = identified_chain(self._nominal, estimate)
             judgement += judge_for_control(self._nominal, candidate, self._factor)
@@ -78,3 +80,12 @@ class IdentifiedParameters:
             )
         controller.use(now, self.offered)
         self.offered = None
+
+
+def _without_springs(estimate: Estimate) -> Judgement:
+    """Springs and counterbalances carry weight that the controller would carry as well."""
+    parts = (name.rpartition(".") for name in estimate.names)
+    springs = sorted({joint for joint, _, symbol in parts if symbol.startswith("S_")})
+    if not springs:
+        return Judgement()
+    return Judgement((f"The controller knows no springs; the estimate has: {', '.join(springs)}.",))

@@ -19,8 +19,8 @@ from sysid_core.plausibility import (
     mount_of,
     require_fit,
     stream_faults,
+    wrong_gain,
 )
-from sysid_core.plausibility.examine import wrong_gain
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.signals import EffortKind, JointStream, Recording
 
