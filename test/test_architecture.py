@@ -80,7 +80,7 @@ LONG_FILES = {
     ),
     "one pipeline: what follows on what is read in one place": (
         "estimation/fit/consistent_least_squares.py", "excitation/closed_chain/plan.py",
-        "pipeline/arm.py", "plausibility/examine.py", "report/identification.py",
+        "pipeline/arm.py", "estimation/arm/equations.py", "report/identification.py",
         "signals/bags/columns.py", "signals/wrench/tare.py",
     ),
     "kinds of one thing beside each other": (

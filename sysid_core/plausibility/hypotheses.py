@@ -35,6 +35,7 @@ class Fault(Kind):
     ANGLE_UNIT = "angle unit"
     ZERO_ANGLE = "zero angle"
     MOUNTING = "mounting"
+    GAIN = "gain"
 
 
 @dataclass(frozen=True)
@@ -192,7 +193,7 @@ def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
         return replace(s, tau=tau)
 
     return Hypothesis(
-        "gain",
+        Fault.GAIN,
         f"The torque of '{names[joint]}' is about {factor:.2g} times what the torques that its motion"
         " causes in the other joints ask for.",
         f"Check the gain, and the unit of the effort, of '{names[joint]}'.",

@@ -48,6 +48,7 @@ def joint_regression(
         Y=np.concatenate([Y, change], axis=2),
         tau=tau,
         time=None,
+        motion_time=None,
         recordings=_one_after_the_other(first.recordings, second.recordings, first.n_samples),
         names=first.names[:N]
         + tuple(f"{LOAD}.{name}" for name in INERTIAL_NAMES)
