@@ -85,7 +85,7 @@ LONG_FILES = {
     ),
     "kinds of one thing beside each other": (
         "estimation/payload/data.py", "excitation/execution/monitor.py", "fleet/drift.py",
-        "robot/loops/chain.py", "robot/reference.py", "signals/filters/kernels.py",
+        "plausibility/hypotheses.py", "robot/loops/chain.py", "robot/reference.py", "signals/filters/kernels.py",
         "signals/wrench/checks.py", "signals/wrench/sensor.py",
     ),
 }  # fmt: skip
