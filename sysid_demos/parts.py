@@ -25,7 +25,7 @@ from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import Prediction, predict_recording
-from sysid_nodes.bringup import NodeSpec, demo_graph, running
+from sysid_nodes.bringup import NodeSpec, below, demo_graph, running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
 
 # A busy laptop is no faulty robot: the simulated one may stall for a second.
@@ -72,6 +72,7 @@ def live(
     specs: Sequence[NodeSpec], out: Path, namespace: str, console: Console
 ) -> Iterator[LiveClient]:
     """The nodes, all active, as processes that end with the block; their logs go to `out/logs`."""
+    specs = below(specs, out)
     with running(specs, out / "logs") as nodes, live_client(namespace, nodes.check) as client:
         with console.status("Waiting for the nodes"):
             for spec in specs:

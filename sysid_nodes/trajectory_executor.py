@@ -92,13 +92,14 @@ class TrajectoryExecutorNode(ManagedNode):
             self._player.halt(reason)
 
     def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
+        self.config.require_dead_man()
         problem = self._inputs.problem
         if problem:
             response.message = f"{problem}: release the robot first."
             return response
         response.token, response.success = self._arming.arm(), True
         response.valid_for = self._arming.valid_for
-        response.message = self.config.without_dead_man
+        response.message = self.config.no_dead_man
         return response
 
     def _on_safety(self) -> None:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fault table: what emulated robots do when something goes wrong in the middle of a motion.
 
-    python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE]
+    python benchmarks/nodes/fault_table.py [VENDOR ...] [--fault NAME ...] [--live] [--out FILE] [--docs]
+    python benchmarks/nodes/fault_table.py --missing --docs   # the live cases that aren't in the file yet
 
 In simulated time the executor's core, a trajectory controller and a robot run in one process; with
 `--live` the executor's node and an emulated driver are processes of their own (ten seconds to a minute
 a case). Every case is appended to the file as it ends, and those that are there aren't run again;
-`--table` only prints what the file holds.
+`--table` only prints what the file holds, `--docs` writes it to docs/faults.md.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
+import resource
 import signal
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +48,26 @@ FAULTS = (
     *KILLED,
     *LIVE_FAULTS,
     "driver killed",
+    "disk full",
     "clock step",
 )
+# What each robot should be measured at with its real nodes; twenty seconds a case where nothing else runs.
+LIVE_CASES = (
+    *(
+        ("ur", fault)
+        for fault in ("cancel", "executor killed", *SLIDERS, *LIVE_FAULTS, "disk full")
+    ),
+    *(("franka", fault) for fault in ("cancel", "executor killed", "protective stop")),
+    *(
+        ("xarm", fault)
+        for fault in ("cancel", "executor killed", "protective stop", "driver killed")
+    ),
+    *(("digit", fault) for fault in ("cancel", "executor killed")),
+)
+ROWS = ROOT / "benchmarks" / "nodes" / "fault_table.jsonl"
+PAGE = ROOT / "docs" / "faults.md"
+SMALL_FILE = 100_000  # that a full disk still holds [byte]
+VENDORS = ("ur", "franka", "xarm", "digit")
 SIMULATED = ("ur", "xarm", "digit")
 
 
@@ -54,11 +76,13 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
     import test_drivers_stops as stops
     from cosimulation import FollowingRobot, Log, World, run
     from joint_trajectory_controller import JointTrajectoryController
-    from vendors import VENDORS
+    from vendors import VENDORS as DRIVERS
 
-    v = VENDORS[vendor]
+    v = DRIVERS[vendor]
     scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
-    if fault in ("driver killed", "protective stop") or (scaling < 1.0 and not v.scaling_topic):
+    if fault in ("driver killed", "protective stop", "disk full") or (
+        scaling < 1.0 and not v.scaling_topic
+    ):
         return None
     world = stops.world(scaling)
     world.controller = JointTrajectoryController(
@@ -113,9 +137,10 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     """One case with the executor's node and an emulated driver; None where there is none."""
     import emulated
     from real_ros import real_ros_environment
+    from robot_sysid.srv import StartRecording
     from vendors import VENDORS
 
-    from sysid_nodes.bringup import NodeSpec, running
+    from sysid_nodes.bringup import NodeSpec, below, running
     from sysid_nodes.client import live_client, own_domain
 
     v = VENDORS[vendor]
@@ -133,10 +158,14 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
         parameters=emulated.executor_of(vendor, stale_s=0.5, wrench_stale_s=0.5),
         remappings=emulated.remappings(vendor),
     )
+    logger = NodeSpec("data_logger", "data_logger", "", {"robot": emulated.ROBOTS[vendor]})
+    specs = [spec, logger] if fault == "disk full" else [spec]
+    if fault == "disk full":
+        specs[1] = replace(logger, remappings=emulated.remappings(vendor))
     with own_domain() as domain:
         os.environ.update(domain)
         with (
-            running([spec], folder / "logs") as nodes,
+            running(below(specs, folder), folder / "logs") as nodes,
             live_client("") as client,
             emulated.driver(vendor, log) as robot,
         ):
@@ -145,8 +174,16 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
             emulated.pause(client, 1.0)
             executor = nodes.processes["trajectory_executor"]
 
+            if fault == "disk full":  # a file of the logger can't grow any more
+                small = (SMALL_FILE, SMALL_FILE)
+                resource.prlimit(nodes.processes["data_logger"].pid, resource.RLIMIT_FSIZE, small)
+
             def happen() -> None:
-                if fault == "driver killed":
+                if fault == "disk full":
+                    client.node.create_client(StartRecording, "data_logger/start").call_async(
+                        StartRecording.Request()
+                    )
+                elif fault == "driver killed":
                     robot.send_signal(signal.SIGKILL)
                 elif "killed" in fault:
                     executor.send_signal(signal.SIGKILL)
@@ -162,6 +199,10 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
                 return {"message": message}
             emulated.pause(client, 2.0)
             truth = emulated.truth(client, log)
+            if fault == "disk full":
+                lines = (folder / "logs" / "data_logger.log").read_text().splitlines()
+                said = [line for line in lines if "can't be written" in line]
+                message += "; the logger: " + (said[-1].split("]: ")[-1] if said else "nothing")
     return {"message": message, **_numbers(truth, when, fault)}
 
 
@@ -203,40 +244,66 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def write_page(rows: list[dict[str, Any]]) -> None:
+    """Put the tables into docs/faults.md, between its marks."""
+    page = PAGE.read_text(encoding="utf-8")
+    for how in ("simulated", "live"):
+        own = sorted(
+            (row for row in rows if row["how"] == how),
+            key=lambda row: (VENDORS.index(row["vendor"]), FAULTS.index(row["fault"])),
+        )
+        begin, end = f"<!-- {how} -->", f"<!-- end of {how} -->"
+        inside = f"{begin}\n{table(own)}\n{end}"
+        page = re.sub(f"{begin}.*{end}", lambda _, text=inside: text, page, flags=re.S)
+    PAGE.write_text(page, encoding="utf-8")
+
+
 def main() -> None:
     """Run the cases that aren't in the file yet, and print all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("vendors", nargs="*", default=["ur", "franka", "xarm", "digit"])
+    parser.add_argument("vendors", nargs="*", default=list(VENDORS))
     parser.add_argument("--fault", nargs="*", default=list(FAULTS), choices=FAULTS)
     parser.add_argument("--live", action="store_true")
+    parser.add_argument("--missing", action="store_true", help="the live cases that are missing")
     parser.add_argument("--table", action="store_true", help="only print")
-    parser.add_argument("--out", type=Path, default=ROOT / "results" / "fault_table.jsonl")
+    parser.add_argument("--docs", action="store_true", help="write docs/faults.md")
+    parser.add_argument("--out", type=Path, default=ROWS)
     asked = parser.parse_args()
     out: Path = asked.out
     out.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
     done = {(r["vendor"], r["fault"], r["how"]) for r in rows}
-    how = "live" if asked.live else "simulated"
-    cases = [(v, f) for f in asked.fault for v in asked.vendors if (v, f, how) not in done]
-    for vendor, fault in [] if asked.table else cases:
-        if not asked.live and vendor not in SIMULATED:
+    how = "live" if asked.live or asked.missing else "simulated"
+    wanted = [(v, f) for f in asked.fault for v in asked.vendors]
+    cases = LIVE_CASES if asked.missing else wanted
+    for vendor, fault in [] if asked.table else [c for c in cases if (*c, how) not in done]:
+        row = measured_case(vendor, fault, how)
+        if row is None:
             continue
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                answer = (
-                    live(vendor, fault, Path(folder)) if asked.live else simulated(vendor, fault)
-                )
-            except Exception as err:  # the next case may work
-                print(f"{vendor}, {fault}: {err}", file=sys.stderr, flush=True)
-                continue
-        if answer is None:
-            continue
-        row = {"vendor": vendor, "fault": fault, "how": how, "load": os.getloadavg()[0], **answer}
         rows.append(row)
         with out.open("a") as file:
             file.write(json.dumps(row) + "\n")
         print(json.dumps(row), flush=True)
     print(table(rows))
+    if asked.docs:
+        write_page(rows)
+
+
+def measured_case(vendor: str, fault: str, how: str) -> dict[str, Any] | None:
+    """One row; None where there is no such case, or it failed."""
+    if how == "simulated" and vendor not in SIMULATED:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            answer = (
+                live(vendor, fault, Path(folder)) if how == "live" else simulated(vendor, fault)
+            )
+        except Exception as err:  # the next case may work
+            print(f"{vendor}, {fault}: {err}", file=sys.stderr, flush=True)
+            return None
+    if answer is None:
+        return None
+    return {"vendor": vendor, "fault": fault, "how": how, "load": os.getloadavg()[0], **answer}
 
 
 if __name__ == "__main__":

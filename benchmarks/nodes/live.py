@@ -22,7 +22,7 @@ from robot_sysid.msg import FilteredJointState
 from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import open_bag, read_bag
-from sysid_nodes.bringup import demo_graph, running
+from sysid_nodes.bringup import below, demo_graph, running
 from sysid_nodes.client import live_client, own_domain
 from sysid_nodes.lifecycle import DATA
 
@@ -44,7 +44,10 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
     came: dict[bytes, float] = {}  # when the raw sample reached this process, by stamp
     latencies: list[float] = []  # of the filtered one, from its stamp
     added: list[float] = []  # by the logger, to what DDS needs for the raw one
-    with running(specs, folder / "logs") as nodes, live_client(check=nodes.check) as client:
+    with (
+        running(below(specs, folder), folder / "logs") as nodes,
+        live_client(check=nodes.check) as client,
+    ):
         for spec in specs:
             client.wait_for_active(spec.name)
         bag = client.start_recording(str(folder / "bag"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import BPoly, make_interp_spline
+import scipy
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.trajectory import Segment, Trajectory
@@ -138,12 +138,12 @@ def _interpolated(
     if v is not None:
         parts = [q, v] if a is None else [q, v, a]
         derivatives = np.stack(parts, axis=1)  # (K, 2 or 3, n)
-        curve: Any = BPoly.from_derivatives(time, derivatives)
+        curve: Any = scipy.interpolate.BPoly.from_derivatives(time, derivatives)
         how = "cubic between them" if a is None else "quintic between them"
     else:
         rest = np.zeros(q.shape[1])
         ends = [(1, rest), (2, rest)]
-        curve = make_interp_spline(time, q, k=5, bc_type=(ends, ends))
+        curve = scipy.interpolate.make_interp_spline(time, q, k=5, bc_type=(ends, ends))
         how = "a quintic spline through them, at rest at both ends"
     out = [np.asarray(curve(fine)), np.asarray(curve.derivative(1)(fine))]
     return out[0], out[1], np.asarray(curve.derivative(2)(fine)), how

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.identifiability.base_parameters import BaseParameters

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.plausibility.samples import Samples

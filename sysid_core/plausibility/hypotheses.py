@@ -9,8 +9,8 @@ from itertools import combinations
 
 import numpy as np
 import pinocchio as pin
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linear_sum_assignment
 
 from sysid_core.kinds import Kind
 from sysid_core.plausibility.samples import Samples
@@ -174,7 +174,7 @@ def matched_efforts(samples: Samples) -> Array:
         left = samples.tau - Q @ (Q.T @ samples.tau)
         cost[j] = np.log(np.maximum(np.sum(left**2, axis=0) / variance, 3e-3))
     cost[:, np.std(samples.tau, axis=0) < 1e-9] = 0.0
-    return np.asarray(linear_sum_assignment(cost)[1])
+    return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
 
 
 def gain_faults(samples: Samples) -> Iterator[Hypothesis]:

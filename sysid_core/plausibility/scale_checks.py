@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.plausibility.samples import Samples
 from sysid_core.plausibility.scores import NominalFit, nominal_fit

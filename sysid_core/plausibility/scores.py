@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-from scipy.optimize import nnls
+import scipy
 
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.plausibility.samples import LEAST_ROWS, Samples
@@ -67,7 +66,7 @@ def _joint_fit(samples: Samples, j: int, rigid: Array) -> Array:
     left = tau - X @ x
     total = max(float(np.sum((tau - tau.mean()) ** 2)), 1e-300)
     centred = X[:, :4] - X[:, :4].mean(axis=0)
-    signed = nnls(centred, tau - tau.mean())[1]
+    signed = scipy.optimize.nnls(centred, tau - tau.mean())[1]
     # Blocks of time are what is independent (Cameron et al. 2008, cluster-robust covariance).
     bread = np.linalg.pinv(X.T @ X, rcond=1e-8)
     scores = np.array([X[block == b].T @ left[block == b] for b in np.unique(block)])

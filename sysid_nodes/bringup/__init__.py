@@ -3,7 +3,7 @@
 
 from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.find_config import find_config
-from sysid_nodes.bringup.graph import NodeSpec, bringup_graph, demo_graph
+from sysid_nodes.bringup.graph import NodeSpec, below, bringup_graph, demo_graph
 from sysid_nodes.bringup.launching import launch_nodes
 from sysid_nodes.bringup.processes import NodeProcesses, running
 from sysid_nodes.bringup.run_plan import RunOptions, run_plan
@@ -13,6 +13,7 @@ __all__ = [
     "NodeProcesses",
     "NodeSpec",
     "RunOptions",
+    "below",
     "bring_up",
     "bringup_graph",
     "demo_graph",

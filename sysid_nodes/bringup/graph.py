@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 # Between the nodes and a robot, by the nodes' names for them.
@@ -96,9 +97,29 @@ def demo_graph(
         NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {}),
         *bringup_graph(
             namespace=namespace,
-            executor=executor,
+            executor={"without_dead_man": True, **(executor or {})},  # it can hurt nobody
             logger=logger,
             estimator=estimator,
             controller=controller,
         ),
+    )
+
+
+def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:
+    """The same nodes, that read and write below one folder where theirs aren't given.
+
+    Args:
+        specs: The nodes.
+        folder: Folder of trajectories, bags and results.
+    """
+    here = str(Path(folder).resolve())
+    folders: dict[str, dict[str, Any]] = {
+        "trajectory_executor": {"trajectories": (here,)},
+        "data_logger": {"directory": here},
+        "estimator": {"directory": here, "recordings": here},
+        "explorer": {"directory": here},
+    }
+    return tuple(
+        replace(spec, parameters={**folders.get(spec.executable, {}), **spec.parameters})
+        for spec in specs
     )

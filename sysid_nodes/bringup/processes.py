@@ -53,7 +53,8 @@ class NodeProcesses:
 
     Args:
         specs: What to start.
-        log_directory: Where each node's output goes, `<name>.log`.
+        log_directory: Where each node's output goes, `<name>.log`; `<namespace>_<name>.log` of a
+            second one of a name.
         environment: For the children; default: this process's.
     """
 
@@ -68,10 +69,12 @@ class NodeProcesses:
         self.log_directory = log_directory
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         for spec in specs:
-            parameter_file = Path(self._scratch.name) / f"{spec.name}.yaml"
+            taken = spec.name in self.processes  # another robot's, in its own namespace
+            name = f"{spec.namespace.replace('/', '_')}_{spec.name}" if taken else spec.name
+            parameter_file = Path(self._scratch.name) / f"{name}.yaml"
             write_parameters(spec, parameter_file)
-            with (log_directory / f"{spec.name}.log").open("wb") as log:
-                self.processes[spec.name] = subprocess.Popen(
+            with (log_directory / f"{name}.log").open("wb") as log:
+                self.processes[name] = subprocess.Popen(
                     command_of(spec, parameter_file),
                     stdin=subprocess.DEVNULL,
                     stdout=log,

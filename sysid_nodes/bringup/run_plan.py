@@ -76,7 +76,10 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     out.mkdir(parents=True, exist_ok=True)
     weighing = any(segment.label == _OSCILLATION for segment in trajectory.segments)
     specs = _for_this_run(
-        read_config(find_config(config), namespace=options.namespace), out, options.calibration
+        read_config(find_config(config), namespace=options.namespace),
+        out,
+        file,
+        options.calibration,
     )
     with (
         running(specs, out / "logs") as nodes,
@@ -129,13 +132,14 @@ class _Known:
 
 
 def _for_this_run(
-    specs: tuple[NodeSpec, ...], out: Path, calibration: Path | None
+    specs: tuple[NodeSpec, ...], out: Path, file: Path, calibration: Path | None
 ) -> tuple[NodeSpec, ...]:
-    """All that is written goes to the run's folder."""
+    """All that is written goes to the run's folder, and only its plan may be played."""
     kept = {} if calibration is None else {"calibration": str(calibration.resolve())}
-    folders = {
+    folders: dict[str, dict[str, Any]] = {
         "data_logger": {"directory": str(out)},
         "estimator": {"directory": str(out), "recordings": str(out), **kept},
+        "trajectory_executor": {"trajectories": (str(file.parent),)},
     }
     return tuple(
         replace(spec, parameters={**spec.parameters, **folders.get(spec.executable, {})})

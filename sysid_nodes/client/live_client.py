@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from robot_sysid.action import ExecuteTrajectory, Identify
@@ -17,7 +18,11 @@ class LiveClient(NodeClient):
     """Calls the nodes of this package."""
 
     def start_recording(self, path: str) -> str:
-        """Start the logger's bag, once joint states are flowing."""
+        """Start the logger's bag, once joint states are flowing.
+
+        Args:
+            path: Where, below the logger's folder; empty: a name of its own.
+        """
         self.flowing = False
 
         def flows(_: Any) -> None:
@@ -26,7 +31,7 @@ class LiveClient(NodeClient):
         topic = self.node.create_subscription(FilteredJointState, "data_logger/filtered", flows, 10)
         self.wait_until(lambda: self.flowing, 20.0, "filtered joint states")
         self.node.destroy_subscription(topic)
-        request = StartRecording.Request(path=path)
+        request = StartRecording.Request(path=path and str(Path(path).absolute()))
         return str(self.call(StartRecording, "data_logger/start", request).path)
 
     def stop_recording(self) -> str:
@@ -45,7 +50,7 @@ class LiveClient(NodeClient):
         """Play a trajectory; an interruption here cancels it there.
 
         Args:
-            trajectory_file: As `sysid plan` wrote it.
+            trajectory_file: As `sysid plan` wrote it, below the executor's folders.
             on_feedback: Called with the executor's feedback.
             timeout_s: Patience [s].
             speed_scale: Share of the plan's speed.
@@ -56,7 +61,7 @@ class LiveClient(NodeClient):
         """
         token = str(self.call(Arm, "trajectory_executor/arm", Arm.Request()).token)
         goal = ExecuteTrajectory.Goal(
-            trajectory_file=trajectory_file, speed_scale=speed_scale, token=token
+            trajectory_file=_in_full(trajectory_file), speed_scale=speed_scale, token=token
         )
         return self.act(
             ExecuteTrajectory,
@@ -74,7 +79,7 @@ class LiveClient(NodeClient):
             LiveError: A check failed; the message says which.
         """
         goal = ExecuteTrajectory.Goal(
-            trajectory_file=trajectory_file, speed_scale=1.0, check_only=True
+            trajectory_file=_in_full(trajectory_file), speed_scale=1.0, check_only=True
         )
         name = "trajectory_executor/execute"
         self.act(ExecuteTrajectory, name, goal, lambda _: None, timeout_s)
@@ -84,3 +89,8 @@ class LiveClient(NodeClient):
     ) -> Any:
         """Have the estimator identify a recording."""
         return self.act(Identify, "estimator/identify", goal, on_feedback, timeout_s)
+
+
+def _in_full(file: str) -> str:
+    """A file of this machine by its whole path; any other name as it is."""
+    return str(Path(file).absolute()) if Path(file).exists() else file

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from robot_sysid.action import ExecuteTrajectory
 
 from sysid_core.errors import SysIdError
@@ -16,7 +14,7 @@ from sysid_nodes.execution.drives import RobotDrive
 from sysid_nodes.execution.limits import executor_settings, monitor_limits, motion_limits
 from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
-from sysid_nodes.security import existing_inside
+from sysid_nodes.security import existing_inside_any
 
 
 class Admission:
@@ -76,6 +74,7 @@ class Admission:
         self, model: RobotModel, config: TrajectoryExecutorConfig, now: float
     ) -> None:
         """The robot must be there, released and listening."""
+        config.require_dead_man()
         problem = self.safety.problem(now)
         if problem:
             raise SysIdError(f"{problem}.", remedy="Release the robot first.")
@@ -95,13 +94,13 @@ class Admission:
         self.drive.begin()
 
 
-def _load(name: str, folder: str) -> Trajectory:
+def _load(name: str, folders: tuple[str, ...]) -> Trajectory:
     """A trajectory from a regular file: a pipe would block the executor for ever.
 
     Raises:
         SysIdError: It isn't there, isn't allowed, or is no trajectory.
     """
-    path = existing_inside(folder, name, "The trajectory") if folder else Path(name)
+    path = existing_inside_any(folders, name, "The trajectory")
     if not path.is_file():
         raise SysIdError(
             f"Can't read the trajectory '{name}': it isn't a file.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind
 from sysid_nodes.execution.drives import CommandMode
 from sysid_nodes.lifecycle import parameter
@@ -111,12 +112,17 @@ class TrajectoryExecutorConfig:
         maximum=3.0,
         live=True,
     )
+    without_dead_man: bool = parameter(
+        False,
+        "Whether a motion may begin in a command_mode in which the robot moves on, or stops with a"
+        " jerk, when this node dies.",
+    )
     arm_timeout_s: float = parameter(
         30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
     )
-    trajectories: str = parameter(
-        "",
-        "Folder of the trajectories that goals may name, relative to it; empty: any file.",
+    trajectories: tuple[str, ...] = parameter(
+        ("trajectories", "results", "explorations"),
+        "Folders below which goals may name trajectories, relative to one of them or in full.",
     )
     limits_file: str = parameter(
         "",
@@ -146,17 +152,24 @@ class TrajectoryExecutorConfig:
         )
 
     @property
-    def without_dead_man(self) -> str:
+    def no_dead_man(self) -> str:
         """What a robot does when this node dies in a mode without a dead-man; empty: it stops."""
         if self.command_mode is CommandMode.TOPIC and not self.rolls:
-            return (
-                "No dead-man: when this node dies the robot plays its trajectory to the end."
-                " command_mode follow_joint_trajectory has one, or set speed_scaling_topic ('none' for"
-                " a robot without a slider)."
-            )
+            return "when this node dies the robot plays its trajectory to the end"
         if self.command_mode is CommandMode.POSITION:
-            return (
-                "No dead-man: when this node dies the robot stops at once at the last position,"
-                " without a ramp. command_mode follow_joint_trajectory has one."
-            )
+            return "when this node dies the robot stops at once, without a ramp"
         return ""
+
+    def require_dead_man(self) -> None:
+        """Refuse to move where nobody would stop the robot.
+
+        Raises:
+            SysIdError: The mode has no dead-man, and nobody has said that this is wanted.
+        """
+        if self.no_dead_man and not self.without_dead_man:
+            raise SysIdError(
+                f"command_mode {self.command_mode.value} has no dead-man: {self.no_dead_man}.",
+                remedy="Use command_mode follow_joint_trajectory; or set speed_scaling_topic ('none'"
+                " for a robot without a slider) in joint_trajectory; or, where nobody can be hurt"
+                " such as in simulation, without_dead_man: true.",
+            )

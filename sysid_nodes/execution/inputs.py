@@ -15,9 +15,12 @@ from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
 from sysid_nodes.execution.speed_scaling import SpeedScaling
+from sysid_nodes.lifecycle import WARN
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
+
+_WATCH_S = 1.0
 
 
 class RobotInputs:
@@ -49,6 +52,7 @@ class RobotInputs:
             self.now,
             on_safety,
         )
+        node.create_timer(_WATCH_S, self.watch)
         if self.scaling.topic:
             node.subscribe_to_data(
                 Float64,
@@ -56,6 +60,15 @@ class RobotInputs:
                 lambda message: self.scaling.take(message.data, self.now()),
                 depth=1,
             )
+
+    def watch(self) -> None:
+        """Say in the diagnostics what would end a motion, also while nothing moves."""
+        health = self._node.health
+        for aspect, words in (("publishers", self.publishers_hint), ("safety", self.problem)):
+            if words:
+                health.say(aspect, WARN, words.strip())
+            else:
+                health.forget(aspect)
 
     def now(self) -> float:
         """The node's clock [s]."""

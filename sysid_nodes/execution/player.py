@@ -108,8 +108,8 @@ class MotionPlayer:
         return f"stale state: the newest joint_states are {age:.2f} s old" if stale else ""
 
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
-        now = self._inputs.now()
-        stamp = stamp if abs(now - stamp) < _OWN_CLOCK_S else now
+        if abs(self._inputs.now() - stamp) > _OWN_CLOCK_S:
+            return  # of another clock, or very late: its time isn't known then
         if self.core is not None and u is not None:
             self.core.clock(u, stamp)
         elif self.core is not None:
@@ -125,6 +125,8 @@ class MotionPlayer:
             core.give_up("; ".join(filter(None, (problem, self.drive.dropped))))
         if problem:
             core.cancel(problem)
+        if self.drive.completed:
+            core.finished()
         core.scaling = self._inputs.scaling.value(now)
         command = core.step(now, self._inputs.robot.measured)
         out = core.outgoing(now) if self.drive.takes_whole else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from pathlib import Path
 
 from rclpy.serialization import serialize_message
 from robot_sysid.msg import Mark
@@ -18,6 +17,7 @@ from sysid_nodes import conversions
 from sysid_nodes.lifecycle import DATA, ERROR, ManagedNode
 from sysid_nodes.logging.bag_recording import BagRecording
 from sysid_nodes.logging.live_filtering import LiveFiltering
+from sysid_nodes.security import new_inside
 
 JOINTS, WRENCH, MARKS, DESCRIPTION = "joint_states", "wrench", "marks", "robot_description"
 TYPES = {
@@ -106,11 +106,11 @@ class Recorder:
     ) -> StartRecording.Response:
         config, model = self._node.config, self._node.model
         name = f"{model.name if model else 'robot'}_{datetime.now():%Y%m%d_%H%M%S}"
-        path = request.path or str(Path(config.directory) / name)
         response.message = self._why_not()
         if response.message:
             return response
         try:
+            path = str(new_inside(config.directory, request.path or name, "The bag"))
             self.bag = BagRecording(
                 path,
                 {self._topics[topic]: type_name for topic, type_name in TYPES.items()},

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may do what: paths that come over the network, and the policy of the graph."""
 
-from sysid_nodes.security.confined import existing_inside, inside, new_inside
+from sysid_nodes.security.confined import (
+    existing_inside,
+    existing_inside_any,
+    inside,
+    new_inside,
+)
 from sysid_nodes.security.policy import (
     CALL,
     EXECUTE,
@@ -20,6 +25,7 @@ __all__ = [
     "REQUEST",
     "SUBSCRIBE",
     "existing_inside",
+    "existing_inside_any",
     "inside",
     "new_inside",
     "policy_text",

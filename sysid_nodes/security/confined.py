@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Collection
 from pathlib import Path
 
 from sysid_core.errors import SysIdError
@@ -36,6 +37,15 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
     return path
 
 
+def below(folder: str | Path, name: str) -> str:
+    """A name given in full, relative to a folder that it lies below; any other as it is."""
+    root = Path(folder).resolve()
+    if not name.startswith("/") or not name.isprintable():
+        return name
+    full = Path(name).resolve()
+    return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
+
+
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     """A regular file or a folder that is there.
 
@@ -51,13 +61,34 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
     return path
 
 
+def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
+    """The same for several folders; a name may also be in full, where it lies below one of them.
+
+    Raises:
+        PathError: It isn't allowed, isn't there, or is a pipe or device.
+    """
+    if not folders:
+        raise PathError(
+            f"{what} '{name[:200]}' isn't allowed: no folder is.", remedy="Set the node's folders."
+        )
+    for folder in folders:
+        short = below(folder, name)
+        if short != name or (name.isprintable() and (Path(folder) / name).exists()):
+            return existing_inside(folder, short, what)
+    return existing_inside(next(iter(folders)), name, what)
+
+
 def new_inside(folder: str | Path, name: str, what: str) -> Path:
     """A folder that isn't there yet; named by the date where no name is given.
+
+    A name in full is taken where it lies below the folder.
 
     Raises:
         PathError: It isn't allowed, or something is there.
     """
-    path = inside(folder, name or f"{datetime.datetime.now():%Y%m%d_%H%M%S_%f}", what)
+    path = inside(
+        folder, below(folder, name) or f"{datetime.datetime.now():%Y%m%d_%H%M%S_%f}", what
+    )
     if path.exists():
         raise PathError(
             f"{what} '{name[:200]}' exists: nothing is overwritten.", remedy="Give a new name."

@@ -94,11 +94,17 @@ def run(
     happen: Callable[[World, float, Log], None] = lambda world, t, log: None,
     *,
     latency: Callable[[int], float] = lambda k: 0.0035 + 0.0015 * (k % 3),
+    stalled: Callable[[float], bool] = lambda t: False,
     longest: float = 120.0,
     rest_after: float = 1.0,
 ) -> Log:
-    """Play a trajectory until it has ended and the robot stands."""
+    """Play a trajectory until it has ended and the robot stands.
+
+    While the executor's process is stalled, what the controller says waits for it, and comes before
+    the executor's next step.
+    """
     log, way = Log(), []  # goals on their way: arrival, goal or None for a cancel
+    said: list[tuple[float | None, np.ndarray, float]] = []
     w, core = world, world.executor
     core.start()
     now, k, sent, ended = 1000.0, 0, 0, None
@@ -131,14 +137,23 @@ def run(
                 if now - ended > rest_after:
                     break
             continue
-        core.scaling = w.scaling if w.told_scaling else None
         active = w.controller.goal
         feedback = w.feedback and k % 25 == 0  # 20 Hz
         if feedback and active is not None and id(active) in origins and not active.outcome:
-            if active.at > 0.0:
-                core.clock(origins[id(active)] + active.at, now)
+            at = origins[id(active)] + active.at if active.at > 0.0 else None
+            if active is log.goals[-1]:
+                said.append((at, command[0], now))
+        if stalled(now - 1000.0):
+            continue
+        core.scaling = w.scaling if w.told_scaling else None
+        for at, q, stamp in said:
+            if at is not None:
+                core.clock(at, stamp)
             else:
-                core.clock_by(command[0], now)
+                core.clock_by(q, stamp)
+        said.clear()
+        if active is not None and active.outcome == "succeeded" and active is log.goals[-1]:
+            core.finished()
         there = now + w.clock_offset
         measured = Measured(there - 0.002, model.joint_names, w.robot.q.copy(), w.robot.v.copy())
         core.step(there, w.falsify(measured, there))

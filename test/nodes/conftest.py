@@ -21,6 +21,7 @@ from sysid_core.robot import RobotModel, pi_from_mass_com_inertia  # noqa: E402
 from sysid_nodes.bringup import (  # noqa: E402
     NodeProcesses,
     NodeSpec,
+    below,
     running,
 )
 from sysid_nodes.client import LiveClient, live_client, own_domain  # noqa: E402
@@ -40,8 +41,11 @@ def pause(client: LiveClient, seconds: float) -> None:
 
 
 @pytest.fixture
-def start_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
+def start_nodes(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Start]:
     """Starts nodes and a client that calls them; stops them at the end of the test."""
+    shared = tmp_path_factory.getbasetemp()
     with ExitStack() as stack:
         for key, value in stack.enter_context(own_domain()).items():
             monkeypatch.setenv(key, value)
@@ -49,12 +53,16 @@ def start_nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sta
         def start(
             specs: Sequence[NodeSpec], namespace: str = ""
         ) -> tuple[LiveClient, NodeProcesses]:
-            folders = {"recordings": str(tmp_path), "directory": str(tmp_path)}
             specs = [
-                replace(spec, parameters={**folders, **spec.parameters})
-                if spec.executable == "estimator"
+                replace(spec, parameters={"without_dead_man": True, **spec.parameters})
+                if spec.executable == "trajectory_executor"
                 else spec
                 for spec in specs
+            ]
+            own = {"data_logger", "estimator"}  # what they write; plans are shared
+            specs = [
+                *below([s for s in specs if s.executable in own], tmp_path),
+                *below([s for s in specs if s.executable not in own], shared),
             ]
             nodes = stack.enter_context(running(specs, tmp_path / "logs"))
             client = stack.enter_context(live_client(namespace))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,19 +43,48 @@ def config(**values: Any) -> execution.TrajectoryExecutorConfig:
 def test_a_mode_without_a_dead_man_says_so(settings: dict[str, str], words: str) -> None:
     mode = CommandMode(settings["command_mode"])
     c = config(**{**settings, "command_mode": mode})
-    assert words in c.without_dead_man and bool(words) == bool(c.without_dead_man)
+    assert words in c.no_dead_man and bool(words) == bool(c.no_dead_man)
     limits = execution.motion_limits(c, UR5)
     assert any(words in line for line in execution.limits_in_force(c, limits))
+    if words:
+        with pytest.raises(SysIdError, match="no dead-man") as err:
+            c.require_dead_man()
+        assert "without_dead_man" in err.value.remedy
+    else:
+        c.require_dead_man()
+    dataclasses.replace(c, without_dead_man=True).require_dead_man()
 
 
-@pytest.mark.parametrize("name", ["/etc/passwd", "../motion.npz", "a/../../b.npz", "--help", "~x"])
-def test_trajectories_are_confined_to_their_folder(tmp_path: Path, name: str) -> None:
-    (tmp_path.parent / "motion.npz").touch()
+def refused(name: str, folders: tuple[str, ...], words: str) -> None:
     goal = ExecuteTrajectory.Goal(trajectory_file=name, check_only=True)
     nothing: Any = SimpleNamespace()
     admission = execution.Admission(nothing, nothing, nothing)
-    with pytest.raises(SysIdError, match="isn't allowed"):
-        admission.admit(goal, UR5, config(trajectories=str(tmp_path)), 0.0)
+    with pytest.raises(SysIdError, match=words):
+        admission.admit(goal, UR5, config(trajectories=folders), 0.0)
+
+
+NAMES = ["/etc/passwd", "../motion.npz", "a/../../b.npz", "--help", "~x", "", "a\0b"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_trajectories_are_confined_to_their_folders(tmp_path: Path, name: str) -> None:
+    (tmp_path.parent / "motion.npz").touch()
+    refused(name, (str(tmp_path), str(tmp_path / "other")), "isn't allowed")
+    refused(name, SCHEMA().trajectories, "isn't allowed")
+
+
+def test_a_trajectory_may_be_named_in_full_below_one_of_the_folders(tmp_path: Path) -> None:
+    (tmp_path / "plans").mkdir()
+    file, folders = tmp_path / "plans" / "motion.npz", ("nowhere", str(tmp_path / "plans"))
+    file.write_text("not a trajectory")
+    for name in (str(file), "motion.npz"):
+        refused(name, folders, "motion.npz")
+    refused(str(tmp_path / "plans" / ".." / "plans2"), folders, "isn't allowed")
+    (tmp_path / "plans" / "link").symlink_to("/etc/passwd")
+    refused("link", folders, "isn't allowed")
+    os.mkfifo(tmp_path / "plans" / "pipe")
+    refused("pipe", folders, "neither a file nor a folder")
+    refused("motion.npz", (), "no folder is")
 
 
 def test_a_controller_that_plays_somebody_elses_goal_is_noticed() -> None:
@@ -70,3 +101,28 @@ def test_a_controller_that_plays_somebody_elses_goal_is_noticed() -> None:
     assert not watch.driven_by_others
     heard[0](GoalStatusArray())
     assert not watch.driven_by_others
+
+
+def test_a_second_publisher_and_a_stale_safety_state_are_in_the_diagnostics() -> None:
+    said: dict[str, str] = {}
+    publishers = [SimpleNamespace(node_namespace="/", node_name=n) for n in ("driver", "gui")]
+    line = "/mode std_msgs/msg/Int8 data in 1 within 0.5"
+    node: Any = SimpleNamespace(
+        config=config(safety_inputs=(line,)),
+        now_ns=lambda: 10**9,
+        resolve_topic_name=lambda name: f"/{name}",
+        get_publishers_info_by_topic=lambda topic: publishers,
+        health=SimpleNamespace(
+            say=lambda aspect, level, words: said.update({aspect: words}),
+            forget=lambda aspect: said.pop(aspect, None),
+        ),
+    )
+    inputs = execution.RobotInputs(node)
+    inputs.safety.inputs[0].seen, inputs.safety.inputs[0].stamp = 1, 0.0
+    inputs.watch()
+    assert "2 publishers (/driver, /gui)" in said["publishers"]
+    assert "stale safety state" in said["safety"]
+    publishers.pop()
+    inputs.safety.inputs[0].stamp = 0.9
+    inputs.watch()
+    assert not said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node loads before it works: no solver, no simulator, no plots."""
+"""What a node loads before it works: no solver, no simulator, no plots, nothing of scipy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-HEAVY = ("cvxpy", "clarabel", "osqp", "mujoco", "matplotlib", "trimesh", "scipy.stats", "plotly")
+SCIPY = ("interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "spatial", "stats")
+LIBRARIES = ("cvxpy", "clarabel", "osqp", "mujoco", "matplotlib", "trimesh", "plotly")
+HEAVY = (*LIBRARIES, *(f"scipy.{part}" for part in SCIPY))
 PROBE = """
 import sys, {module}
 print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType", "_LazyModule")])

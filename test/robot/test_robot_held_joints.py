@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from sysid_core import robot
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.robot import (
     RobotModel,
@@ -48,6 +51,17 @@ def test_the_parameter_then_the_state_then_the_description_say_where_a_joint_is_
     blind = hold_joints(panda, measured=[n for n in panda.joint_names if n != "panda_joint4"])
     upper = panda.position_limits[1][3]
     assert upper < 0 and blind.locked == {"panda_joint4": pytest.approx(upper)}
+
+
+def test_rods_that_nobody_measures_are_held_where_the_description_puts_them() -> None:
+    leg = RobotModel.from_urdf(Path(robot.__file__).parent / "reference_robots" / "own_leg.urdf")
+    rods = [name for name in leg.joint_names if "_rod" in name]
+    measured = [name for name in leg.joint_names if name not in rods]
+    held = hold_joints(leg, measured=measured)
+    assert list(held.joint_names) == measured and len(rods) == 6
+    assert held.locked == dict.fromkeys(rods, 0.0)
+    assert np.isclose(held.pi[:, 0].sum(), leg.pi[:, 0].sum())
+    assert all(f"{name} at 0" in held_text(held) for name in rods)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import lsq_linear
 
 from sysid_core.errors import SolverError
 from sysid_core.estimation.fit.regression import Regression
@@ -36,7 +36,7 @@ def bounded_fit(
     rows = np.vstack([R * s, np.diag(np.sqrt(rho))])
     target = np.concatenate([r - R @ start, np.zeros(len(s))])
     lower = np.where(regression.non_negative[free], -start / s, -np.inf)
-    solution = lsq_linear(rows, target, (lower, np.inf), method="bvls", tol=1e-14)
+    solution = scipy.optimize.lsq_linear(rows, target, (lower, np.inf), method="bvls", tol=1e-14)
     if not solution.success:
         raise SolverError(
             f"The bounded least-squares problem wasn't solved: {solution.message}.",

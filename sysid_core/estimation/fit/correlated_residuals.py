@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
-import scipy.fft
+import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.robot import Array
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
 
 from sysid_core.estimation.fit.correlated_residuals import score_covariance

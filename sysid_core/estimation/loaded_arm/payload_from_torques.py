@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
@@ -164,7 +164,7 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
         blocks += [head, np.hstack([-E, np.zeros((len(e), 3))])]
         offsets += [np.zeros(1), -e]
         cones.append(clarabel.SecondOrderConeT(len(e) + 1))
-    P = sparse.csc_matrix((n + 3, n + 3))
+    P = scipy.sparse.csc_matrix((n + 3, n + 3))
     return _clarabel(P, q, np.vstack(blocks), np.concatenate(offsets), cones)[:n]
 
 
@@ -174,13 +174,13 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
     With OSQP; where its first-order steps don't reach the tolerance in time, with Clarabel.
     """
     n = E.shape[1]
-    P = sparse.triu(2.0 * (E.T @ E + weight * np.eye(n)), format="csc")
+    P = scipy.sparse.triu(2.0 * (E.T @ E + weight * np.eye(n)), format="csc")
     q = -2.0 * E.T @ e
     solver = osqp.OSQP()
     solver.setup(
         P=P,
         q=q,
-        A=sparse.eye(n, format="csc"),
+        A=scipy.sparse.eye(n, format="csc"),
         l=np.zeros(n),
         u=np.full(n, np.inf),
         verbose=False,
@@ -194,12 +194,12 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
     return _clarabel(P, q, -np.eye(n), np.zeros(n), [clarabel.NonnegativeConeT(n)])
 
 
-def _clarabel(P: sparse.csc_matrix, q: Array, A: Array, b: Array, cones: list[Any]) -> Array:
+def _clarabel(P: scipy.sparse.csc_matrix, q: Array, A: Array, b: Array, cones: list[Any]) -> Array:
     """`min x^T P x / 2 + q^T x, b - A x in cones`; negative zeros of the masses are cut."""
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    solution = clarabel.DefaultSolver(P, q, sparse.csc_matrix(A), b, cones, settings).solve()
+    solution = clarabel.DefaultSolver(P, q, scipy.sparse.csc_matrix(A), b, cones, settings).solve()
     if str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
         raise SolverError(
             f"Clarabel ended the point-mass problem as '{solution.status}'.",

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.interpolate import BSpline
-from scipy.linalg import cholesky_banded, solveh_banded
 
 from sysid_core.errors import EstimationError
 from sysid_core.robot import Array
@@ -70,7 +69,9 @@ class SplineBasis:
         """
         lower, t = DEGREE - derivative, self.knots
         inside = t[derivative : len(t) - derivative]
-        matrix = BSpline.design_matrix(np.asarray(time, dtype=float), inside, lower, True)
+        matrix = scipy.interpolate.BSpline.design_matrix(
+            np.asarray(time, dtype=float), inside, lower, True
+        )
         out = matrix.data.reshape(-1, lower + 1)
         for _ in range(derivative):
             out = -np.diff(np.pad(out, ((0, 0), (1, 1))), axis=1)
@@ -193,8 +194,8 @@ def _most_likely(
     for ratio in _RATIOS:
         H = gram + ratio * jerk
         H[0] += 1e-14 * gram[0].max()
-        factor = cholesky_banded(H, lower=True)
-        c = solveh_banded(H, moment, lower=True)
+        factor = scipy.linalg.cholesky_banded(H, lower=True)
+        c = scipy.linalg.solveh_banded(H, moment, lower=True)
         quad = max(square - float(moment @ c), count * _NOISE_FLOOR**2)
         variance = quad / (count - 3) if sd is None else sd**2
         logdet = 2.0 * float(np.sum(np.log(factor[0]))) - (size - 3) * np.log(ratio)

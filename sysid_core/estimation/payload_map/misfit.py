@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.ndimage import uniform_filter1d
 
 from sysid_core.robot import Array
 
@@ -68,7 +68,7 @@ def slow_misfit(relative: Array) -> float:
     """The same of moving averages, which white noise leaves by the root of their length."""
     if len(relative) < 4 * _SLOW_WINDOW:
         return 0.0
-    mean = uniform_filter1d(relative, _SLOW_WINDOW, axis=0, mode="nearest")
+    mean = scipy.ndimage.uniform_filter1d(relative, _SLOW_WINDOW, axis=0, mode="nearest")
     return white_misfit(mean[_SLOW_WINDOW:-_SLOW_WINDOW] * np.sqrt(_SLOW_WINDOW))
 
 

@@ -20,8 +20,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload_map.joint_spline import DEGREE, JointSplines, banded_gram
@@ -196,8 +196,8 @@ class SplineMotion:
             _add_to_band(band[:, first * n :], blocks, n)
             flat = W.reshape(-1, X.shape[2])
             total += flat.T @ flat
-        factor = (cholesky_banded(band, lower=True, overwrite_ab=True), True)
-        solved = cho_solve_banded(factor, rhs)
+        factor = (scipy.linalg.cholesky_banded(band, lower=True, overwrite_ab=True), True)
+        solved = scipy.linalg.cho_solve_banded(factor, rhs)
         self._solved = solved
         return np.asarray(total - rhs.T @ solved)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-from scipy.interpolate import BPoly
+import scipy
 
 from sysid_core.excitation.closed_chain.plan import LoopExcitation, Progress, plan_loop_excitation
 from sysid_core.excitation.closed_chain.structure import shown_by_motions
@@ -30,7 +30,7 @@ def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:
 
 def slowed(trajectory: Trajectory, pace: float, rate_hz: float) -> Trajectory:
     """The same path at another pace: velocities times `pace`, accelerations times its square."""
-    path = BPoly.from_derivatives(
+    path = scipy.interpolate.BPoly.from_derivatives(
         trajectory.time, np.stack([trajectory.q, trajectory.v, trajectory.a], axis=1)
     )
     end = trajectory.time[-1]

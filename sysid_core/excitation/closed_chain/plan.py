@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.closed_chain.box import motion_box, reach_alone

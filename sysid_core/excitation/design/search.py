@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.optimize
+import scipy
 
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.feasible import largest_safe

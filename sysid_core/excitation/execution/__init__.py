@@ -2,6 +2,7 @@
 """Playing a checked motion: executor, monitor, and the ways to have a robot play it."""
 
 from sysid_core.excitation.execution.executor import Executor
+from sysid_core.excitation.execution.goals import Outgoing
 from sysid_core.excitation.execution.monitor import (
     ExecutionMonitor,
     Measured,
@@ -10,7 +11,6 @@ from sysid_core.excitation.execution.monitor import (
 )
 from sysid_core.excitation.execution.path_follower import PathFollower
 from sysid_core.excitation.execution.played_motion import PlayedMotion
-from sysid_core.excitation.execution.rolling_play import Outgoing
 from sysid_core.excitation.execution.states import (
     Command,
     ExecutorSettings,

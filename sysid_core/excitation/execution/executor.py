@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
+from sysid_core.excitation.execution.goals import Outgoing
 from sysid_core.excitation.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
-from sysid_core.excitation.execution.rolling_play import Outgoing, RollingPlay
-from sysid_core.excitation.execution.seams import share_with_seams
+from sysid_core.excitation.execution.rolling_play import RollingPlay
 from sysid_core.excitation.execution.standing import Standing
 from sysid_core.excitation.execution.states import Command, ExecutorSettings, ExecutorState
 from sysid_core.excitation.execution.streamed_play import StreamedPlay
@@ -26,6 +26,7 @@ ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
 LONGEST_STOP = 4.0  # [s]; a robot that still moves then is told to hold
 PAUSED = 0.01  # speed scaling of a robot that has been paused
+PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
 
 
@@ -60,6 +61,8 @@ class Executor:
         self.state = ExecutorState.IDLE
         self.message = "nothing to do"
         self._standing = Standing(self.settings)
+        between = dataclasses.replace(self.settings, settle_time=PIECES_REST)
+        self._standing_between = Standing(between)
         self.play: StreamedPlay | RollingPlay | None = None
         self._forget()
 
@@ -73,6 +76,7 @@ class Executor:
         self._way: Trajectory | None = None  # to the start, once it is checked
         self._checked_stamp = -np.inf  # of the state that it starts from
         self._stopping_for = self._rested = 0.0  # [s]
+        self._ended_at: float | None = None  # a piece of the motion [s]
         self._standing.forget()
         self.monitor.reset()
 
@@ -125,6 +129,11 @@ class Executor:
         if isinstance(self.play, RollingPlay):
             self.play.clock_by(q, stamp)
 
+    def finished(self) -> None:
+        """The controller has played the goal that it got last to its end."""
+        if isinstance(self.play, RollingPlay):
+            self.play.finish()
+
     def outgoing(self, now: float) -> Outgoing | None:
         """The goal that is due for a controller that takes whole trajectories, after each step."""
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
@@ -161,7 +170,9 @@ class Executor:
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
             if ended:
                 self._go_on(now, measured)
-        elif self.state is ExecutorState.SETTLING and self._stands(now, measured, np.inf):
+        elif self.state is ExecutorState.SETTLING and self._stands(
+            now, measured, np.inf, self._standing
+        ):
             self.state, self.message = ExecutorState.DONE, "done"
         elif self.state is ExecutorState.ABORTING:
             self._end_stop(dt, measured)
@@ -180,20 +191,19 @@ class Executor:
         """The posture that was commanded when a state was measured, shape (n,); None before."""
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
-        return self.play.expected(measured.stamp, self.monitor.limits.max_step)
+        longest = self.monitor.limits.max_step
+        if isinstance(self.play, StreamedPlay):
+            return self.play.expected(measured.stamp, longest)
+        state = self.monitor.usable(self._last_now or measured.stamp, measured)
+        return self.play.expected(measured.stamp, longest, None if state is None else state[0])
 
     def _fault(self, now: float, measured: Measured | None, expected: Array | None) -> str:
         fault = self.monitor.fault(now, measured, expected)
         if fault:
             return fault
-        if isinstance(self.play, RollingPlay):
-            if self.scaling is not None and self.scaling < PAUSED:
-                return "the robot is paused: its speed scaling is 0"
-            if self.play.ran_out:
-                return (
-                    "this process was late by more than a goal's horizon, so the robot has stopped"
-                    " by itself: the machine is too busy"
-                )
+        rolls = isinstance(self.play, RollingPlay)
+        if rolls and self.scaling is not None and self.scaling < PAUSED:
+            return "the robot is paused: its speed scaling is 0"
         return ""
 
     def _note(self, expected: Array, measured: Measured) -> None:
@@ -225,39 +235,47 @@ class Executor:
         self._checked_stamp, self._last_now = measured.stamp, None
         self.monitor.reset()
 
-    def _follow(self, motion: Trajectory, now: float) -> None:
+    def _follow(self, motion: Trajectory, now: float, begin: float = 0.0) -> None:
+        """Play a motion, from some time on [s]."""
         limits, settings = self.limits.acceleration, self.settings
         if settings.horizon > 0.0:
-            if isinstance(self.play, RollingPlay) and self.scaling is None:
-                scaling = self.play.scaling
-            else:
-                scaling = 1.0 if self.scaling is None else self.scaling
-            share = share_with_seams(motion, limits, scaling)
-            settings = dataclasses.replace(settings, speed_scale=share * settings.speed_scale)
-            self.play = RollingPlay(motion, limits, settings)
+            known = self.play.scaling if isinstance(self.play, RollingPlay) else 1.0
+            scaling = known if self.scaling is None else self.scaling
+            self.play = RollingPlay(motion, limits, settings, scaling, begin)
         else:
             self.play = StreamedPlay(motion, limits, settings)
         self.play.advance(now, 0.0, self.scaling)
         self._standing.forget()
+        self._standing_between.forget()
+        self._ended_at = None
 
     def _go_on(self, now: float, measured: Measured | None) -> None:
-        if self.state is ExecutorState.EXECUTING:
+        play = self.play
+        if play is not None and play.place < float(play.path.time[-1]) - 1e-6:
+            self._ended_at = now if self._ended_at is None else self._ended_at
+            since = measured is not None and measured.stamp >= self._ended_at
+            tolerance = np.inf if self.settings.clocked else self.settings.start_tolerance
+            if since and self._stands(now, measured, tolerance, self._standing_between):
+                self._follow(play.path, now, play.place)
+        elif self.state is ExecutorState.EXECUTING:
             self.state, self.message = ExecutorState.SETTLING, "settling"
-        elif self._stands(now, measured, self.settings.start_tolerance):
+        elif self._stands(now, measured, self.settings.start_tolerance, self._standing):
             self._follow(self.trajectory, now)
             self.state, self.message = ExecutorState.EXECUTING, "executing"
 
-    def _stands(self, now: float, measured: Measured | None, tolerance: float) -> bool:
+    def _stands(
+        self, now: float, measured: Measured | None, tolerance: float, standing: Standing
+    ) -> bool:
         """Whether the robot has stood long enough where it should; aborts when it takes too long."""
         if measured is None or self.play is None:
             return False
         q, v = self.monitor.in_order(measured)
-        if self._standing.look(now, q, v, self.play.command()[0], tolerance):
+        if standing.look(now, q, v, self.play.command()[0], tolerance):
             return True
-        if self._standing.takes_too_long(now):
+        if standing.takes_too_long(now):
             self._abort(
                 "the robot does not come to rest:"
-                f" {self._standing.distance:.3g} rad from its goal after"
+                f" {standing.distance:.3g} rad from its goal after"
                 f" {self.settings.settle_timeout:g} s",
                 now,
                 None,
@@ -274,7 +292,7 @@ class Executor:
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
         if play is None or at_rest:
             return
-        if isinstance(play, RollingPlay) and (play.ran_out or reason.startswith("clock")):
+        if isinstance(play, RollingPlay) and reason.startswith("clock"):
             play.stop_without_clock()
             return
         limit = self.monitor.limits.tracking_error
@@ -282,7 +300,11 @@ class Executor:
         # A robot that has yet to go the last step is not late; past the limit none follows.
         near = np.minimum(FOLLOWS * limit + play.last_move, limit)
         if state is None or expected is None or np.all(np.abs(expected - state[0]) <= near):
-            play.stop()
+            # A goal that comes late while the slider is down would be a step: the last one ends soon.
+            if isinstance(play, RollingPlay) and not (play.may_replace or self.monitor.exceeded):
+                play.stop_without_clock()
+            else:
+                play.stop()
             return
         where = play.nearest(*state)
         assert measured is not None
@@ -292,7 +314,7 @@ class Executor:
             play.stop_from(*state)
 
     def _end_stop(self, dt: float, measured: Measured | None) -> None:
-        self._stopping_for += dt
+        self._stopping_for += dt * (1.0 if self.scaling is None else max(self.scaling, 0.1))
         late = self._stopping_for > LONGEST_STOP
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity

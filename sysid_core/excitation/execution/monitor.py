@@ -189,6 +189,7 @@ class ExecutionMonitor:
 
     def reset(self) -> None:
         """Forget the last times, before a new run or after a pause of the caller's own."""
+        self.exceeded = False  # whether the last fault is a limit that was measured to be exceeded
         self._last_now: float | None = None
         self._last_stamp: float | None = None
         self._compared: list[tuple[str, Array, Array, Array]] = []
@@ -233,6 +234,7 @@ class ExecutionMonitor:
             measured: Newest state, or None when none has arrived.
             q_commanded: Shape (n,), or None when nothing is commanded.
         """
+        self.exceeded = False
         reason = self._clock_fault(now, measured)
         if reason is not None or measured is None:
             return reason
@@ -246,7 +248,14 @@ class ExecutionMonitor:
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
                 return f"NaN or infinite value in the measured {key}"
-        return self._state_fault(measured, q_commanded) or self._wrench_fault(now, measured)
+        reason = self._state_fault(measured, q_commanded)
+        if reason is None:
+            reason = self._stale_wrench(now, measured)
+            if reason is not None:
+                return reason
+            reason = self._wrench_fault(measured)
+        self.exceeded = reason is not None
+        return reason
 
     def _clock_fault(self, now: float, measured: Measured | None) -> str | None:
         last_now, self._last_now = self._last_now, now
@@ -300,15 +309,20 @@ class ExecutionMonitor:
             return f"TCP speed is {speed:.3f} m/s, limit {limits.tcp_speed:.3f}"
         return None
 
-    def _wrench_fault(self, now: float, measured: Measured) -> str | None:
+    def _stale_wrench(self, now: float, measured: Measured) -> str | None:
+        if measured.wrench is None or measured.wrench_stamp is None:
+            return None
+        age = now - measured.wrench_stamp
+        if age <= self.limits.wrench_stale_after:
+            return None
+        return (
+            f"stale wrench: the newest is {age:.3f} s old, so that forces aren't watched; is the"
+            " sensor's driver running?"
+        )
+
+    def _wrench_fault(self, measured: Measured) -> str | None:
         if measured.wrench is None:
             return None
-        age = 0.0 if measured.wrench_stamp is None else now - measured.wrench_stamp
-        if not age <= self.limits.wrench_stale_after:
-            return (
-                f"stale wrench: the newest is {age:.3f} s old, so that forces aren't watched; is the"
-                " sensor's driver running?"
-            )
         wrench = np.asarray(measured.wrench, dtype=float)
         if wrench.shape != (6,):
             return f"the wrench has {wrench.size} components instead of 6"

@@ -73,14 +73,25 @@ class PlayedMotion:
         acceleration: Limits, shape (n,) in the path's joint order.
         speed_scale: Share of its speed.
         slow_start: Time in which the speed rises [s].
+        begin: Time on the path where it begins [s].
     """
 
+    motion: Trajectory
+    _places: Array  # times on the path of the motion's samples, shape (K,)
+
     def __init__(
-        self, path: Trajectory, acceleration: ArrayLike, speed_scale: float, slow_start: float
+        self,
+        path: Trajectory,
+        acceleration: ArrayLike,
+        speed_scale: float,
+        slow_start: float,
+        begin: float = 0.0,
     ) -> None:
         self.path = path
         self.acceleration = np.array(acceleration, dtype=float)
         follower = PathFollower(path, self.acceleration)
+        if begin > 0.0:
+            follower.move_to(begin, 0.0)
         self.motion, self._places = follower.remaining_trajectory(speed_scale, slow_start)
 
     @property
@@ -91,6 +102,18 @@ class PlayedMotion:
     def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
         """q, v and a at times of shape (...), each of shape (..., n)."""
         return self.motion.at(u)
+
+    @property
+    def _period(self) -> float:
+        return self.motion.duration / (len(self.motion.time) - 1)
+
+    def _knot_after(self, u: float) -> int:
+        knots = np.clip(u, 0.0, self.duration) / (KNOT * self._period)
+        return KNOT * int(np.ceil(knots - 1e-9))
+
+    def brakes_from(self, until: float) -> float:
+        """When the stop of a goal begins that is the motion until some time [s]; see `goal`."""
+        return min(self._period * self._knot_after(until), self.duration)
 
     def place(self, u: float) -> float:
         """Time on the path that is played at a time [s]."""
@@ -112,9 +135,8 @@ class PlayedMotion:
             leaves any room.
         """
         motion, last = self.motion, len(self.motion.time) - 1
-        i0 = KNOT * int(np.clip(first / (0.01 * KNOT), 0, last // KNOT))
-        i1 = KNOT * int(np.ceil(np.clip(until, 0.0, self.duration) / (0.01 * KNOT)))
-        i1 = max(i1, i0)
+        i0 = KNOT * int(np.clip(first / (KNOT * self._period), 0, last // KNOT))
+        i1 = max(self._knot_after(until), i0)
         rows = np.arange(i0, min(i1, last) + 1, KNOT)
         if i1 >= last and rows[-1] != last:
             rows = np.append(rows, last)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.robot import Array
 

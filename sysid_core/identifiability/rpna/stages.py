@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pinocchio as pin
-import scipy.linalg
+import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import IdentifiabilityError

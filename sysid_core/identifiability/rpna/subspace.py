@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg.lapack import dgesdd, dgesv
+import scipy
 
 from sysid_core.robot import Array
 
@@ -108,7 +108,7 @@ class SubspaceAlgebra:
 
 def _svd(M: Array) -> tuple[Array, Array, Array]:
     """Thin SVD. LAPACK at once: on matrices this small the wrappers cost more than the work."""
-    U, s, Vt, info = dgesdd(M, full_matrices=0)
+    U, s, Vt, info = scipy.linalg.lapack.dgesdd(M, full_matrices=0)
     if info != 0:
         return np.linalg.svd(M, full_matrices=False)
     return U, s, Vt
@@ -137,7 +137,7 @@ def reduced_nullspace(Z: Array, order: Array) -> tuple[Array, Array]:
             break
     E = Z.copy()
     if d:
-        *_, columns, singular = dgesv(Z[dependent].T, Z.T)
+        *_, columns, singular = scipy.linalg.lapack.dgesv(Z[dependent].T, Z.T)
         E = columns.T if singular == 0 else Z @ np.linalg.pinv(Z[dependent])
         E[np.abs(E) < 1e-11] = 0.0
         E[dependent] = np.eye(d)

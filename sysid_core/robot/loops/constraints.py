@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.inertia import Array
@@ -37,7 +37,7 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
         if loop.kind is LoopKind.WELD:
             # The rotation vector: sin(angle) alone would vanish for frames turned by 180 degrees.
             turn = at.R[a] @ np.swapaxes(at.R[b], 1, 2)
-            parts.append(Rotation.from_matrix(turn).as_rotvec())
+            parts.append(scipy.spatial.transform.Rotation.from_matrix(turn).as_rotvec())
     return np.concatenate(parts, axis=1)
 
 

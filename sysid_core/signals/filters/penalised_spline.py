@@ -22,7 +22,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_solve_banded, cholesky_banded
+import scipy
 
 from sysid_core.lazy import lazy_import
 from sysid_core.signals.recording import Array
@@ -148,7 +148,9 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
         for k in range(_DEGREE + 1):
             band[-1 - k, k:] += gram.diagonal(k)
         band[-1] += _RIDGE * band[-1].max()  # knots in a gap rest on the penalty alone
-        coefficients = cho_solve_banded((cholesky_banded(band), False), right)
+        coefficients = scipy.linalg.cho_solve_banded(
+            (scipy.linalg.cholesky_banded(band), False), right
+        )
         residual = z - basis @ coefficients
         probes = slice(-_PROBES, None)
         left = np.sum(residual[:, probes] * z[:, probes]) / np.sum(np.square(z[:, probes]))

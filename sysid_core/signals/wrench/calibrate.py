@@ -14,9 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.linalg import polar
-from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array, skew
@@ -100,7 +99,7 @@ def calibrate_static(
     found = known_mass or float(np.trace(B) / 3.0)
     mean = np.eye(3).ravel() / 3.0
     mass_sd = 0.0 if known_mass else float(np.sqrt(mean @ P_B @ mean))
-    R, gain = polar(B / found, side="left")
+    R, gain = scipy.linalg.polar(B / found, side="left")
     J = _skew_part()
     linear, torque_bias, torque_drift, torque_P, torque_rms = _torques(wrench[:, 3:], g, s)
     covariance = _covariance_at_the_end(P, torque_P)
@@ -120,7 +119,7 @@ def calibrate_static(
         mass=(found, float(np.sqrt(covariance[0, 0]))),
         gain=gain,
         gain_sd=np.sqrt(np.diag(P_B)).reshape(3, 3) / found,
-        mounting=Rotation.from_matrix(R).as_rotvec(),
+        mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
         mounting_sd=np.sqrt(np.diag(J @ P_B @ J.T)) / found,
         tilt=x[15:17] / found,
         tilt_sd=np.sqrt(np.diag(P)[15:17]) / found,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.ndimage import uniform_filter1d
+import scipy
 
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
@@ -121,7 +121,9 @@ def slow_part(samples: Array) -> float:
     if len(samples) < 4 * _SLOW_WINDOW:
         return 0.0
     noise = np.std(np.diff(samples, n=4, axis=0), axis=0) / np.sqrt(70.0)
-    mean = uniform_filter1d(samples - samples.mean(axis=0), _SLOW_WINDOW, axis=0, mode="nearest")
+    mean = scipy.ndimage.uniform_filter1d(
+        samples - samples.mean(axis=0), _SLOW_WINDOW, axis=0, mode="nearest"
+    )
     inner = mean[_SLOW_WINDOW // 2 : -_SLOW_WINDOW // 2]
     relative = np.std(inner, axis=0) * np.sqrt(_SLOW_WINDOW) / np.maximum(noise, 1e-12)
     groups = (relative[:3], relative[3:])

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
@@ -63,12 +63,12 @@ def _procrustes(force: Array, gravity_S: Array, sign: float) -> tuple[Array, flo
 
 
 def _angle(R: Array) -> float:
-    return float(Rotation.from_matrix(R).magnitude())
+    return float(scipy.spatial.transform.Rotation.from_matrix(R).magnitude())
 
 
 def _half_turn_text(R: Array) -> tuple[MountingKind, str]:
     """Kind and words of a rotation: upside down when z points the other way."""
-    vector = Rotation.from_matrix(R).as_rotvec()
+    vector = scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec()
     angle = float(np.linalg.norm(vector))
     axis = vector / max(angle, 1e-12)
     words = f"{np.rad2deg(angle):.0f} degrees about [{axis[0]:.2f} {axis[1]:.2f} {axis[2]:.2f}]"

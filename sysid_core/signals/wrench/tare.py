@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
@@ -87,7 +87,9 @@ def static_postures(
     time = joints.time
     period = float(np.median(np.diff(time)))
     size = max(round(window / max(period, 1e-9)), 2)
-    swing = maximum_filter1d(joints.q, size, axis=0) - minimum_filter1d(joints.q, size, axis=0)
+    swing = scipy.ndimage.maximum_filter1d(joints.q, size, axis=0) - scipy.ndimage.minimum_filter1d(
+        joints.q, size, axis=0
+    )
     still = np.all(swing < tolerance, axis=1)
     edges = np.flatnonzero(np.diff(np.r_[False, still, False].astype(int)))
     spans: list[_StillSpan] = []

@@ -71,7 +71,7 @@ class ActionDrive(RobotDrive):
         goal = self._action.Goal(trajectory=message)
         goal.goal_time_tolerance.sec = 5  # zero would wait forever
         self._sent += 1
-        self._goal, self.dropped = None, ""
+        self._goal, self.dropped, self.completed = None, "", False
         follow = partial(self._on_feedback, self._sent, out.origin, out.trajectory.joint_names)
         answer = self._client.send_goal_async(goal, feedback_callback=follow)
         answer.add_done_callback(partial(self._on_answer, self._sent, time.monotonic()))
@@ -114,6 +114,7 @@ class ActionDrive(RobotDrive):
         if number != self._sent:
             return
         self._goal, outcome = None, answer.result()
+        self.completed = outcome.status == GoalStatus.STATUS_SUCCEEDED
         if outcome.status != GoalStatus.STATUS_SUCCEEDED:
             cancelled = outcome.status == GoalStatus.STATUS_CANCELED
             code = f"error code {outcome.result.error_code}"

@@ -25,6 +25,7 @@ class RobotDrive:
         watch: Watches the controller's action, where it has one.
         latency: Time that a goal takes to the controller [s].
         dropped: Why the controller doesn't play what was sent last; empty: it does.
+        completed: Whether the controller has said that it played what was sent last to its end.
         takes_whole: Whether the controller takes whole trajectories instead of a stream.
     """
 
@@ -34,7 +35,7 @@ class RobotDrive:
         self._node = node
         self.watch: ControllerWatch | None = None
         self.latency = _LATENCY_S
-        self.dropped = ""
+        self.dropped, self.completed = "", False
 
     @property
     def ready(self) -> bool:
@@ -52,7 +53,7 @@ class RobotDrive:
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
         """
-        self.dropped = ""
+        self.dropped, self.completed = "", False
         if not self.ready:
             raise SysIdError(
                 f"There isn't {self.listener}: the robot would not move.",

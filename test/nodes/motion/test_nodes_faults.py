@@ -252,5 +252,10 @@ def test_a_full_disk_ends_the_recording_not_the_logger(
     recording = read_bag(bag)  # what was written before
     assert len(recording.joints) > 100
     nodes.check()
-    with pytest.raises(LiveError, match=r"can't be created"):
-        client.start_recording("/dev/null/bag")
+    for path, words in (("/dev/null/bag", "isn't allowed"), (bag, "nothing is overwritten")):
+        with pytest.raises(LiveError, match=words):
+            client.start_recording(path)
+    for path in ("../bag", "a/../../bag", "--help", "~/.config/autostart/x"):
+        request = StartRecording.Request(path=path)
+        with pytest.raises(LiveError, match="isn't allowed"):
+            client.call(StartRecording, "data_logger/start", request)
