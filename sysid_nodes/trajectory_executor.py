@@ -98,8 +98,7 @@ class TrajectoryExecutorNode(ManagedNode):
             response.message = f"{problem}: release the robot first."
             return response
         response.token, response.success = self._arming.arm(), True
-        response.valid_for = self._arming.valid_for
-        response.message = self.config.no_dead_man
+        response.valid_for, response.message = self._arming.valid_for, self.config.no_dead_man
         return response
 
     def _on_safety(self) -> None:

@@ -111,6 +111,17 @@ class Trajectory:
         """q, v and a at times of shape (...), held at the ends, each of shape (..., n)."""
         return hermite(self.time, self.q, self.v, self.a, t)
 
+    def in_order(self, model: RobotModel) -> Trajectory:
+        """The same motion with its columns in a robot's joint order."""
+        columns = model.columns_from(self.joint_names)
+        return dataclasses.replace(
+            self,
+            joint_names=model.joint_names,
+            q=self.q[:, columns],
+            v=self.v[:, columns],
+            a=self.a[:, columns],
+        )
+
     def belongs_to(self, model: RobotModel) -> None:
         """Refuse another robot.
 

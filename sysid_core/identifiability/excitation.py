@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import IdentifiabilityError

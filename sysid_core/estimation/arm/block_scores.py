@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
+import scipy
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.fit import Regression

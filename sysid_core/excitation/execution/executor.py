@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,8 +61,7 @@ class Executor:
         self.state = ExecutorState.IDLE
         self.message = "nothing to do"
         self._standing = Standing(self.settings)
-        between = dataclasses.replace(self.settings, settle_time=PIECES_REST)
-        self._standing_between = Standing(between)
+        self._standing_between = Standing(replace(self.settings, settle_time=PIECES_REST))
         self.play: StreamedPlay | RollingPlay | None = None
         self._forget()
 
@@ -105,7 +104,7 @@ class Executor:
         self.state, self.message = ExecutorState.CHECKING, "checking"
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
-            self.trajectory = as_played(_in_model_order(self.model, self.trajectory))
+            self.trajectory = as_played(self.trajectory.in_order(self.model))
         except SysIdError as err:
             self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
 
@@ -349,15 +348,3 @@ class Executor:
             segment=segment,
             message=self.message,
         )
-
-
-def _in_model_order(model: RobotModel, trajectory: Trajectory) -> Trajectory:
-    """The same motion with its columns in the robot's joint order."""
-    columns = model.columns_from(trajectory.joint_names)
-    return dataclasses.replace(
-        trajectory,
-        joint_names=model.joint_names,
-        q=trajectory.q[:, columns],
-        v=trajectory.v[:, columns],
-        a=trajectory.a[:, columns],
-    )
