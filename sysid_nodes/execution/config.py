@@ -121,7 +121,7 @@ class TrajectoryExecutorConfig:
         30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
     )
     trajectories: tuple[str, ...] = parameter(
-        ("trajectories", "results", "explorations"),
+        ("plan", "trajectories", "results", "explorations"),
         "Folders below which goals may name trajectories, relative to one of them or in full.",
     )
     limits_file: str = parameter(

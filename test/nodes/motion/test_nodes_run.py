@@ -53,6 +53,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
         "stale_s": 2.0,
         "max_step_s": 2.0,
         "wrench_stale_s": 4.0,
+        "without_dead_man": True,
     }
     config = tmp_path / "bringup.yaml"
     config.write_text(
