@@ -6,8 +6,18 @@ from __future__ import annotations
 import operator
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
+
+MOST = 1e12  # of any position, velocity, effort, force or torque; drivers' "no value" is 1.8e308
+
+
+def is_measured(values: ArrayLike) -> bool:
+    """Whether all values are numbers that a sensor can have measured."""
+    return bool(np.all(np.abs(values) < MOST))  # not so for NaN
 
 
 class SampleOutcome(Kind):

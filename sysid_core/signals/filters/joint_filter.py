@@ -12,7 +12,12 @@ from sysid_core.signals.filters.kalman import kernels
 from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.recording import Array, JointStream
-from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome, StreamClock
+from sysid_core.signals.stream_clock import (
+    FilterCounts,
+    SampleOutcome,
+    StreamClock,
+    is_measured,
+)
 
 # Where nothing is known yet: an encoder of a cobot, brisk motion, torques of some N m.
 _INITIAL_NOISE = NoiseLevels(np.array(1e-4), np.array(1e2), np.array(1e-2))  # [rad], [rad²/s⁵]
@@ -94,7 +99,7 @@ class JointFilter:
         z_v = self._measured_or_none("velocity", v, self._measured[0])
         z_effort = self._measured_or_none("effort", effort, self._measured[1])
         z = z.copy() if z_effort is None else np.concatenate([z, z_effort])
-        finite = bool(np.isfinite(z).all() and (z_v is None or np.isfinite(z_v).all()))
+        finite = is_measured(z) and (z_v is None or is_measured(z_v))
         outcome, dt = self._clock.judge(stamp_ns, finite)
         if outcome.refused:
             return self._sample(outcome)

@@ -11,7 +11,12 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.signals.filters import NoiseLevels, TunedBank
 from sysid_core.signals.recording import Array, WrenchStream
-from sysid_core.signals.stream_clock import FilterCounts, SampleOutcome, StreamClock
+from sysid_core.signals.stream_clock import (
+    FilterCounts,
+    SampleOutcome,
+    StreamClock,
+    is_measured,
+)
 
 # Forces, then torques; a wrist sensor of a cobot, until the data say better.
 _INITIAL_NOISE = NoiseLevels(
@@ -114,7 +119,7 @@ class WrenchFilter:
         """
         z = _six(wrench)
         known = None if expected is None else _six(expected)
-        finite = bool(np.isfinite(z).all() and (known is None or np.isfinite(known).all()))
+        finite = is_measured(z) and (known is None or is_measured(known))
         outcome, dt = self._clock.judge(stamp_ns, finite)
         if outcome is SampleOutcome.STARTED:
             self._filters.start(z, None, _START_RATES)
