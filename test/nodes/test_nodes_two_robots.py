@@ -105,7 +105,6 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
         client.wait_for_active(name, 60.0)
     for spec in right[:3]:
         client.wait_for_active(f"/right/{spec.name}", 60.0)
-    check_parameters(client)
 
     seen: list[JointState] = []
     node = client.node
@@ -126,4 +125,5 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
     assert all(t.startswith(("/left/", "/right/")) for t in set(topics) - shared), topics
     with pytest.raises(LiveError, match="isn't allowed"):
         client.execute("/etc/passwd", lambda _: None, timeout_s=20.0)
+    check_parameters(client)  # last: it sets what is live to its default
     nodes.check()

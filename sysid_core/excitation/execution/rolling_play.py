@@ -229,8 +229,10 @@ class RollingPlay:
 
     def _first_goal(self, now: float) -> Outgoing:
         """The robot stands: the goal begins when it comes, unless only its stamp says its time."""
-        if isinstance(self._played, PlayedPiece) or not self._told:
-            # Where an untold controller is can't be known: it gets all at once, and only once.
+        if not self._told:  # where it is can't be known: it gets all, and only once
+            self._covered = self._played.duration
+            return self._goal(now, self._covered)
+        if isinstance(self._played, PlayedPiece):
             self._covered = self._played.duration
             return at_once(self._played, 0.0, self._covered)
         if self._settings.clocked:
