@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from pathlib import Path
 
 from rclpy.serialization import serialize_message
 from robot_sysid.msg import Mark
