@@ -20,7 +20,6 @@ import resource
 import signal
 import sys
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +132,22 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
     }
 
 
+def _nodes(vendor: str, fault: str) -> list[Any]:
+    """The executor, and the logger where its disk is full."""
+    import emulated
+
+    from sysid_nodes.bringup import NodeSpec
+
+    topics = emulated.remappings(vendor)
+    limits = emulated.executor_of(vendor, stale_s=0.5, wrench_stale_s=0.5)
+    executor, logger = "trajectory_executor", "data_logger"
+    specs = [NodeSpec(executor, executor, parameters=limits, remappings=topics)]
+    if fault == "disk full":
+        robot = {"robot": emulated.ROBOTS[vendor]}
+        specs.append(NodeSpec(logger, logger, parameters=robot, remappings=topics))
+    return specs
+
+
 def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     """One case with the executor's node and an emulated driver; None where there is none."""
     import emulated
@@ -140,7 +155,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     from robot_sysid.srv import StartRecording
     from vendors import VENDORS
 
-    from sysid_nodes.bringup import NodeSpec, below, running
+    from sysid_nodes.bringup import below, running
     from sysid_nodes.client import live_client, own_domain
 
     v = VENDORS[vendor]
@@ -152,16 +167,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     assert isinstance(found, dict), found
     os.environ.update(found)
     log, file = folder / "truth.npz", emulated.lively(vendor, folder / "motion.npz")
-    spec = NodeSpec(
-        "trajectory_executor",
-        "trajectory_executor",
-        parameters=emulated.executor_of(vendor, stale_s=0.5, wrench_stale_s=0.5),
-        remappings=emulated.remappings(vendor),
-    )
-    logger = NodeSpec("data_logger", "data_logger", "", {"robot": emulated.ROBOTS[vendor]})
-    specs = [spec, logger] if fault == "disk full" else [spec]
-    if fault == "disk full":
-        specs[1] = replace(logger, remappings=emulated.remappings(vendor))
+    specs = _nodes(vendor, fault)
     with own_domain() as domain:
         os.environ.update(domain)
         with (
