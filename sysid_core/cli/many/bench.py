@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sysid_core.batch import Job
     from sysid_core.bench import Recipe
 
-_PAGE_ONLY = ("whole %", "below 8 Hz %", "fitted %", "coverage %")
+_IN_TERMINAL = ("recording", "error in motion %", "coverage %", "verdict", "s", "the best")
 
 
 @app.command(epilog=example("sysid bench --data recordings --out results/bench"))
@@ -99,7 +99,7 @@ def _show(found: Sequence[Mapping[str, Any]], cells: Sequence[Sequence[str]]) ->
     from sysid_core.bench import COLUMNS, standing
 
     table = Table(title="held-out errors of the same defaults everywhere")
-    shown = [k for k, column in enumerate(COLUMNS) if column not in _PAGE_ONLY]
+    shown = [k for k, column in enumerate(COLUMNS) if column in _IN_TERMINAL]
     for k in shown:
         table.add_column(COLUMNS[k], justify="right" if k else "left", no_wrap=k == 0)
     for row in cells:
