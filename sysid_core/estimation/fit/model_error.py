@@ -70,7 +70,9 @@ def model_error(
     Without block b of B the estimate moves by `d_b = -(H - H_b + w N^{-1})^{-1} Y_b^T psi_b`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
     `(B - 1) / B sum_b (d_b - mean(d))^2`. The factor is the root of its mean ratio to the sandwich's
-    variance, over the parameters that the data show. Blocks hold equally many samples, and no motion
+    variance, over the parameters that the data show. Recordings aren't left out: one may show what the
+    others don't (a load, a joint); their influences `H^{-1} Y_b^T psi_b` are compared instead (Liang
+    and Zeger 1986). Blocks hold equally many samples, and no motion
     is in two of them: a model error that comes back in every period would be in all.
 
     Args:
@@ -84,7 +86,7 @@ def model_error(
     sd = np.sqrt(np.diag(natural))
     prior = scipy.linalg.pinvh(natural / np.outer(sd, sd)) * _OPEN**2
 
-    def factor(block: NDArray[np.intp], group: NDArray[np.bool_]) -> float:
+    def factor(block: NDArray[np.intp], group: NDArray[np.bool_], leave_out: bool) -> float:
         """Root of the mean ratio of a group of parameters over numbered blocks of samples."""
         H, right = _block_sums(regression, columns, residual, weights, block)
         H, right = H * np.outer(sd, sd), right * sd
@@ -94,23 +96,28 @@ def model_error(
         known = group & (variance > 0.0) & (variance < 1.0)
         if not np.any(known) or len(H) < 2:
             return 1.0
-        moved = [
-            -scipy.linalg.solve(total - own + prior, side, assume_a="pos", check_finite=False)
-            for own, side in zip(H, right, strict=True)
-        ]
-        share = (len(H) - 1) / len(H)
-        jackknife = share * np.sum((moved - np.mean(moved, axis=0)) ** 2, axis=0)
-        return float(np.sqrt(max(1.0, np.mean(jackknife[known] / variance[known]))))
+        if leave_out:
+            moved = np.array(
+                [
+                    scipy.linalg.solve(total - own + prior, side, assume_a="pos")
+                    for own, side in zip(H, right, strict=True)
+                ]
+            )
+            share = (len(H) - 1) / len(H)
+        else:
+            moved, share = right @ inverse, len(H) / (len(H) - 1)
+        scatter = share * np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)
+        return float(np.sqrt(max(1.0, np.mean(scatter[known] / variance[known]))))
 
     everything = np.ones(len(sd), dtype=bool)
-    inertial = factor(regression.motion_blocks(BLOCKS), everything)
+    inertial = factor(regression.motion_blocks(BLOCKS), everything, True)
     friction = inertial
     if len(regression.recordings) > 1:
         of_recording = np.searchsorted(
             regression.recordings, np.arange(len(regression.tau)), side="right"
         )
         mechanical = np.asarray(columns) < regression.n_inertial
-        friction = max(friction, factor(of_recording - 1, ~mechanical))
+        friction = max(friction, factor(of_recording - 1, ~mechanical, False))
     return ModelError(inertial, friction, len(regression.recordings))
 
 
