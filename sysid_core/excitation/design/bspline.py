@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.interpolate import BSpline
 
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
@@ -88,7 +88,7 @@ class BSplineBasis:
         free = np.eye(self.n_spans + DEGREE)[:, 3:-3]
         if self.free_end:
             free = np.column_stack([free, np.arange(len(free)) >= len(free) - 3])
-        curve = BSpline(knots, free, DEGREE)
+        curve = scipy.interpolate.BSpline(knots, free, DEGREE)
         t = np.asarray(time, dtype=float)
         t = np.where(t > self.period, np.mod(t, self.period), t)
         Q, V, A, B = (np.asarray(curve(t, nu=k)) for k in range(4))
