@@ -115,7 +115,15 @@ def evenly_spread(lengths: Sequence[int], total: int, piece: int = 2_000) -> lis
     if sum(lengths) <= total:
         return [[slice(0, K)] for K in lengths]
     stride = max(piece, int(piece * sum(lengths) / total))
-    return [
-        [slice(a, min(a + piece, K)) for a in range(0, K, stride) if min(a + piece, K) - a >= 200]
-        for K in lengths
-    ]
+    out: list[list[slice]] = []
+    due = 0  # where the next piece begins, from the start of this span: many spans share a stride
+    for K in lengths:
+        out.append(
+            [
+                slice(a, min(a + piece, K))
+                for a in range(due, K, stride)
+                if min(a + piece, K) - a >= 200
+            ]
+        )
+        due = max(due - K, 0) if due >= K else -(K - due) % stride
+    return out
