@@ -77,7 +77,7 @@ GUIDES: Sequence[Guide] = (
     ),
     Guide(
         "Gains and units of efforts",
-        r"times (those|that) of the URDF's masses",
+        r"times (those|that) of the URDF's masses|in the other joints ask for",
         "The efforts have the right shape and the wrong size: a gain, a unit, or another variant of the robot.",
         "Check gains and their source; unknown ones come from a run with a known load (--loaded, --load-mass).",
         "identify.md",

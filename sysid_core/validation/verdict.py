@@ -19,6 +19,7 @@ _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking t
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _MEASURABLE = 0.02  # less is no evidence against a model
+_NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD, FAIL_SPREAD = 1.2, 8.0  # of predictions, in residuals (docs/verdicts.md)
 DISAGREEMENT = (
     4.0  # variance of the residual in runs that weren't fitted over that in those that were
@@ -159,10 +160,11 @@ def judge_spread(spread: PredictionSpread | None) -> Judgement:
         return Judgement(
             not_judged=("Whether the recordings determine other motions: not for this method.",)
         )
-    if not spread.spread > WARN_SPREAD:
+    if not (spread.spread > WARN_SPREAD and spread.relative > _NEGLIGIBLE):
         return Judgement(
             basis=f"Without a sixth of the recordings, predictions of typical motion differ by"
-            f" {spread.spread:.2g} times the residual."
+            f" {spread.spread:.2g} times the residual ({100 * spread.relative:.2g} % of the"
+            " efforts)."
         )
     text = (
         "The recordings are too short, or excite too little, to predict other motions: without one"

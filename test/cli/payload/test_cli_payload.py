@@ -47,6 +47,8 @@ def run(rng, monkeypatch, tmp_path):
         ),
         urdf_xml=robot.urdf_xml,
     )
+    (tmp_path / "bag").mkdir()
+    monkeypatch.chdir(tmp_path)
     bag = SimpleNamespace(topics=())
     monkeypatch.setattr(sysid_core.signals.bags, "open_bag", lambda path: bag)
     monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: recording)
@@ -140,7 +142,7 @@ def test_a_wrench_with_a_clock_of_its_own_is_put_on_the_joints_clock_in_the_open
     wrench = whole.wrench
     late = wrench.stamps_ns + 60_000_000 + np.round(1e-4 * wrench.stamps_ns).astype(np.int64)
     other = replace(whole, wrench=replace(wrench, stamps_ns=late))
-    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda path: other)
+    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: other)
     result = payload(folder, "--json", "-")
     text = " ".join(result.output.split())
     found = re.search(r"put on the joints' clock: they are ([\d.]+) ± ([\d.]+) ms late", text)
