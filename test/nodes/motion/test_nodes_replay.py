@@ -173,7 +173,7 @@ def test_live_logger_and_estimator_fed_by_replay_give_the_offline_numbers(
 
         with replaying(bag, "--rate", "2", *(["--clock"] if sim_time else [])) as process:
             client.wait_until(partial(has_all, got, len(offline)), 60.0, "all samples")
-            client.wait_until(as_offline, 60.0, "the offline estimate")
+            client.wait_until(as_offline, 120.0, "the offline estimate")
             assert process.wait(20.0) == 0
         assert [ns_from_stamp(m.header.stamp) for m in got] == offline.stamps_ns.tolist()
         for field, key in (("position", "q"), ("velocity", "v"), ("acceleration", "a")):
