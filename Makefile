@@ -15,7 +15,7 @@ demo: setup  ## live payload identification on a simulated xArm 7, with a report
 	@$(ENV) && exec sysid up demo --out results/demo $(ARGS)
 
 test: setup  ## the whole test suite
-	@$(ENV) && python -m pytest -q -n 2 --dist loadfile -m 'not ros or patient' $(ARGS) && \
+	@$(ENV) && python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m 'not ros or patient' $(ARGS) && \
 	{ python -m pytest -q -m 'ros and not patient' $(ARGS); status=$$?; [ $$status -eq 5 ] || exit $$status; }
 
 test-fast: setup  ## without the slow studies and the ROS nodes

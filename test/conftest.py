@@ -31,6 +31,20 @@ def shared_data() -> Path:
     return path
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Beside others, long files begin first: the last one keeps nobody waiting."""
+    if not hasattr(config, "workerinput"):
+        return
+    marked = {
+        mark: {item.path for item in items if item.get_closest_marker(mark)}
+        for mark in ("patient", "slow")
+    }
+    items.sort(
+        key=lambda item: (item.path not in marked["patient"], item.path not in marked["slow"])
+    )
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Build what `real_ros` gives before the first test: the build isn't part of a test's time."""
     if any("real_ros" in getattr(item, "fixturenames", ()) for item in session.items):

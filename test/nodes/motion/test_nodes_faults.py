@@ -83,7 +83,6 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     assert set(nodes.stop().values()) == {0}
 
 
-@pytest.mark.patient
 def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -94,6 +93,7 @@ def test_joints_of_another_name_are_refused_and_named(
     RobotDriver(client.node, other, plan.trajectory.q[0])
     client.wait_for_active("trajectory_executor")
     client.wait_for_active("data_logger")
+    pause(client, 0.5)  # until both of the driver's messages came
     with pytest.raises(LiveError, match=r"(?s)No joint state.*left_joint1.*prefix"):
         client.execute(str(file), lambda _: None, timeout_s=20.0)
     with pytest.raises(LiveError, match=r"(?s)No joint state.*left_joint1"):
