@@ -36,7 +36,7 @@ from sysid_nodes.client import LiveClient
 from sysid_nodes.conversions import estimate_from_message, ns_from_stamp
 from sysid_nodes.lifecycle import DATA, LATCHED, interface_definitions
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 JOINT_STATE, WRENCH = "sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped"
 MARK = "robot_sysid/msg/Mark"
 TYPES = {"/joint_states": JOINT_STATE, "/wrench": WRENCH, "/marks": MARK}
