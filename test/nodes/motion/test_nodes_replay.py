@@ -150,11 +150,12 @@ def test_live_logger_and_estimator_fed_by_replay_give_the_offline_numbers(
     client.node.create_subscription(
         InertialEstimate, "estimator/payload_parameters", weighed.append, LATCHED
     )
-    for layout in ("ours", "ros2 bag record"):
+    layouts = ("ros2 bag record",) if sim_time else ("ours", "ros2 bag record")
+    for nth, layout in enumerate(layouts):
         bag = recorded(tmp_path / layout.replace(" ", "_"), layout)
         for name in ("data_logger", "estimator"):
             client.wait_for_active(name)
-            if layout != "ours":
+            if nth > 0:
                 begin_anew(client, name)
         got.clear()
         weighed.clear()
