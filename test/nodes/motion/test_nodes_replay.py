@@ -150,7 +150,8 @@ def test_live_logger_and_estimator_fed_by_replay_give_the_offline_numbers(
     client.node.create_subscription(
         InertialEstimate, "estimator/payload_parameters", weighed.append, LATCHED
     )
-    layouts = ("ros2 bag record",) if sim_time else ("ours", "ros2 bag record")
+    # A second bag in one graph, after lifecycle restarts, isn't reliable: each has its own.
+    layouts = ("ros2 bag record",) if sim_time else ("ours",)
     for nth, layout in enumerate(layouts):
         bag = recorded(tmp_path / layout.replace(" ", "_"), layout)
         for name in ("data_logger", "estimator"):
