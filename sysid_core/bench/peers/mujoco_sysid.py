@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.bench.peers.peer import PeerFit
-from sysid_core.estimation.arm import Processing, prepare_motion
+from sysid_core.estimation.arm import Processing, predicted_efforts, prepare_motion
 from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
@@ -49,18 +49,13 @@ def fit(model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain) 
     best = inverse.fit(motion_rows[:, pick], measured[pick])
 
     def efforts(recording: Recording) -> Array:
-        stream = recording.joints.ordered(model.joint_names)
-        out = np.full((len(stream), model.nv), np.nan)
-        for motion, rate in prepare_motion(model, recording, processing):
-            assert motion.v is not None and motion.a is not None
-            tau = inverse.torques(best, np.stack([motion.q, motion.v, motion.a]))
-            effort = drives.efforts(tau, motion.q)
-            begin, end = motion.stamps_ns[0], motion.stamps_ns[-1] + int(1.5e9 / rate)
-            inside = (stream.stamps_ns >= begin) & (stream.stamps_ns <= end)
-            when = (stream.stamps_ns[inside] - begin) * 1e-9
-            for j in range(model.nv):
-                out[inside, j] = np.interp(when, motion.time, effort[:, j])
-        return out
+        return predicted_efforts(
+            model,
+            recording,
+            processing,
+            drives,
+            lambda q, v, a: [inverse.torques(best, np.stack([q, v, a]))],
+        )[0]
 
     return PeerFit(model, processing, efforts, physically_consistent=True)
 

@@ -24,6 +24,7 @@ from sysid_core.estimation.arm.prediction_spread import (
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
+    predicted_efforts,
     prepare,
     prepare_motion,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "identify",
     "identify_equations",
     "load_identification",
+    "predicted_efforts",
     "prediction_spread",
     "prepare",
     "prepare_motion",

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.recordings import Processing, prepare_motion
+from sysid_core.estimation.arm.recordings import Processing, predicted_efforts
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.recorded import Estimator, full_parameters, require_recordings
 from sysid_core.robot import (
@@ -20,7 +19,7 @@ from sysid_core.robot import (
     is_physically_consistent,
     joint_torque_regressor,
 )
-from sysid_core.signals import EffortKind, Recording
+from sysid_core.signals import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,28 +92,14 @@ class Identification:
         identified, nominal = self._predict(recording, (self.pi, self.model.pi))
         return identified, nominal
 
-    def _predict(self, recording: Recording, bodies: Sequence[Array]) -> list[Array]:
-        joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
-        stamps = joints.stamps_ns
-        out = [np.full((len(stamps), self.model.nv), np.nan) for _ in bodies]
-        unmeasured = replace(recording, joints=joints)
-        for motion, rate in prepare_motion(self.model, unmeasured, self.processing):
-            if motion.v is None or motion.a is None:
-                raise EstimationError(
-                    "The motion has no velocities.",
-                    remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
-                )
-            inside = (stamps >= motion.stamps_ns[0]) & (
-                stamps <= motion.stamps_ns[-1] + int(1.5e9 / rate)
-            )
-            when = (stamps[inside] - motion.stamps_ns[0]) * 1e-9
-            for filled, tau in zip(
-                out, self._torques(motion.q, motion.v, motion.a, bodies), strict=True
-            ):
-                effort = self.friction.drives.efforts(tau, motion.q)
-                for j in range(self.model.nv):
-                    filled[inside, j] = np.interp(when, motion.time, effort[:, j])
-        return out
+    def _predict(self, recording: Recording, bodies: Sequence[Array]) -> tuple[Array, ...]:
+        return predicted_efforts(
+            self.model,
+            recording,
+            self.processing,
+            self.friction.drives,
+            lambda q, v, a: self._torques(q, v, a, bodies),
+        )
 
 
 def identify(

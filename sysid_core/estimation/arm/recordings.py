@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.recorded import (
@@ -17,8 +19,8 @@ from sysid_core.estimation.recorded import (
 )
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
-from sysid_core.robot import FrictionModel, RobotModel
-from sysid_core.signals import JointStream, Recording
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
 
@@ -116,6 +118,41 @@ def prepare_motion(
             f" {processing.max_gap_s} s.",
             remedy="Allow larger gaps, or record again.",
         )
+
+
+def predicted_efforts(
+    model: RobotModel,
+    recording: Recording,
+    processing: Processing,
+    drives: DriveTrain,
+    torques: Callable[[Array, Array, Array], Sequence[Array]],
+) -> tuple[Array, ...]:
+    """Efforts that models predict at the recording's own stamps, in its own unit; NaN in gaps.
+
+    Args:
+        model: The robot, whose order the joints get.
+        recording: Joint states; the efforts aren't looked at.
+        processing: Rates and cut-offs.
+        drives: They turn torques into efforts.
+        torques: From q, v, a of a gapless motion, each (K, n), to torques (K, n), one of each model.
+
+    Returns:
+        Shape (K, n), one of each model.
+    """
+    joints = replace(recording.joints, effort=None, effort_kind=EffortKind.UNKNOWN)
+    stamps = joints.stamps_ns
+    out: list[Array] = []
+    for motion, rate in prepare_motion(model, replace(recording, joints=joints), processing):
+        begin, end = motion.stamps_ns[0], motion.stamps_ns[-1] + int(1.5e9 / rate)
+        inside = (stamps >= begin) & (stamps <= end)
+        when = (stamps[inside] - begin) * 1e-9
+        predicted = torques(motion.q, filled(motion.v), filled(motion.a))
+        out = out or [np.full((len(stamps), model.nv), np.nan) for _ in predicted]
+        for efforts, tau in zip(out, predicted, strict=True):
+            effort = drives.efforts(tau, motion.q)
+            for j in range(model.nv):
+                efforts[inside, j] = np.interp(when, motion.time, effort[:, j])
+    return tuple(out)
 
 
 def earlier(motion: JointStream, shift: float) -> JointStream:
