@@ -16,7 +16,7 @@ _ALPHA = 1.0  # [rad/s^2], of the motion for which an inertia that isn't set is 
 
 
 class Make(Kind):
-    """Makes of robots whose controllers are told the payload."""
+    """Makes of robots whose controllers take a payload."""
 
     UR = "UR"
     FRANKA = "Franka"

@@ -68,7 +68,7 @@ class FourierBasis:
 
     @property
     def n_samples(self) -> int:
-        """Of the coarse grid on which limits are kept."""
+        """Number of points of the coarse grid on which limits are kept."""
         return SAMPLES_PER_HARMONIC * self.n_harmonics
 
     @property

@@ -2,7 +2,7 @@
 r"""A load on the last link that the robot description lacks.
 
 `tau_j = s_j tau_URDF,j + friction_j + (Y_last delta)_j` with ten parameters delta common to all joints:
-free masses would take the load for the last link's own, only the URDF's can tell.
+free masses would take the load for the last link's own, only the URDF's can show it.
 """
 
 from __future__ import annotations

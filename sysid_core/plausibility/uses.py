@@ -63,7 +63,7 @@ class UseJudge:
 
     Attributes:
         clock: Offset and drift of the wrench's clock, after `payload`; None where unknown.
-        lag: Of the efforts behind the positions, after `arm`; None where unknown.
+        lag: Lag of the efforts behind the positions, after `arm`; None where unknown.
     """
 
     def __init__(

@@ -163,7 +163,7 @@ def _require_delay(delay: float, max_delay_s: float, explained: float) -> None:
     if explained < 0.05:
         raise SignalError(
             f"The two signals have nothing in common (R² = {explained:.3f} at best).",
-            remedy="Compare a signal with what it should follow, over a stretch of motion.",
+            remedy="Compare a signal with what it should follow, over a span of motion.",
             explained=explained,
         )
     if abs(delay) > 0.99 * max_delay_s:

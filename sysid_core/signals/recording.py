@@ -215,7 +215,7 @@ class Recording:
         ]
         if t0 is None or not ends:
             raise SignalError(
-                f"'{self.source}' has no stretch from mark '{start}' to '{end}'.",
+                f"'{self.source}' has no span from mark '{start}' to '{end}'.",
                 remedy=f"Marks in it: {[m.label for m in self.marks]}.",
             )
         return self.window(t0, ends[0])

@@ -96,7 +96,7 @@ class ClosedChainPlant(MujocoStepper):
         self.actuated = chain.actuated
         self._columns = chain.actuated_columns
         self._inertia = actuated_inertia(chain)
-        self._held: tuple[bytes, Array] = (b"", np.zeros(0))  # a wish and its feedforward
+        self._held: tuple[bytes, Array] = (b"", np.zeros(0))  # a reference and its feedforward
         # Friction isn't compensated while braking: it helps.
         self._slippery = chain.with_drives(
             {name: replace(chain.drive(name), F_c=0.0) for name in self.joint_names}
@@ -145,15 +145,20 @@ class ClosedChainPlant(MujocoStepper):
         Returns:
             Shape (n,), zero for passive joints.
         """
-        wish = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
-        key = np.concatenate(wish, axis=None).tobytes()
+        reference = [self._actuated_part(x) for x in (q_d, v_d, a_d)]
+        key = np.concatenate(reference, axis=None).tobytes()
         if key != self._held[0]:  # closing the loops is slow, and holding asks for the same again
             motion = constrained_motion(
-                self.chain, *wish, q=assemble(self.chain, wish[0], self.q[None]), ordered=False
+                self.chain,
+                *reference,
+                q=assemble(self.chain, reference[0], self.q[None]),
+                ordered=False,
             )
             self._held = (key, constrained_torques(self.chain, motion)[0])
         inertia = self._inertia
-        e, e_dot = (x - y[self._columns] for x, y in zip(wish[:2], (self.q, self.v), strict=True))
+        e, e_dot = (
+            x - y[self._columns] for x, y in zip(reference[:2], (self.q, self.v), strict=True)
+        )
         out = np.zeros(self.chain.n)
         out[self._columns] = (
             self._held[1] + inertia * (bandwidth**2 * e + 2.0 * bandwidth * e_dot)[0]

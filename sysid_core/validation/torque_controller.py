@@ -91,7 +91,7 @@ class TorqueController:
         self._posture: Array | None = None
         self._former: tuple[float, ClosedChain] | None = None
         self._good: tuple[ClosedChain, ...] = ()  # sets before the one in use, newest last
-        self._known = b""  # the wish that these belong to
+        self._known = b""  # the reference that these belong to
         self._torques = self._former_torques = np.zeros(chain.n_actuated)
         self._inertia = np.zeros((chain.n_actuated, chain.n_actuated))
 
@@ -101,11 +101,11 @@ class TorqueController:
         Raises:
             SignalError: Wrong number of values, or NaN.
         """
-        wish = [self._numbers(x, "set point") for x in (q_d, v_d, a_d)]
+        reference = [self._numbers(x, "set point") for x in (q_d, v_d, a_d)]
         if self._set_point is not None:
             self._period = float(np.clip(t - self._set_point[0], 0.0, _LONGEST_PERIOD))
-        self._set_point = (t, wish[0], wish[1], wish[2])
-        if np.any(np.abs(wish[1]) > self.timing.still_speed):
+        self._set_point = (t, reference[0], reference[1], reference[2])
+        if np.any(np.abs(reference[1]) > self.timing.still_speed):
             self._moved_at = t
 
     def measured(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> None:
@@ -168,14 +168,14 @@ class TorqueController:
 
     def effort(self, t: float) -> Array | None:
         """Efforts now, within the limits, shape (n_a,) [N m]; None when nothing may be commanded."""
-        wish = self.desired(t)
-        if wish is None or self._set_point is None:
+        reference = self.desired(t)
+        if reference is None or self._set_point is None:
             self.state = ControllerState.IDLE
             return None
         if self._measured is None or t - self._measured[0] > self.timing.state_timeout:
             self.state = ControllerState.BLIND
             return None
-        q_d, v_d, _ = wish
+        q_d, v_d, _ = reference
         if t - self._set_point[0] <= self.timing.setpoint_timeout:
             self.state = ControllerState.TRACKING
         else:
@@ -184,10 +184,10 @@ class TorqueController:
         since, q, v = self._measured
         q = q + v * max(t - since, 0.0)  # it has moved on since
         if self.state is ControllerState.TRACKING:  # set points are dense: no need for more
-            wish = self._set_point[1:]
-        u = self._feedforward(t, *wish)
+            reference = self._set_point[1:]
+        u = self._feedforward(t, *reference)
         while not np.all(np.isfinite(u)) and self._fall_back():
-            u = self._feedforward(t, *wish)
+            u = self._feedforward(t, *reference)
         w = self.bandwidth
         wanted = w * w * (q_d - q) + 2.0 * w * (v_d - v)
         u = u + self._inertia @ np.clip(wanted, -self.feedback_limit, self.feedback_limit)
@@ -226,10 +226,10 @@ class TorqueController:
             q=np.tile(self._posture, (n + 2, 1)),
             ordered=False,
         )
-        wish = motion.rows(slice(0, 1))
-        self._torques = constrained_torques(self.chain, wish)[0]
+        reference = motion.rows(slice(0, 1))
+        self._torques = constrained_torques(self.chain, reference)[0]
         if self._former is not None:
-            self._former_torques = constrained_torques(self._former[1], wish)[0]
+            self._former_torques = constrained_torques(self._former[1], reference)[0]
         still = constrained_torques(self.nominal, motion.rows(slice(1, n + 2)))
         self._inertia = (still[1:] - still[0]).T + self.drive_inertia * np.eye(n)
 

@@ -41,7 +41,7 @@ class Peer:
     """Another tool.
 
     Attributes:
-        name: Of its rows, and of the module here that runs it.
+        name: Name of its rows, and of the module here that runs it.
         says: What it does, in a line.
         packages: What has to be installed: `pip install "robot_sysid[peers]"`.
     """

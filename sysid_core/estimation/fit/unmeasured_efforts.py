@@ -21,22 +21,22 @@ def unmeasured_joints(efforts: Sequence[Array]) -> NDArray[np.bool_]:
     return ~np.any([np.any(effort != 0.0, axis=0) for effort in efforts], axis=0)
 
 
-def refuse_unmeasured(silent: NDArray[np.bool_]) -> None:
+def refuse_unmeasured(unmeasured: NDArray[np.bool_]) -> None:
     """Refuse recordings in which nothing was measured anywhere.
 
     Raises:
-        EstimationError: All joints are silent.
+        EstimationError: No joint's effort is measured.
     """
-    if np.all(silent):
+    if np.all(unmeasured):
         raise EstimationError(
             "All efforts are zero: the driver measures none.",
             remedy="Record from a driver that reports torques or currents.",
         )
 
 
-def unmeasured_notes(names: Sequence[str], silent: NDArray[np.bool_]) -> tuple[str, ...]:
+def unmeasured_notes(names: Sequence[str], unmeasured: NDArray[np.bool_]) -> tuple[str, ...]:
     """A sentence for the result, or none."""
-    joints = [name for name, none in zip(names, silent, strict=True) if none]
+    joints = [name for name, none in zip(names, unmeasured, strict=True) if none]
     if not joints:
         return ()
     return (

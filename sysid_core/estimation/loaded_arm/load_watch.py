@@ -17,7 +17,7 @@ _AGREE_S = 1.0  # for which residuals are alike: friction errors last as long as
 
 
 class LoadWatch:
-    """Follows the load by least squares and tells when it is another.
+    """Follows the load by least squares and reports when it is another.
 
     The residual of all joints is projected on what a load would add,
     `s_i = y_i^T W r / sqrt(y_i^T W y_i)` with the columns y_i of the payload's regressor: of unit

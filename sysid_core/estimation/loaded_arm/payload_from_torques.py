@@ -149,7 +149,7 @@ class PayloadFromTorques:
         """Estimate the payload, and show what it rests on.
 
         Args:
-            loaded: Stretches at equal steps with q, v, a and torques [N m] (`smooth_motion`).
+            loaded: Spans at equal steps with q, v, a and torques [N m] (`smooth_motion`).
             unloaded: The same without payload; may be empty.
             identified: Full parameters of the unloaded arm with covariance, as a prior instead of
                 the model's.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""What all payload estimators share: the data, the compressed data, and how a result is told.
+r"""What all payload estimators share: the data, the compressed data, and how a result is shown.
 
 Frames: everything in the axes of the force-torque sensor S, at its origin. The wrench is the one
 that the sensor exerts on the object, `wrench = wrench_regressor(a, omega, alpha) @ pi`, with the
@@ -207,7 +207,7 @@ class CompressedWrenches:
 
     @property
     def scaled_singular_values(self) -> Array:
-        """Of the regressor with columns of unit length (zero columns stay), shape (10,)."""
+        """Singular values of the regressor with columns of unit length (zero columns stay), shape (10,)."""
         R = np.vstack([self.force[:, :10], self.torque[:, :10]])
         length = np.linalg.norm(R, axis=0)
         return np.linalg.svd(R / np.where(length > 0, length, 1.0), compute_uv=False)
@@ -220,7 +220,7 @@ class CompressedWrenches:
 
     @property
     def condition_number(self) -> float:
-        """Of the column-scaled regressor."""
+        """Condition number of the column-scaled regressor."""
         s = self.scaled_singular_values
         return float(s[0] / s[-1]) if s[-1] > 0 else float("inf")
 

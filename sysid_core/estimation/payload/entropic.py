@@ -64,7 +64,7 @@ def minimise_entropic(R: Array, r: Array, prior_pi: Array, weight: float) -> tup
     Args:
         R: Shape (p, 10).
         r: Shape (p,).
-        prior_pi: Of a consistent body, shape (10,).
+        prior_pi: Parameters of a consistent body, shape (10,).
         weight: `gamma`.
 
     Returns:

@@ -130,7 +130,7 @@ class PayloadSummary:
         mass_sd: [kg].
         com_sd: Shape (3,) [m].
         inertia_sd: Shape (3, 3) [kg m^2].
-        covariance: Of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape (10, 10).
+        covariance: Covariance of mass, com and (Ixx, Ixy, Iyy, Ixz, Iyz, Izz) about the com, shape (10, 10).
     """
 
     mass: float

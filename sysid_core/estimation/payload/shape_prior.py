@@ -90,7 +90,7 @@ class ShapePrior:
 
     Args:
         shape: In the sensor frame; None: anything within the extent.
-        contrasts: Of densities that vary independently.
+        contrasts: Number of densities that vary independently.
         extent: Size of the space in which something of unknown shape is held [m].
     """
 

@@ -40,10 +40,10 @@ class ChangeDetector:
 
     An exponentially weighted mean of the residual (Roberts 1959) is held against its deviation: noise,
     what the estimate itself leaves open, and a share of the signal for gains and delay. A change is
-    told when it stays beyond the limit for some samples, so that spikes and knocks don't count.
+    reported when it stays beyond the limit for some samples, so that spikes and knocks don't count.
 
     Args:
-        noise_sd: Of one sample of each signal, shape (n,).
+        noise_sd: Deviation of one sample of each signal, shape (n,).
         time_constant_s: Time constant of the mean [s].
         share: Error of the model as a part of the signal's usual size.
         limit: In standard deviations.

@@ -122,7 +122,7 @@ class OnlinePayload:
             alpha: Angular acceleration, shape (3,) [rad/s^2].
             a_proper: Acceleration of the sensor's origin minus gravity, shape (3,) [m/s^2].
             gravity: Shape (3,) [m/s^2].
-            motion_covariance: Of (a_proper, omega, alpha), shape (9, 9), where the filter tells it
+            motion_covariance: Covariance of (a_proper, omega, alpha), shape (9, 9), where the filter gives it
                 (`filtered_motion_covariance`); typical values when None.
             R_WS: Orientation of the sensor, shape (3, 3), where it is known.
 

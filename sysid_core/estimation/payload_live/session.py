@@ -149,7 +149,7 @@ class PayloadSession:
     ) -> None:
         """A filtered joint state, in the order of the model's joints, each (n,).
 
-        `sd`, shape (3, n), are the filter's standard deviations of the three, if it tells them.
+        `sd`, shape (3, n), are the filter's standard deviations of the three, if it gives them.
         """
         state = np.array([q, v, a], dtype=float)
         sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)

@@ -85,7 +85,7 @@ class PayloadStreams:
         return None
 
     def next_wrench(self) -> Array:
-        """The one that `coming_wrench` told of, shape (6,)."""
+        """The one that `coming_wrench` announced, shape (6,)."""
         self._last_wrench, wrench = self._wrenches[self._next["wrench"]]
         self._next["wrench"] += 1
         return np.array(wrench)

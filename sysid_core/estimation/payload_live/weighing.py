@@ -84,13 +84,13 @@ def judge_weighing(
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
 ) -> Judgement:
-    """Whether a payload may be told to a controller.
+    """Whether a payload may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
     warns of what the estimate and the tare say against themselves.
 
     Args:
-        estimate: Of a payload.
+        estimate: Estimate of a payload.
         calibration: Calibration of the sensor, or None.
         changes: Changes of the load during the motion.
     """
@@ -120,7 +120,7 @@ class Repeatability:
     Attributes:
         mass: Mass of each, shape (K,) [kg].
         com: Shape (K, 3) [m].
-        mass_sd: Told with each, shape (K,) [kg].
+        mass_sd: Deviation stated with each, shape (K,) [kg].
         com_sd: Shape (K, 3) [m].
     """
 
@@ -141,7 +141,7 @@ class Repeatability:
 
     @property
     def chi(self) -> float:
-        """Scatter in the deviations that were told; 1 where these are right."""
+        """Scatter in units of the stated deviations; 1 where these are right."""
         z = np.hstack(
             [
                 ((self.mass - self.mass.mean()) / self.mass_sd)[:, None],

@@ -194,7 +194,7 @@ class _GaussNewton:
         return rows
 
     def _residual(self) -> Array:
-        """Of the wrench, the motion corrected by it, shape (K, 6)."""
+        """Residuals of the wrench, the motion corrected by it, shape (K, 6)."""
         rows = self._rows(self.belief.corrected(), self.pi)
         u = len(self.nuisances)
         return np.concatenate(
@@ -216,7 +216,7 @@ def heavy_tails(squares: Array) -> Array:
     Iteratively reweighted, `(n + 1) / (n + z^2)` (Lange, Little, Taylor 1989, eq. (3)); never surer.
 
     Args:
-        squares: Of errors in their standard deviations, shape (u,).
+        squares: Squares of the errors in units of their standard deviations, shape (u,).
     """
     return np.minimum(1.0, (_FREEDOM + 1.0) / (_FREEDOM + squares))
 

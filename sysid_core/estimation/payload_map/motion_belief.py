@@ -46,7 +46,7 @@ class MotionBelief(Protocol):
         """`X^T Sigma^-1 X`; the last column of X is the residual.
 
         Args:
-            rows: Of a slice of the samples: sensitivity T of the wrench to the motion, shape
+            rows: Gives for a slice of the samples: sensitivity T of the wrench to the motion, shape
                 (K, 6, 9), and rows X of the linear model, shape (K, 6, p).
             noise_sd: Noise of every sample, shape (K, 6).
 

@@ -125,7 +125,7 @@ class RunningMAP:
     ) -> None:
         """Take one sample, in the axes of the sensor; shapes (6,) and (3,).
 
-        `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter tells it;
+        `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter gives it;
         `R_WS`, shape (3, 3), the sensor's orientation, where it is known.
         """
         b, a, omega, alpha, g = (
@@ -192,7 +192,7 @@ class RunningMAP:
 
         Args:
             data: Wrenches and filtered motions.
-            motion_covariance: Of (a, omega, alpha) at every sample, shape (K, 9, 9).
+            motion_covariance: Covariance of (a, omega, alpha) at every sample, shape (K, 9, 9).
         """
         self.reset()
         K = len(data)

@@ -33,7 +33,7 @@ class RunningInformation:
 
     @property
     def precision(self) -> Array:
-        """Of the sensor's errors before the samples, the wandering included, shape (u,)."""
+        """Inverse variances of the sensor's errors before the samples, wandering included, shape (u,)."""
         precision = self._precision.copy()
         if self._drifts:
             precision[:6] = 1.0 / (self._sensor.prior_sd()[:6] ** 2 + self._wandered)

@@ -29,8 +29,8 @@ class SensorModel:
     """How far a force-torque sensor may be off, as standard deviations.
 
     Attributes:
-        noise: Of force and torque per sample [N, N m]; estimated from the data when None.
-        bias: Of force and torque [N, N m].
+        noise: Deviation of force and torque per sample [N, N m]; estimated from the data when None.
+        bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
         gain: Standard deviation of each axis [-].

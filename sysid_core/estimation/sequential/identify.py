@@ -71,7 +71,7 @@ class SequentialFit:
 
     @property
     def standard_deviations(self) -> Array:
-        """Of the constants, shape (q,)."""
+        """Deviations of the constants, shape (q,)."""
         return np.sqrt(np.diag(self.solution.covariance))
 
     def inherited_shares(self) -> Array:

@@ -35,7 +35,7 @@ class SequentialIdentification:
     Attributes:
         identification: The robot, its parameters and predictions, as from every other method.
         fit: Steps, constants and growth of the error.
-        segments: Stretches that were used, times within their recording.
+        segments: Intervals that were used, times within their recording.
         notes: What was left out or not found.
     """
 
@@ -57,7 +57,7 @@ def moving_joints(time: ArrayLike, v: ArrayLike, threshold: float) -> NDArray[np
 def motion_segments(
     time: ArrayLike, v: ArrayLike, names: Sequence[str], threshold: float = 0.01
 ) -> tuple[Segment, ...]:
-    """Stretches in which the same joints move, from the data alone.
+    """Intervals in which the same joints move, from the data alone.
 
     Args:
         time: Shape (K,) [s].

@@ -22,8 +22,8 @@ SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between
 class BSplineBasis:
     """Uniform B-splines with zero displacement, velocity and acceleration at both ends.
 
-    Of the `n_spans + 5` splines on a clamped knot vector (de Boor 1978, ch. IX) the first and the
-    last three are left out: these alone have displacement, velocity or acceleration at an end.
+    The first and the last three of the `n_spans + 5` splines on a clamped knot vector (de Boor
+    1978, ch. IX) are left out: these alone have displacement, velocity or acceleration at an end.
     With a free end the sum of the last three is one more: the motion comes to rest elsewhere.
 
     Attributes:
@@ -57,7 +57,7 @@ class BSplineBasis:
 
     @property
     def n_samples(self) -> int:
-        """Of the coarse grid on which limits are kept."""
+        """Number of points of the coarse grid on which limits are kept."""
         return SAMPLES_PER_SPAN * self.n_spans
 
     @property

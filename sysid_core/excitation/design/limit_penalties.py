@@ -65,7 +65,7 @@ class LimitPenalties:
         share: Share of the joints' limits that samples may use.
 
     Attributes:
-        contact_weight: Of contacts among the limits; large while the others are soft, since a
+        contact_weight: Weight of contacts among the limits; large while the others are soft, since a
             motion that has gone through a body is pushed out on the wrong side.
     """
 

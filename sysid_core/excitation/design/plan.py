@@ -49,7 +49,7 @@ class ArmPlan:
         random: The same after the best of a few random motions inside the limits; None where none
             was found.
         criterion: That was made small.
-        basis: Of the series.
+        basis: Basis of the series.
         centre: Where the motion starts and ends, shape (n,) [rad or m].
         coefficients: Free coefficients of the series, shape (n_free, n).
         history: Score after each iteration of the run that won; the first half may break limits.

@@ -32,7 +32,7 @@ class RollingPlay:
     Whoever loses this process has a robot that stands after `horizon` and its stopping time. A goal
     repeats the last points of the one before at the same times, so that a controller goes over
     without a step, wherever it is in between. The time runs as the robot's does: `clock` says how
-    far the controller is. Where it runs slower than it is told, no goal replaces one that moves:
+    far the controller is. Where it runs slower than commanded, no goal replaces one that moves:
     each comes to its own rest, and the motion goes on from there (`PlayedPiece`).
 
     Args:
@@ -180,7 +180,7 @@ class RollingPlay:
         """Posture that was commanded when a state was measured, shape (n,).
 
         Args:
-            stamp: Of the state [s].
+            stamp: Stamp of the state [s].
             longest: Largest age of a state that counts [s].
             q: The state, shape (n,); as long as the controller hasn't said its time, the nearest
                 posture of its goal is taken for the one commanded.

@@ -85,7 +85,7 @@ def plan_static_postures(
     seed: int = 0,
     progress: Callable[[float, str], None] = lambda share, text: None,
 ) -> PosturePlan:
-    """Postures whose gravity torques tell most, one after the other, and the way through them.
+    """Postures whose gravity torques show most, one after the other, and the way through them.
 
     Each next posture is the one of many random ones that makes the log-determinant of the
     information largest (greedy D-optimal design, Fedorov 1972) and to which a straight way is safe.

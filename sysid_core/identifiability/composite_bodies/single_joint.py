@@ -260,7 +260,7 @@ def _gravity(
 
 
 def _ideal_rows(minimal: MinimalConstants, posture: ArrayLike, moving: int, observed: int) -> Array:
-    """Three samples, which tell the coefficients of a, v^2 and gravity apart, shape (3, b)."""
+    """Three samples, which separate the coefficients of a, v^2 and gravity, shape (3, b)."""
     q = np.asarray(posture, dtype=float)[moving] + np.array([0.0, 0.3, -0.4])
     v, a = np.array([0.0, 1.0, -2.0]), np.array([2.0, 0.0, -1.0])
     return single_joint_rows(minimal, posture, moving, observed, q, v, a)

@@ -15,7 +15,7 @@ def allowed_contacts(path: str | Path, links: Set[str]) -> tuple[tuple[str, str]
 
     Args:
         path: SRDF file.
-        links: Of the robot; pairs of others (a hand that isn't mounted) are left out.
+        links: Names of the robot's links; pairs of others (a hand that isn't mounted) are left out.
 
     Raises:
         ModelError: The file can't be read, isn't an SRDF, or is another robot's.
