@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Periodic motions: finite Fourier series that begin and end at rest."""
+"""Motions that are linear in free coefficients, and finite Fourier series, at rest at both ends."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -11,9 +13,6 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
 from sysid_core.robot import Array
-
-SAMPLES_PER_HARMONIC = 12  # of the coarse grid on which limits are kept
-FINE_PER_HARMONIC = 40  # for the final judgement
 
 
 def share_between_samples(degree: int, n_samples: int) -> float:
@@ -26,7 +25,81 @@ def share_between_samples(degree: int, n_samples: int) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class FourierBasis:
+class MotionBasis(ABC):
+    """Displacements that are linear in free coefficients, at rest at both ends.
+
+    Attributes:
+        period: Duration; what comes after repeats it [s].
+    """
+
+    period: float
+
+    size_name: ClassVar[str]  # in files
+    label: ClassVar[str]  # of the segment in a trajectory
+    samples_per_unit: ClassVar[int]  # of the coarse grid on which limits are kept, per `size`
+    fine_per_unit: ClassVar[int]  # for the final judgement
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The count that `size_name` names."""
+
+    @property
+    @abstractmethod
+    def n_free(self) -> int:
+        """Free coefficients per joint."""
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Share of the joints' limits that samples of the coarse grid may use."""
+
+    @abstractmethod
+    def matrices(self, time: ArrayLike) -> tuple[Array, Array, Array, Array]:
+        """Displacement, velocity, acceleration and jerk per free coefficient.
+
+        Args:
+            time: Shape (K,) [s].
+
+        Returns:
+            Four matrices of shape (K, n_free).
+        """
+
+    @property
+    def n_samples(self) -> int:
+        """Number of points of the coarse grid on which limits are kept."""
+        return self.samples_per_unit * self.size
+
+    @property
+    def n_fine(self) -> int:
+        """Samples for the final judgement."""
+        return self.fine_per_unit * self.size
+
+    def motion(
+        self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """Joint motion.
+
+        Args:
+            time: Shape (K,) [s].
+            centre: Where the motion starts and ends, shape (n,) [rad or m].
+            coefficients: Free coefficients, shape (n_free, n), in the unit that `matrices` wants.
+
+        Returns:
+            q, v and a, each of shape (K, n).
+        """
+        Q, V, A, _ = self.matrices(time)
+        coefficients = np.asarray(coefficients, dtype=float)
+        return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
+
+    def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
+        """q, v and a of one period, evenly and finely sampled, (K, n) each."""
+        time = np.arange(self.n_fine) * self.period / self.n_fine
+        return self.motion(time, centre, coefficients)
+
+
+@dataclass(frozen=True, eq=False)
+class FourierBasis(MotionBasis):
     r"""Finite Fourier series with zero displacement, velocity and acceleration at both ends.
 
     `q(t) = q_0 + sum_l a_l/(omega l) sin(omega l t) - b_l/(omega l) cos(omega l t)`
@@ -39,8 +112,12 @@ class FourierBasis:
         n_harmonics: N, at least 3.
     """
 
-    period: float
     n_harmonics: int = 5
+
+    size_name = "n_harmonics"
+    label = "fourier"
+    samples_per_unit = 12
+    fine_per_unit = 40
 
     def __post_init__(self) -> None:
         if self.n_harmonics < 3:
@@ -59,22 +136,10 @@ class FourierBasis:
         """Free coefficients per joint."""
         return 2 * self.n_harmonics - 3
 
-    size_name = "n_harmonics"  # in files
-
     @property
     def size(self) -> int:
-        """The count that `size_name` names."""
+        """Number of harmonics."""
         return self.n_harmonics
-
-    @property
-    def n_samples(self) -> int:
-        """Number of points of the coarse grid on which limits are kept."""
-        return SAMPLES_PER_HARMONIC * self.n_harmonics
-
-    @property
-    def n_fine(self) -> int:
-        """Samples for the final judgement."""
-        return FINE_PER_HARMONIC * self.n_harmonics
 
     @property
     def share(self) -> float:
@@ -105,20 +170,3 @@ class FourierBasis:
             np.hstack([-(sine * omega) @ A, (cosine * omega) @ B]),
             np.hstack([-(cosine * omega**2) @ A, -(sine * omega**2) @ B]),
         )
-
-    def motion(
-        self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
-    ) -> tuple[Array, Array, Array]:
-        """Joint motion of a series.
-
-        Args:
-            time: Shape (K,) [s].
-            centre: Where the motion starts and ends, shape (n,) [rad or m].
-            coefficients: Free coefficients, shape (n_free, n) [rad/s or m/s].
-
-        Returns:
-            q, v and a, each of shape (K, n).
-        """
-        Q, V, A, _ = self.matrices(time)
-        coefficients = np.asarray(coefficients, dtype=float)
-        return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients

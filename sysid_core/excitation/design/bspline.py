@@ -10,16 +10,15 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
+from sysid_core.excitation.fourier import MotionBasis
 from sysid_core.robot import Array
 
 DEGREE = 5  # jerk is smooth
-SAMPLES_PER_SPAN = 5  # of the coarse grid
-FINE_PER_SPAN = 20  # for the final judgement
 SHARE = 0.97  # of the joints' limits that samples may use; what exceeds between them is watched
 
 
 @dataclass(frozen=True, eq=False)
-class BSplineBasis:
+class BSplineBasis(MotionBasis):
     """Uniform B-splines with zero displacement, velocity and acceleration at both ends.
 
     The first and the last three of the `n_spans + 5` splines on a clamped knot vector (de Boor
@@ -32,9 +31,13 @@ class BSplineBasis:
         free_end: Whether the motion may end elsewhere than it starts.
     """
 
-    period: float
     n_spans: int = 20
     free_end: bool = False
+
+    size_name = "n_spans"
+    label = "bspline"
+    samples_per_unit = 5
+    fine_per_unit = 20
 
     def __post_init__(self) -> None:
         if self.n_spans < 3 or not self.period > 0:
@@ -48,22 +51,10 @@ class BSplineBasis:
         """Free coefficients per joint."""
         return self.n_spans - 1 + self.free_end
 
-    size_name = "n_spans"  # in files
-
     @property
     def size(self) -> int:
-        """The count that `size_name` names."""
+        """Number of knot intervals."""
         return self.n_spans
-
-    @property
-    def n_samples(self) -> int:
-        """Number of points of the coarse grid on which limits are kept."""
-        return SAMPLES_PER_SPAN * self.n_spans
-
-    @property
-    def n_fine(self) -> int:
-        """Samples for the final judgement."""
-        return FINE_PER_SPAN * self.n_spans
 
     @property
     def share(self) -> float:
@@ -93,20 +84,3 @@ class BSplineBasis:
         t = np.where(t > self.period, np.mod(t, self.period), t)
         Q, V, A, B = (np.asarray(curve(t, nu=k)) for k in range(4))
         return Q, V, A, B
-
-    def motion(
-        self, time: ArrayLike, centre: ArrayLike, coefficients: ArrayLike
-    ) -> tuple[Array, Array, Array]:
-        """Joint motion.
-
-        Args:
-            time: Shape (K,) [s].
-            centre: Where the motion starts and ends, shape (n,) [rad or m].
-            coefficients: Free coefficients, shape (n_free, n) [rad or m].
-
-        Returns:
-            q, v and a, each of shape (K, n).
-        """
-        Q, V, A, _ = self.matrices(time)
-        coefficients = np.asarray(coefficients, dtype=float)
-        return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients

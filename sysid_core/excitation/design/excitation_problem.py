@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import Score
 from sysid_core.excitation.design.limit_penalties import LimitPenalties
 from sysid_core.excitation.design.tree_motion import BodySlopes, Tree
 from sysid_core.excitation.design.unknowns import Unknowns
-from sysid_core.excitation.fourier import FourierBasis
+from sysid_core.excitation.fourier import MotionBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.violations import LimitKind
 from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
@@ -41,7 +40,7 @@ class ExcitationProblem:
         checker: MotionChecker,
         unknowns: Unknowns,
         score: Score,
-        basis: FourierBasis | BSplineBasis,
+        basis: MotionBasis,
         penalty: float = 2000.0,
     ) -> None:
         self.checker, self.score, self.basis = checker, score, basis

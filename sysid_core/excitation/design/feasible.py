@@ -9,9 +9,8 @@ import numpy as np
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
-from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
-from sysid_core.excitation.fourier import FourierBasis
+from sysid_core.excitation.fourier import MotionBasis
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import sample_times
@@ -24,7 +23,7 @@ AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05,
 
 def build_series_motion(
     checker: MotionChecker,
-    basis: FourierBasis | BSplineBasis,
+    basis: MotionBasis,
     centre: Array,
     coefficients: Array,
     *,
@@ -48,8 +47,7 @@ def build_series_motion(
     builder = MotionBuilder(checker, centre, rate_hz=rate_hz)
     builder.rest(still, "still")
     time = sample_times(n_periods * basis.period, rate_hz)
-    label = "fourier" if isinstance(basis, FourierBasis) else "bspline"
-    builder.play(time, *basis.motion(time, centre, coefficients), label)
+    builder.play(time, *basis.motion(time, centre, coefficients), basis.label)
     builder.rest(still, "settle")
     return builder.build(seed=seed)
 

@@ -25,7 +25,7 @@ from sysid_core.excitation.design.feasible import (
 )
 from sysid_core.excitation.design.search import Report, improve_all, random_starts
 from sysid_core.excitation.design.unknowns import Unknowns
-from sysid_core.excitation.fourier import FourierBasis
+from sysid_core.excitation.fourier import FourierBasis, MotionBasis
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
@@ -63,7 +63,7 @@ class ArmPlan:
     expectation: Expectation
     random: Expectation | None
     criterion: Criterion
-    basis: FourierBasis | BSplineBasis
+    basis: MotionBasis
     centre: Array
     coefficients: Array
     history: tuple[float, ...]
@@ -84,7 +84,7 @@ class ArmPlan:
             ("at 1.5 times the speed (beyond the limits)", 1, 1.5),
             ("at twice the speed (beyond the limits)", 1, 2.0),
         ):
-            q, v, a = sampled(self.basis, self.centre, self.coefficients)
+            q, v, a = self.basis.sampled(self.centre, self.coefficients)
             seconds = duration * repeats / speed
             information = self.unknowns.information(q, speed * v, speed**2 * a, seconds)
             out.append((label, Expectation.of(self.unknowns, information, seconds)))
@@ -148,11 +148,11 @@ def plan_arm_motion(
     """
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     unknowns = unknowns or Unknowns.of_arm(model)
-    basis: FourierBasis | BSplineBasis
-    if n_spans is not None:
-        basis = BSplineBasis(period, n_spans)
-    else:
-        basis = FourierBasis(period, n_harmonics or default_harmonics(period))
+    basis = (
+        FourierBasis(period, n_harmonics or default_harmonics(period))
+        if n_spans is None
+        else BSplineBasis(period, n_spans)
+    )
     duration = n_periods * period
     score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
     problem = ExcitationProblem(checker, unknowns, score, basis)
@@ -199,13 +199,13 @@ def plan_arm_motion(
     check.raise_if_unsafe()
 
     def expected(x: Array) -> Expectation:
-        motion = sampled(basis, *problem.split(x))
+        motion = basis.sampled(*problem.split(x))
         return Expectation.of(unknowns, unknowns.information(*motion, duration), duration)
 
     return ArmPlan(
         trajectory,
         check,
-        conditioning(unknowns, *sampled(basis, *problem.split(x))),
+        conditioning(unknowns, *basis.sampled(*problem.split(x))),
         expected(x),
         min((expected(s) for s in safe), key=lambda e: e.mean_deviation, default=None),
         Criterion(criterion),
@@ -216,14 +216,6 @@ def plan_arm_motion(
         amplitude,
         unknowns,
     )
-
-
-def sampled(
-    basis: FourierBasis | BSplineBasis, centre: Array, coefficients: Array
-) -> tuple[Array, Array, Array]:
-    """q, v and a of one period, evenly and finely sampled, (K, n) each."""
-    time = np.arange(basis.n_fine) * basis.period / basis.n_fine
-    return basis.motion(time, centre, coefficients)
 
 
 def _score(problem: ExcitationProblem, x: Array) -> float:
