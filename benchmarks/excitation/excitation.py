@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 
+from sysid_core.batch import Engine
 from sysid_core.excitation import MotionChecker, MotionLimits, plan_arm_motion
 from sysid_core.excitation.execution import Executor, ExecutorState, Measured
 from sysid_core.excitation.payload import plan_payload_motion
@@ -65,7 +66,7 @@ def main() -> None:
 
         if full:
             fast = limits.replace(tcp_speed=1.0)
-            t, arm = seconds(lambda m=model, lim=fast: plan_arm_motion(m, lim, processes=2))
+            t, arm = seconds(lambda m=model, lim=fast: plan_arm_motion(m, lim, engine=Engine(2)))
             row("plan an arm motion (4 starts, 300 iterations, 2 processes)", f"{t:.1f} s")
             row("  condition number, columns of unit length", f"{arm.conditioning.unit:.2f}")
             row(

@@ -5,6 +5,7 @@ from sysid_core.batch.engine import Engine, Outcome
 from sysid_core.batch.rows import FIELDS, Rows, RowWriter
 from sysid_core.batch.run import Job, Progress, run_jobs
 from sysid_core.batch.sources import Source, find_sources, hash_of, local_copy
+from sysid_core.batch.watched import run_watched
 
 __all__ = [
     "FIELDS",
@@ -19,4 +20,5 @@ __all__ = [
     "hash_of",
     "local_copy",
     "run_jobs",
+    "run_watched",
 ]

@@ -125,6 +125,11 @@ class Engine:
         self._client = Client(self._local, set_as_default=False)
 
     @property
+    def client(self) -> Any:
+        """Dask's client; None in this process."""
+        return self._client
+
+    @property
     def addresses(self) -> tuple[str, ...]:
         """Addresses of the workers that are there; empty in this process."""
         if self._client is None:

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
@@ -15,6 +15,17 @@ from sysid_core.cli.app import example as example_text
 from sysid_core.errors import SignalError
 
 Settings = TypeVar("Settings")
+
+WorkersOption = Annotated[
+    int, typer.Option(min=0, help="Processes on this machine; 0: one for each core.")
+]
+ClusterOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Your own Dask scheduler (Kubernetes, Slurm, SSH) instead; or DASK_SCHEDULER_ADDRESS.",
+    ),
+]
 
 
 def command(

@@ -70,6 +70,10 @@ class MotionChecker:
                 limits.allowed_contacts,
             )
 
+    def __reduce__(self) -> tuple[type[MotionChecker], tuple[RobotModel, MotionLimits]]:
+        """Geometry isn't sent to other processes: they build it."""
+        return MotionChecker, (self.model, self.limits)
+
     def check(
         self,
         trajectory: Trajectory,

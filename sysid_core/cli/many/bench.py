@@ -10,13 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_core.cli.app import app, console, example, require_folder
-from sysid_core.cli.many.options import (
-    ClusterOption,
-    MemoryOption,
-    ResumeOption,
-    WorkersOption,
-    progress_shown,
-)
+from sysid_core.cli.many.options import MemoryOption, ResumeOption, progress_shown
+from sysid_core.cli.settings import ClusterOption, WorkersOption
 
 if TYPE_CHECKING:
     from sysid_core.batch import Job

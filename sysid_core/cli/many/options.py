@@ -14,16 +14,6 @@ from sysid_core.cli.app import errors
 if TYPE_CHECKING:
     from sysid_core.batch import Progress
 
-WorkersOption = Annotated[
-    int, typer.Option(min=0, help="Processes on this machine; 0: one for each core.")
-]
-ClusterOption = Annotated[
-    str,
-    typer.Option(
-        metavar="ADDRESS",
-        help="Your own Dask scheduler (Kubernetes, Slurm, SSH) instead; or DASK_SCHEDULER_ADDRESS.",
-    ),
-]
 MemoryOption = Annotated[str, typer.Option(help="Limit of each process on this machine.")]
 ResumeOption = Annotated[
     bool, typer.Option("--resume", help="Go on: what is in the results already isn't done again.")

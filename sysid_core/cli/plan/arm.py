@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +21,7 @@ from sysid_core.cli.plan.settings import (
     VelocityShareOption,
     numbers,
 )
-from sysid_core.cli.settings import command
+from sysid_core.cli.settings import ClusterOption, WorkersOption, command
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
@@ -97,9 +96,8 @@ class ArmPlanSettings:
     candidates: Annotated[int, typer.Option(min=1, help="Random motions to start from.")] = 60
     starts: Annotated[int, typer.Option(min=0, help="How many of them are improved.")] = 6
     iterations: Annotated[int, typer.Option(min=1, help="Iterations of each improvement.")] = 300
-    processes: Annotated[
-        int, typer.Option(min=0, help="That improve at once; 0: one per processor.")
-    ] = 0
+    workers: WorkersOption = 0
+    cluster: ClusterOption = ""
     still: StillOption = 1.0
     common: FastPlanSettings
 
@@ -138,6 +136,7 @@ def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
 
 
 def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -> ArmPlan:
+    from sysid_core.batch import Engine
     from sysid_core.excitation import plan_arm_motion
 
     model, s = planning.model, settings
@@ -162,7 +161,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         n_candidates=s.candidates,
         n_starts=s.starts,
         n_iterations=s.iterations,
-        processes=s.processes or os.cpu_count() or 1,
+        engine=Engine(s.workers, s.cluster),
         still=s.still,
         rate_hz=planning.rate_hz,
         progress=planning.progress,

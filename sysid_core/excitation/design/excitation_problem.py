@@ -44,6 +44,7 @@ class ExcitationProblem:
         penalty: float = 2000.0,
     ) -> None:
         self.checker, self.score, self.basis = checker, score, basis
+        self._given = (checker, unknowns, score, basis, penalty)
         self.unknowns = unknowns.smooth()
         self.penalty = penalty
         n_samples = basis.n_samples
@@ -54,6 +55,10 @@ class ExcitationProblem:
         self.limits = LimitPenalties(checker, self._tree, basis.share)
         self.last_score = float("inf")  # of the last evaluation
         self.last_excess: dict[LimitKind, float] = {}
+
+    def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
+        """Other processes build it from what it was built from."""
+        return ExcitationProblem, self._given
 
     @property
     def n_variables(self) -> int:

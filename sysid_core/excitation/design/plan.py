@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_core.batch import Engine
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import (
@@ -112,7 +113,7 @@ def plan_arm_motion(
     n_candidates: int = 60,
     n_starts: int = 4,
     n_iterations: int = 300,
-    processes: int = 1,
+    engine: Engine | None = None,
     still: float = 1.0,
     rate_hz: float = 100.0,
     progress: Report | None = None,
@@ -138,7 +139,7 @@ def plan_arm_motion(
         n_candidates: Random series to start from.
         n_starts: How many of them are improved.
         n_iterations: Iterations of each improvement.
-        processes: That improve at once.
+        engine: Where the starts are improved, several at once; default: one after the other, here.
         still: Duration of each still phase [s].
         rate_hz: Rate of the samples.
         progress: Called with the share that is done and what is going on.
@@ -169,7 +170,11 @@ def plan_arm_motion(
         found for x in starts[:SAFE_STARTS] if (found := largest_safe(problem, x)[0]) is not None
     ]
     runs = improve_all(
-        problem, starts[:n_starts], n_iterations, processes, lambda s, t: say(0.1 + 0.8 * s, t)
+        problem,
+        starts[:n_starts],
+        n_iterations,
+        engine or Engine(1),
+        lambda s, t: say(0.1 + 0.8 * s, t),
     )
     say(0.92, "checking")
     candidates: list[tuple[float, Array, tuple[float, ...], float]] = []

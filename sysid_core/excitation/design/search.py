@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import signal
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from sysid_core.batch import Engine, run_watched
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.feasible import largest_safe
 from sysid_core.excitation.violations import LimitKind
@@ -24,7 +22,6 @@ SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
 DIGITS = 7  # that count of values, scaled variables and gradients
 ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
 MAIN = 0.7  # of the progress that is told
-POLL = 0.1  # [s], between two looks at the processes
 
 Report = Callable[[float, str], None]
 
@@ -167,11 +164,23 @@ def improve_safely(
     return replace(again, history=run.history + again.history, evaluations=evaluations)
 
 
+@dataclass(frozen=True)
+class _Start:
+    """One start with its problem, as it is sent to a worker process."""
+
+    problem: ExcitationProblem
+    x: Array
+    n_iterations: int
+
+    def improve(self, said: Callable[[float], bool]) -> Improved:
+        return improve_safely(self.problem, self.x, self.n_iterations, said)
+
+
 def improve_all(
     problem: ExcitationProblem,
     starts: Sequence[Array],
     n_iterations: int,
-    processes: int,
+    engine: Engine,
     report: Report,
 ) -> list[Improved]:
     """Improve every start, several at once; the result doesn't depend on how many.
@@ -179,72 +188,33 @@ def improve_all(
     Ctrl-C ends the search and keeps what was found until then.
 
     Args:
-        problem: Copied into every process.
+        problem: Built again in every process.
         starts: Centre and coefficients of each.
         n_iterations: Iterations of each.
-        processes: At most so many at once; 1 for none but this one.
+        engine: Where they are improved; its processes start here.
         report: Called with the share that is done and what is being done.
     """
-    if processes <= 1 or len(starts) <= 1 or "fork" not in multiprocessing.get_all_start_methods():
-        found = []
-        for i, start in enumerate(starts):
+    found: list[Improved] = []
+    if len(starts) > 1 and engine.workers != 1:
+        report(0.0, "starting processes")
+        shares = dict.fromkeys(range(len(starts)), 0.0)
 
-            def said(share: float, i: int = i) -> bool:
-                report((i + share) / len(starts), f"improving motion {i + 1} of {len(starts)}")
-                return True
+        def moved(i: int, share: float, ended: bool) -> None:
+            if i in shares:
+                shares[i] = share
+            text = "ending the search" if ended else f"improving {len(starts)} motions"
+            report(float(np.mean(list(shares.values()))), text)
 
-            found.append(improve_safely(problem, start, n_iterations, said))
-            if found[-1].interrupted:
-                break
-        return found
-    return _in_processes(problem, starts, n_iterations, processes, report)
+        with engine:
+            jobs = [_Start(problem, x, n_iterations) for x in starts]
+            return run_watched(engine, _Start.improve, jobs, moved)
+    for i, start in enumerate(starts):
 
+        def said(share: float, i: int = i) -> bool:
+            report((i + share) / len(starts), f"improving motion {i + 1} of {len(starts)}")
+            return True
 
-_job: tuple[ExcitationProblem, Sequence[Array], int, Any, Any] | None = None
-
-
-def _quiet() -> None:
-    """The parent answers Ctrl-C for all."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _run(i: int) -> Improved:
-    assert _job is not None  # set before the processes are started
-    problem, starts, n_iterations, done, stop = _job
-
-    def said(share: float) -> bool:
-        done[i] = share
-        return not stop.is_set()
-
-    return improve_safely(problem, starts[i], n_iterations, said)
-
-
-def _in_processes(
-    problem: ExcitationProblem,
-    starts: Sequence[Array],
-    n_iterations: int,
-    processes: int,
-    report: Report,
-) -> list[Improved]:
-    global _job
-    context = multiprocessing.get_context("fork")
-    done, stop = context.Array("d", len(starts)), context.Event()
-    problem.value_and_gradient(starts[0])  # compiled before the processes part
-    _job = (problem, starts, n_iterations, done, stop)
-    pool = context.Pool(min(processes, len(starts)), initializer=_quiet)
-    try:
-        results = [pool.apply_async(_run, (i,)) for i in range(len(starts))]
-        while not all(r.ready() for r in results):
-            try:
-                time.sleep(POLL)
-                text = "ending the search" if stop.is_set() else f"improving {len(starts)} motions"
-                report(float(np.mean(done[:])), text)
-            except KeyboardInterrupt:
-                if stop.is_set():
-                    raise
-                stop.set()
-        return [r.get() for r in results]
-    finally:
-        pool.terminate()
-        pool.join()
-        _job = None
+        found.append(improve_safely(problem, start, n_iterations, said))
+        if found[-1].interrupted:
+            break
+    return found
