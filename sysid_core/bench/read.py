@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -46,8 +47,9 @@ def read_split(recipe: Recipe, data: Path) -> Split:
     if recipe.robot is None:
         raise BatchError(f"'{recipe.name}' names no robot.", remedy="Add `robot:` to the recipe.")
     folder = data / recipe.folder
-    there = folder / recipe.robot.description
-    model = RobotModel.from_urdf(there if there.exists() else recipe.robot.description)
+    name = recipe.robot.description
+    places = (folder / name, Path(str(files("sysid_core.bench") / "recipes" / name)))
+    model = RobotModel.from_urdf(next((p for p in places if p.is_file()), name))
     model = model.with_locked(recipe.robot.lock)
     columns = ColumnMap.from_dict(recipe.columns, recipe.name) if recipe.columns else None
     if columns is not None and not columns.gains_known:

@@ -101,7 +101,8 @@ class Recipe(FileSchema):
         source: Repository, commit, licence, paper.
         folder: Folder below `--data`.
         files: With sha256, relative to the folder.
-        robot: Description (a file of the folder, or a robot of example-robot-data), locked joints.
+        robot: Description (a file of the folder or beside the recipes, or a robot of
+            example-robot-data), locked joints.
         efforts: What the efforts mean, in words.
         effort_kind: For bags and arrays.
         negate: For sensors: readings are of the sensor on the load, not of the load on the sensor.

@@ -92,6 +92,16 @@ class MotionBasis(ABC):
         coefficients = np.asarray(coefficients, dtype=float)
         return np.asarray(centre) + Q @ coefficients, V @ coefficients, A @ coefficients
 
+    def as_dict(self, centre: Array, coefficients: Array) -> dict[str, object]:
+        """A motion of this basis in plain numbers, as kept with its samples."""
+        return {
+            "kind": self.label,
+            "period": self.period,
+            self.size_name: self.size,
+            "centre": centre.tolist(),
+            "coefficients": coefficients.tolist(),
+        }
+
     def sampled(self, centre: Array, coefficients: Array) -> tuple[Array, Array, Array]:
         """q, v and a of one period, evenly and finely sampled, (K, n) each."""
         time = np.arange(self.n_fine) * self.period / self.n_fine

@@ -41,14 +41,27 @@ class HeldBox:
     Attributes:
         size: Edge lengths [m].
         centre: Centre of the box in the TCP frame, axes parallel to it [m].
+        mass: Evenly spread over the box; counts in the torques that limits are compared with [kg].
     """
 
     size: tuple[float, float, float]
     centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    mass: float = 0.0
 
     def __post_init__(self) -> None:
         for key in ("size", "centre"):  # arrays are welcome, plain numbers are kept
             object.__setattr__(self, key, tuple(float(x) for x in getattr(self, key)))
+
+    def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
+        """The robot that carries it in a frame."""
+        if not self.mass:
+            return model
+        at = model.pin_model.frames[model.frame_id(frame)]
+        placement = at.placement * pin.SE3(np.eye(3), np.array(self.centre))
+        load = placement.act(pin.Inertia.FromBox(self.mass, *self.size))
+        pi = model.pi
+        pi[int(at.parentJoint) - 1] += load.toDynamicParameters()
+        return model.with_pi(pi)
 
 
 def mesh_directories() -> list[str]:

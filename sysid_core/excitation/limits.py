@@ -43,7 +43,7 @@ class MotionLimits:
         allowed_contacts: Pairs of links that may touch, as in an SRDF.
         planes: Walls and slopes that no moving shape may cross.
         obstacles: Fixed bodies that no moving shape may touch.
-        held: Bounding box of what the robot holds, or None.
+        held: Bounding box and mass of what the robot holds, or None.
         package_dirs: Folders for the meshes' `package://`.
         notes: What was assumed because the description doesn't state it.
     """
@@ -176,7 +176,7 @@ class MotionLimits:
             if isinstance(value, np.ndarray):
                 value = [float(x) for x in value]
             elif isinstance(value, HeldBox):
-                value = {"size": list(value.size), "centre": list(value.centre)}
+                value = {"size": list(value.size), "centre": list(value.centre), "mass": value.mass}
             elif item.name == "workspace" and value is not None:
                 value = [[float(x) for x in corner] for corner in value]
             elif item.name == "planes":

@@ -37,8 +37,11 @@ class MotionChecker:
     """Checks motions of one robot against one set of limits; the geometry is built once.
 
     Args:
-        model: The robot; with the load attached when that is known.
-        limits: What to keep to.
+        model: The robot.
+        limits: What to keep to; with the mass of what the robot holds, if any.
+
+    Attributes:
+        loaded: The robot with that mass: its torques are limited.
 
     Raises:
         ExcitationError: The limits belong to other joints.
@@ -52,6 +55,8 @@ class MotionChecker:
                 remedy="Make them with MotionLimits.from_model(model).",
             )
         self.model, self.limits = model, limits
+        held = limits.held
+        self.loaded = held.attached_to(model, limits.tcp_frame) if held is not None else model
         self.geometry: RobotGeometry | None = None
         if (
             limits.self_collision
@@ -106,7 +111,7 @@ class MotionChecker:
         time, q, v, a = dense_motion(trajectory, columns)
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
-        torque = self.model.inverse_dynamics(q, v, a)
+        torque = self.loaded.inverse_dynamics(q, v, a)
         findings.compare(LimitKind.EFFORT, self.model.joint_names, time, torque, self.limits.effort)
         speed = self.tcp_speed(q, v)[:, None]
         tcp_limit = np.array([self.limits.tcp_speed])

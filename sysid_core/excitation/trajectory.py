@@ -62,6 +62,7 @@ class Trajectory:
         limits: What it was checked against, as written by the limit check.
         seed: Seed of the random generator that made it, or None.
         notes: Remarks, one sentence each.
+        series: Basis, centre and coefficients that the samples were made from, where they were.
     """
 
     robot: str
@@ -75,6 +76,7 @@ class Trajectory:
     limits: Mapping[str, Any] = field(default_factory=dict)
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    series: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         K, n = len(self.time), len(self.joint_names)
@@ -155,6 +157,7 @@ class Trajectory:
             "limits": dict(self.limits),
             "seed": self.seed,
             "notes": list(self.notes),
+            **({"series": dict(self.series)} if self.series else {}),
         }
         with Path(path).open("wb") as file:
             arrays = {key: getattr(self, key) for key in _ARRAYS}
@@ -192,6 +195,7 @@ class _Head(FileSchema):
     limits: dict[str, Any]
     seed: Count | None
     notes: tuple[str, ...]
+    series: dict[str, Any] = Field(default_factory=dict)
 
 
 def hermite(time: Array, q: Array, v: Array, a: Array, t: ArrayLike) -> tuple[Array, Array, Array]:

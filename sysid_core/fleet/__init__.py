@@ -8,13 +8,13 @@ from sysid_core.fleet.drift import (
     Series,
     Spread,
     monitor,
-    run_length,
     spread_of,
-    threshold,
 )
 from sysid_core.fleet.page import fleet_report
 from sysid_core.fleet.recording import Task, recording_rows
 from sysid_core.fleet.registry import Registry, load_registry
+from sysid_core.fleet.run_length import run_length, threshold
+from sysid_core.fleet.sensor import sensor_values
 from sysid_core.fleet.work import fleet_jobs, identify_fleet, write_state
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "monitor",
     "recording_rows",
     "run_length",
+    "sensor_values",
     "spread_of",
     "threshold",
     "write_state",

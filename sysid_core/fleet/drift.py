@@ -3,27 +3,24 @@
 
 Every estimate is compared with what the robot's own estimates before predict (recursive residuals,
 Brown, Durbin & Evans 1975, eq. (4)); the spread between nights is that of the whole group of
-robots. These residuals are independent and standard normal while nothing changes. Two cumulative
-sums (Page 1954; one for each direction) notice a lasting change; their threshold is computed for
-the wanted time between false alarms by a Markov chain (Brook & Evans 1972, eq. (2)). Single wild
-nights count no more than `CLIP` deviations (Lucas & Crosier 1982).
+robots. These residuals are independent and normal while nothing changes, with a common deviation
+of about one: the spread is an estimate. Two cumulative sums (Page 1954; one for each direction)
+notice a lasting change; their threshold is computed for the wanted rate of false alarms by a Markov
+chain (Brook & Evans 1972, eq. (2)), as its mean over what that deviation may be (Jensen et al.
+2006). Single wild nights count no more than `CLIP` deviations (Lucas & Crosier 1982).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, stdtr
 
 from sysid_core.errors import EstimationError
+from sysid_core.fleet.run_length import CLIP, threshold
 from sysid_core.robot import Array
 
-CLIP = 3.5  # deviations
-_STATES = 120  # of the Markov chain
 _LEAST_BASE = 3  # nights before the first comparison
 _NORMAL_MAD = 1.4826  # deviation of a normal variable over its median absolute deviation
 _CUT = 3.0  # deviations; differences beyond belong to changes
@@ -172,7 +169,7 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
     own = np.where(np.isfinite(series.deviation), series.deviation, 0.0) * spread.scale
     variance = np.maximum(own**2 + spread.between**2, 1e-300)
     k = shift / 2.0
-    h = threshold(k, 2.0 * run_length)
+    h = threshold(k, 2.0 * run_length, spread.freedom)
     residual, level = np.full(K, np.nan), np.zeros(K)
     changes: list[Change] = []
     tamed = x.copy()  # a single wild night doesn't spoil what the next ones are compared with
@@ -185,7 +182,7 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
         sd = float(np.sqrt(variance[n] + 1.0 / weight.sum()))
         surprise = (x[n] - mean) / sd
         tamed[n] = mean + sd * np.clip(surprise, -CLIP, CLIP)
-        u = float(np.clip(ndtri(stdtr(spread.freedom, surprise)), -CLIP, CLIP))
+        u = float(np.clip(surprise, -CLIP, CLIP))
         residual[n] = u
         high, low = max(0.0, high + u - k), max(0.0, low - u - k)
         level[n] = max(high, low) / h
@@ -218,46 +215,3 @@ def _change(x: Array, variance: Array, start: int, noticed: int, statistic: floa
             best = Change(noticed, begins, means[0], means[1], sd, statistic)
     assert best is not None  # an alarm comes after `_LEAST_BASE` estimates at the earliest
     return best
-
-
-def run_length(k: float, h: float) -> float:
-    """Mean number of standard normal residuals until one cumulative sum reaches `h`.
-
-    Brook & Evans (1972), eq. (2): `(I - Q)^-1 1` of the chain of the sum's states; residuals are
-    clipped as in `monitor`.
-
-    Args:
-        k: Reference value.
-        h: Threshold.
-    """
-    width = h / (_STATES - 0.5)
-    i, j = np.arange(_STATES)[:, None], np.arange(_STATES)[None, :]
-
-    def below(x: Array) -> Array:
-        return np.where(x >= CLIP, 1.0, np.where(x < -CLIP, 0.0, ndtr(x)))
-
-    upper = below(width * (j - i + 0.5) + k)
-    Q = upper - np.where(j == 0, 0.0, below(width * (j - i - 0.5) + k))
-    return float(np.linalg.solve(np.eye(_STATES) - Q, np.ones(_STATES))[0])
-
-
-@lru_cache(maxsize=64)
-def threshold(k: float, length: float) -> float:
-    """Threshold of one cumulative sum for a mean run length without change.
-
-    Raises:
-        EstimationError: A length that no threshold gives.
-    """
-    if not (0.0 < k < CLIP and 10.0 <= length <= 1e9):
-        raise EstimationError(
-            f"No cumulative sum has reference {k:g} and {length:g} estimates between false alarms.",
-            remedy="Choose a shift of 0.5 to 5 deviations, and fewer than 1e9 estimates.",
-        )
-
-    def excess(h: float) -> float:
-        return float(np.log(run_length(k, h)) - np.log(length))
-
-    highest = 1.0
-    while excess(highest) < 0.0:
-        highest *= 1.5
-    return float(brentq(excess, 0.01, highest, xtol=1e-4))

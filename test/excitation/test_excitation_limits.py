@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 
@@ -148,6 +149,29 @@ def test_a_held_object_is_part_of_the_robot(arm):
     downwards = move(arm, [0, 0.5, 0.5], [0, 1.2, 1.2], 4.0)
     assert check_motion(arm, downwards, free(arm, ground_height=0.0)).is_safe
     assert kinds(arm, downwards, free(arm, held=held, ground_height=0.0)) == {"ground"}
+
+
+def test_the_mass_of_what_is_held_counts_in_the_torques(arm):
+    box = HeldBox((0.1, 0.2, 0.3), centre=(0.1, 0.0, 0.05), mass=2.0)
+    bare, loaded = (MotionChecker(arm, free(arm, held=h)) for h in (None, box))
+    q = np.array([[0.1, 0.4, -0.3]])
+    with_load = loaded.loaded.inverse_dynamics(q, 0 * q, 0 * q)[0]
+    without = bare.loaded.inverse_dynamics(q, 0 * q, 0 * q)[0]
+    model, frame = arm.pin_model, arm.frame_id(loaded.limits.tcp_frame)
+    J = pin.computeFrameJacobian(
+        model, model.createData(), arm.configuration(q)[0], frame, pin.LOCAL_WORLD_ALIGNED
+    )
+    data = model.createData()
+    pin.framesForwardKinematics(model, data, arm.configuration(q)[0])
+    lever = data.oMf[frame].rotation @ np.array(box.centre)
+    at_centre = J[:3] - np.cross(lever, J[3:].T).T  # point Jacobian: v + omega x lever
+    np.testing.assert_allclose(
+        with_load - without, -at_centre.T @ (box.mass * arm.gravity), atol=1e-9
+    )
+    tight = free(arm, effort=np.full(3, 1.2 * np.abs(without).max()), self_collision=False)
+    there = move(arm, q[0] - 0.01, q[0], 4.0)
+    assert check_motion(arm, there, tight).is_safe
+    assert kinds(arm, there, tight.replace(held=box)) == {"effort"}
 
 
 def test_sparse_samples_are_checked_between(arm):

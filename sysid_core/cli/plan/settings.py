@@ -89,6 +89,10 @@ class PlanSettings:
             help="Size of what the robot holds, and its centre in the TCP frame [m].",
         ),
     ] = ""
+    held_mass: Annotated[
+        float,
+        typer.Option(min=0.0, help="Its mass, which the torques' limits then allow for [kg]."),
+    ] = 0.0
     json_path: JsonPathOption = ""
 
     def prepared(self, model: RobotModel) -> RobotModel:
@@ -126,11 +130,14 @@ class PlanSettings:
         from sysid_core.excitation import HeldBox
 
         if not self.held:
+            if self.held_mass:
+                raise ExcitationError(
+                    "--held-mass says not where the mass is.", remedy="Give its box, too: --held."
+                )
             return None
         x, y, z, *centre = numbers(self.held, (3, 6), "--held")
-        return (
-            HeldBox((x, y, z), (centre[0], centre[1], centre[2])) if centre else HeldBox((x, y, z))
-        )
+        where = (centre[0], centre[1], centre[2]) if centre else (0.0, 0.0, 0.0)
+        return HeldBox((x, y, z), where, self.held_mass)
 
     def _workspace_corners(self) -> Any:
         if not self.workspace:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -49,7 +50,8 @@ def build_series_motion(
     time = sample_times(n_periods * basis.period, rate_hz)
     builder.play(time, *basis.motion(time, centre, coefficients), basis.label)
     builder.rest(still, "settle")
-    return builder.build(seed=seed)
+    series = {"begins": still, **basis.as_dict(centre, coefficients)}
+    return dataclasses.replace(builder.build(seed=seed), series=series)
 
 
 def largest_safe(

@@ -76,7 +76,7 @@ class LimitPenalties:
         lower, upper = np.where(bounded, limits.lower, 0.0), np.where(bounded, limits.upper, 0.0)
         self._middle = (upper + lower) / 2
         self._half = np.where(bounded, (upper - lower) / 2, np.inf)
-        self._pi = model.pi.ravel()
+        self._pi = checker.loaded.pi.ravel()
         frame = model.pin_model.frames[model.frame_id(limits.tcp_frame)]
         self._tcp = (int(frame.parentJoint) - 1, np.array(frame.placement.translation))
         planes: list[tuple[LimitKind, Array, float]] = []

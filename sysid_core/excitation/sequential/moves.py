@@ -169,7 +169,7 @@ def _amplitude(checker: MotionChecker, i: int, amplitude: float) -> float:
 def _is_free(checker: MotionChecker, q: Array) -> bool:
     """Whether a posture can be held, nothing touches, and everything stays in its room."""
     limits, rest = checker.limits, np.zeros((1, len(q)))
-    weight = checker.model.inverse_dynamics(q[None], rest, rest)[0]
+    weight = checker.loaded.inverse_dynamics(q[None], rest, rest)[0]
     if np.any(np.abs(weight) > HOLDING_SHARE * limits.effort):
         return False
     if checker.geometry is None:

@@ -10,8 +10,10 @@ from design_plans import QUICK
 from sysid_core.batch import Engine
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation import (
+    FourierBasis,
     MotionChecker,
     MotionLimits,
+    Trajectory,
     check_motion,
     plan_arm_motion,
     plan_validation_motion,
@@ -31,6 +33,21 @@ def test_planned_motion_keeps_all_limits_and_is_maximally_exciting(wrist, limits
     rank = structural_identifiability(wrist).n_base
     assert plan.conditioning.excitation.rank == rank
     assert [s.label for s in plan.trajectory.segments] == ["still", "fourier", "settle"]
+
+
+def test_the_file_holds_the_series_that_its_samples_were_made_from(plan, tmp_path):
+    plan.trajectory.save(tmp_path / "motion.npz")
+    read = Trajectory.load(tmp_path / "motion.npz")
+    series = dict(read.series)
+    assert series.pop("kind") == "fourier"
+    begins, centre = series.pop("begins"), series.pop("centre")
+    coefficients = series.pop("coefficients")
+    basis = FourierBasis(**series)
+    inside = (read.time > begins) & (read.time < begins + basis.period)
+    q, v, a = basis.motion(read.time[inside] - begins, centre, coefficients)
+    np.testing.assert_allclose(read.q[inside], q, atol=1e-9)
+    np.testing.assert_allclose(read.v[inside], v, atol=1e-9)
+    np.testing.assert_allclose(read.a[inside], a, atol=1e-8)
 
 
 def test_optimisation_beats_the_random_motions(plan):
