@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ METRICS = {
     "moving": "held-out error in motion, raw",
     "whole": "held-out error over whole recordings, raw",
     "band": f"held-out error in motion below {BAND_HZ:g} Hz",
+    "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
+    " rigid body explains",
     "fitted": "error of the fitted recordings in motion, raw",
     "coverage": "share of parameters that agree within two deviations between disjoint recordings",
     "consistent": "whether every body is physically possible (1) or not (0)",
@@ -152,8 +155,19 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
         "moving": pooled_error(judged),
         "whole": pooled_error(judged, whole=True),
         "band": pooled_error(judged, below_hz=BAND_HZ),
+        "above": pooled_error([_below(p, BAND_HZ) for p in judged]),
         "fitted": pooled_error(fitted),
     }
+
+
+def _below(prediction: Prediction, hz: float) -> Prediction:
+    """What would predict everything below a frequency, and nothing above."""
+    time, measured = prediction.time, prediction.measured
+    rate = (len(time) - 1) / float(time[-1] - time[0])
+    predicted = np.where(
+        np.isfinite(prediction.predicted), ZeroPhaseFilter(hz).apply(measured, rate), np.nan
+    )
+    return replace(prediction, predicted=predicted)
 
 
 def pooled_error(

@@ -21,6 +21,7 @@ COLUMNS = (
     "error in motion %",
     "whole %",
     "below 8 Hz %",
+    "above 8 Hz %",
     "fitted %",
     "coverage %",
     "verdict",
@@ -67,7 +68,7 @@ def summary_rows(
             out.append([recipe.name, *[""] * (len(COLUMNS) - 2), why])
             continue
         errors = [_percent(found.get(name, {}).get("moving")) for name in METHODS]
-        cells = [_percent(own.get(key)) for key in ("moving", "whole", "band", "fitted")]
+        cells = [_percent(own.get(key)) for key in ("moving", "whole", "band", "above", "fitted")]
         out.append(
             [
                 recipe.name,
