@@ -17,7 +17,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ModelError
+from sysid_core.errors import ExcitationError, ModelError
 from sysid_core.excitation.cell import Obstacle
 from sysid_core.excitation.hull_distances import HullDistances, Hulls
 from sysid_core.lazy import lazy_import
@@ -51,6 +51,10 @@ class HeldBox:
     def __post_init__(self) -> None:
         for key in ("size", "centre"):  # arrays are welcome, plain numbers are kept
             object.__setattr__(self, key, tuple(float(x) for x in getattr(self, key)))
+        if not 0.0 <= self.mass < np.inf:
+            raise ExcitationError(
+                f"What is held can't have a mass of {self.mass} kg.", remedy="Weigh it."
+            )
 
     def attached_to(self, model: RobotModel, frame: str) -> RobotModel:
         """The robot that carries it in a frame."""

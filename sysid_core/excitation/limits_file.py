@@ -24,16 +24,7 @@ from sysid_core.excitation.cell import Obstacle, Plane
 from sysid_core.excitation.geometry import HeldBox
 from sysid_core.excitation.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
 from sysid_core.excitation.vendor_limits import vendor_limits, vendor_values
-from sysid_core.files import (
-    FileKind,
-    FileSchema,
-    Flag,
-    NotNegative,
-    Number,
-    Positive,
-    read_schema,
-    yaml_text,
-)
+from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, read_schema, yaml_text
 from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"
@@ -96,7 +87,7 @@ class HeldEntry(FileSchema):
 
     size: tuple[Positive, Positive, Positive]
     centre: Vector = (0.0, 0.0, 0.0)
-    mass: NotNegative = 0.0
+    mass: Number = 0.0
 
 
 class LimitsFile(FileSchema):

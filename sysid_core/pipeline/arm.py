@@ -140,7 +140,7 @@ def identify_arm(
     lag = torque_delay(equations)
     if delay == "auto" and lag.worth_correcting:
         equations = equations.with_delay(lag.seconds)
-    weight = _prior_weight(equations, prior_weight, load is not None, say)
+    weight = _prior_weight(equations, prior_weight, load is not None, estimator, say)
     say(f"identifying {model.name}")
     together = None
     if load and carrying:
@@ -219,17 +219,22 @@ def _with_gains_of_load(
 
 
 def _prior_weight(
-    equations: ArmEquations, given: float | None, loaded: bool, say: Callable[[str], None]
+    equations: ArmEquations,
+    given: float | None,
+    loaded: bool,
+    estimator: Callable[[float], Estimator],
+    say: Callable[[str], None],
 ) -> float | None:
     """The weight of the prior: as given, or chosen where 0 was given."""
-    from sysid_core.estimation.arm import choose_prior_weight
+    from sysid_core.estimation.arm import choose_prior_weight, lowered_prior_weight
 
     if given is None or given > 0.0:
         return given
     if loaded:
         return 1.0  # the load's mass is to scale the torques, not the URDF's masses
     say("choosing the weight of the prior on held-out parts of the recordings")
-    return choose_prior_weight(equations.spread(ENOUGH))[0]
+    few = equations.spread(ENOUGH)
+    return lowered_prior_weight(few, choose_prior_weight(few)[0], estimator)
 
 
 def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:

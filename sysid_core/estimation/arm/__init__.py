@@ -12,7 +12,6 @@ from sysid_core.estimation.arm.identify import (
 from sysid_core.estimation.arm.model_choice import (
     choose_differentiation,
     choose_motion_cutoff,
-    choose_prior_weight,
     choose_terms,
     term_benefits,
 )
@@ -21,6 +20,7 @@ from sysid_core.estimation.arm.prediction_spread import (
     PredictionSpread,
     prediction_spread,
 )
+from sysid_core.estimation.arm.prior_weight import choose_prior_weight, lowered_prior_weight
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
@@ -48,6 +48,7 @@ __all__ = [
     "identify",
     "identify_equations",
     "load_identification",
+    "lowered_prior_weight",
     "predicted_efforts",
     "prediction_spread",
     "prepare",

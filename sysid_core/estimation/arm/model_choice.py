@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.prior_weight import rough_loads
 from sysid_core.estimation.arm.recordings import Differentiation, Processing
-from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.robot import Array, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.estimation.fit import Regression
+from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
 from sysid_core.signals import Recording
 
 
@@ -52,7 +52,7 @@ def choose_terms(
     start = equations.friction
     everything = tuple(dict.fromkeys([*start.all_terms, *candidates]))
     full = equations.with_friction(replace(start, terms=everything, own_terms={}))
-    scores = BlockScores.build(full, _loads(full), n_blocks)
+    scores = BlockScores.build(full, rough_loads(full), n_blocks)
     terms = {axis: start.terms_of(axis) for axis in start.drives.axis_names}
     rows = start.drives.axis_matrix != 0.0
     history = []
@@ -86,7 +86,7 @@ def term_benefits(
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
     """
-    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
     friction = equations.friction
     joints = scores.joint_errors(None, prior_weight)
     whole = scores.relative_error(None, prior_weight)
@@ -103,31 +103,6 @@ def term_benefits(
             **dict(zip(friction.drives.joint_names, (ratio - 1.0).tolist(), strict=True)),
         }
     return out
-
-
-def choose_prior_weight(
-    equations: ArmEquations,
-    candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
-    n_blocks: int = 6,
-    *,
-    within: float = 0.03,
-) -> tuple[float, dict[float, float]]:
-    """Weight of the prior by its held-out error, and the errors of all candidates.
-
-    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
-    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
-    other motions need.
-
-    Args:
-        equations: The data.
-        candidates: Weights that are tried.
-        n_blocks: Blocks of time.
-        within: How much worse than the best, relative.
-    """
-    scores = BlockScores.build(equations, _loads(equations), n_blocks)
-    errors = {rho: scores.relative_error(None, rho) for rho in candidates}
-    least = min(errors.values())
-    return max(rho for rho, error in errors.items() if error <= (1.0 + within) * least), errors
 
 
 def choose_motion_cutoff(
@@ -205,7 +180,7 @@ def choose_differentiation(
 
 def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
     """Relative error on held-out blocks with the equations' own settings."""
-    scores = BlockScores.build(equations, _loads(equations), n_blocks)
+    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
     return scores.relative_error(prior_weight=prior_weight)
 
 
@@ -219,16 +194,6 @@ def _axis_error(
     """Held-out error of the joints that an axis turns."""
     errors = scores.joint_errors(_columns(scores.regression, friction, terms), prior_weight)
     return float(np.sqrt(np.mean(errors[rows] ** 2)))
-
-
-def _loads(equations: ArmEquations) -> Array:
-    """Inertial parameters good enough to compute loads from.
-
-    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
-    """
-    if not equations.friction.needs_load or np.any(equations.unmeasured()):
-        return equations.prior
-    return identify_equations(equations, LeastSquares("joint")).pi.ravel()
 
 
 def _columns(

@@ -11,6 +11,7 @@ from sysid_core.estimation.arm import (
     Processing,
     choose_prior_weight,
     identify_equations,
+    lowered_prior_weight,
     prediction_spread,
 )
 from sysid_core.estimation.fit import LeastSquares
@@ -42,3 +43,18 @@ def test_the_prior_weighs_as_much_as_held_out_blocks_allow():
         least = min(errors.values())
         assert errors[weight] <= 1.03 * least
         assert all(errors[heavier] > 1.03 * least for heavier in errors if heavier > weight)
+
+
+def test_a_prior_that_turns_the_constraints_against_the_data_is_weakened():
+    # As where drives' gains contradict each other: only bodies that the estimator doesn't allow
+    # come near the data, so that a strong prior leaves it far away.
+    rng, friction, model = np.random.default_rng(7), friction_model(), arm()
+    run = recording(model, friction, USUAL_VALUES, rng, noise=0.3)
+    wrong = model.with_pi(3.0 * model.pi)
+    equations = ArmEquations.build(wrong, [run], friction, Processing())
+
+    def stubborn(rho: float) -> LeastSquares:
+        return LeastSquares(fixed=["inertials"] if rho > 50.0 else [])
+
+    assert lowered_prior_weight(equations, 1e4, stubborn) == 10.0
+    assert lowered_prior_weight(equations, 1e4, lambda rho: LeastSquares()) == 1e4

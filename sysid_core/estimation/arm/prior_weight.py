@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much the description counts beside the data: chosen on held-out blocks of time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sysid_core.estimation.arm.block_scores import BlockScores
+from sysid_core.estimation.arm.equations import ArmEquations
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.recorded import Estimator
+from sysid_core.robot import Array
+
+
+def choose_prior_weight(
+    equations: ArmEquations,
+    candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
+    n_blocks: int = 6,
+    *,
+    within: float = 0.03,
+) -> tuple[float, dict[float, float]]:
+    """Weight of the prior by its held-out error, and the errors of all candidates.
+
+    The largest weight that isn't clearly worse than the best (as Breiman's rule of one standard
+    error does, Hastie et al. 2009, section 7.10): blocks of one recording show too little of what
+    other motions need.
+
+    Args:
+        equations: The data.
+        candidates: Weights that are tried.
+        n_blocks: Blocks of time.
+        within: How much worse than the best, relative.
+    """
+    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
+    errors = {rho: scores.relative_error(None, rho) for rho in candidates}
+    least = min(errors.values())
+    return max(rho for rho, error in errors.items() if error <= (1.0 + within) * least), errors
+
+
+def lowered_prior_weight(
+    equations: ArmEquations,
+    weight: float,
+    estimator: Callable[[float], Estimator],
+    *,
+    worse: float = 0.1,
+    least: float = 1.0,
+) -> float:
+    """The weight, lowered while the constraints turn the prior against the data.
+
+    `choose_prior_weight` judges fits without constraints. Where drives' gains contradict each other
+    only impossible bodies come near the data with a strong prior: possible ones then have a much
+    larger residual than with a weaker prior.
+
+    Args:
+        equations: The data.
+        weight: Weight to begin with.
+        estimator: Makes the constrained estimator for a weight.
+        worse: How much larger a residual may be than with the smallest weight, relative.
+        least: Smallest weight.
+    """
+    scores = BlockScores.build(equations, equations.prior, 1)
+
+    def residual(rho: float) -> float:
+        found = identify_equations(equations, estimator(rho))
+        rms = scores.residual(found.parameters) * np.sqrt(scores.regression.counts)
+        return float(np.linalg.norm(rms / scores.gains))
+
+    if weight <= least:
+        return weight
+    most = (1.0 + worse) * residual(least)
+    while weight > least and residual(weight) > most:
+        weight /= 10.0
+    return weight
+
+
+def rough_loads(equations: ArmEquations) -> Array:
+    """Inertial parameters good enough to compute loads from.
+
+    Where a joint's efforts weren't measured, least squares may make anything of what it carries.
+    """
+    if not equations.friction.needs_load or np.any(equations.unmeasured()):
+        return equations.prior
+    return identify_equations(equations, LeastSquares("joint")).pi.ravel()
