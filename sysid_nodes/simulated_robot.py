@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_core.errors import SignalError, SysIdError
+from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.validation import ClosedChainPlant, SimulatedRobot
 from sysid_nodes.conversions import (
@@ -28,9 +32,7 @@ from sysid_nodes.lifecycle import (
     mounted,
     run_node,
 )
-from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
-
-_CATCH_UP_S = 0.02  # at a time; commands come in between
+from sysid_nodes.simulation import LockStep, SimulatedRobotConfig, WallPace, build_plant
 
 
 class SimulatedRobotNode(ManagedNode):
@@ -64,22 +66,31 @@ class SimulatedRobotNode(ManagedNode):
         self._wrench = self.create_publisher(WrenchStamped, "wrench", DATA)
         self._description = self.create_publisher(String, "robot_description", LATCHED)
         self._description.publish(String(data=model.urdf_xml))
+        self._time = self.create_publisher(Clock, "/clock", 10) if c.clock else None
         self.create_subscription(JointTrajectory, "joint_trajectory", self._on_trajectory, 10)
-        self.create_subscription(Float64MultiArray, "position_commands", self._on_position, 50)
-        self.create_subscription(Float64MultiArray, "effort_commands", self._on_effort, 50)
+        for topic, command in (
+            ("position_commands", self.robot.command_position),
+            ("effort_commands", self.robot.command_effort),
+        ):
+            take = partial(self._on_numbers, topic, command)
+            self.create_subscription(Float64MultiArray, topic, take, 50)
+        if c.clock:
+            self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 50)
 
     def activate(self) -> None:
         """Let time run, on from where it stopped."""
         assert self.robot is not None
-        self._start_ns = self.now_ns() - round(self.robot.plant.time * 1e9)
-        self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
+        c, t, wall = self.config, self.robot.plant.time, time.monotonic()
+        self._start_ns = time.time_ns() - round(t * 1e9)
+        self._pace = LockStep(wall, t, c.patience_s) if c.clock else WallPace(wall, t)
+        self._timer = self.create_timer(1.0 / c.rate_hz, self._tick, clock=self.health.clock)
 
     def _tick(self) -> None:
         assert self.robot is not None and self.model is not None
-        # Catch up with the wall clock sample by sample, so that stamps stay equidistant.
+        # Sample by sample, so that stamps stay equidistant.
         period = 1.0 / self.config.rate_hz
-        behind = (self.now_ns() - self._start_ns) * 1e-9 - self.robot.plant.time
-        for _ in range(int(min(behind, _CATCH_UP_S) / period + 1e-6)):
+        due = self._pace.due(time.monotonic(), self.robot.plant.time)
+        for _ in range(int(due / period + 1e-6)):
             m = self.robot.advance(period)
             stamp = stamp_from_ns(self._start_ns + round(m.time * 1e9))
             joints = JointState(
@@ -95,17 +106,16 @@ class SimulatedRobotNode(ManagedNode):
                 wrench.header.stamp = stamp
                 wrench.header.frame_id = self.config.sensor_frame
                 self._wrench.publish(wrench)
+        if self._time is not None:  # also while time waits: a lost message must not stop it
+            now_ns = self._start_ns + round(self.robot.plant.time * 1e9)
+            self._time.publish(Clock(clock=stamp_from_ns(now_ns)))
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         assert self.robot is not None and self.model is not None
-        try:
-            time, q, v, a = trajectory_arrays(message, self.model.joint_names)
-            begin_ns = ns_from_stamp(message.header.stamp)
-            now_ns = self._start_ns + self.robot.plant.time * 1e9
-            delay = (begin_ns - now_ns) * 1e-9 if begin_ns else 0.0
-            self.robot.command_trajectory(time, q, v, a, delay_s=delay)
-        except SysIdError as err:
-            self.get_logger().error(f"Trajectory refused: {err}")
+        time, q, v, a = trajectory_arrays(message, self.model.joint_names)
+        begin_ns = ns_from_stamp(message.header.stamp)
+        delay = (begin_ns - self._start_ns) * 1e-9 - self.robot.plant.time if begin_ns else 0.0
+        self.robot.command_trajectory(time, q, v, a, delay_s=delay)
 
     def _numbers(self, message: Float64MultiArray) -> np.ndarray:
         assert self.model is not None
@@ -117,19 +127,17 @@ class SimulatedRobotNode(ManagedNode):
             )
         return values
 
-    def _on_position(self, message: Float64MultiArray) -> None:
-        assert self.robot is not None
-        try:
-            self.robot.command_position(self._numbers(message))
-        except SysIdError as err:
-            self.get_logger().error(f"Command refused: {err}")
+    def _on_numbers(
+        self, topic: str, command: Callable[[np.ndarray], None], message: Float64MultiArray
+    ) -> None:
+        command(self._numbers(message))
+        self._heard(topic)
 
-    def _on_effort(self, message: Float64MultiArray) -> None:
-        assert self.robot is not None
-        try:
-            self.robot.command_effort(self._numbers(message))
-        except SysIdError as err:
-            self.get_logger().error(f"Command refused: {err}")
+    def _on_set_point(self, message: JointTrajectory) -> None:
+        self._heard("setpoint", last=not any(any(p.velocities) for p in message.points))
+
+    def _heard(self, stream: str, last: bool = False) -> None:
+        self._pace.commanded(stream, time.monotonic(), self.robot.plant.time, last=last)
 
 
 def main(args: list[str] | None = None) -> int:

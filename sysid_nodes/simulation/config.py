@@ -56,6 +56,18 @@ class SimulatedRobotConfig:
     command_timeout_s: float = parameter(
         0.1, "Without new efforts for so long it brakes and holds [s].", minimum=0.01, maximum=2.0
     )
+    clock: bool = parameter(
+        False,
+        "Publish /clock, for nodes with use_sim_time. Time then waits for streamed commands that are"
+        " late, so that a busy machine slows the simulation down and changes nothing else.",
+    )
+    patience_s: float = parameter(
+        3.0,
+        "How long time waits for the next command, with clock: a commander that takes longer is gone"
+        " [s of the wall clock].",
+        minimum=0.1,
+        maximum=60.0,
+    )
     seed: int = parameter(0, "Of noise and link errors.", minimum=0)
 
     @property

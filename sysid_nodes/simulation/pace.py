@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast simulated time runs: with the wall clock, or in step with whoever commands."""
+
+from __future__ import annotations
+
+import math
+
+CATCH_UP_S = 0.02  # at a time; commands come in between
+_AHEAD_S = 0.02  # of a streamed command; the next one is due long before
+
+
+class WallPace:
+    """Simulated time keeps up with the wall clock.
+
+    Args:
+        wall: The wall clock now [s].
+        simulated: Simulated time now [s].
+    """
+
+    def __init__(self, wall: float, simulated: float) -> None:
+        self._began = wall - simulated
+
+    def due(self, wall: float, simulated: float) -> float:
+        """How long the physics shall run now [s].
+
+        Args:
+            wall: The wall clock [s].
+            simulated: Simulated time [s].
+        """
+        return min(wall - self._began - simulated, CATCH_UP_S)
+
+    def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
+        """A streamed command has come; real robots don't wait for the next one."""
+
+
+class LockStep(WallPace):
+    """Simulated time, never faster than the wall clock's, waits for streamed commands that are late.
+
+    A commander that the machine stalls isn't punished for it then; one that is gone is: after a
+    while time goes on without it, and the robot does what it does without commands.
+
+    Args:
+        wall: The wall clock now [s].
+        simulated: Simulated time now [s].
+        patience: How long a late command is waited for [s of the wall clock].
+    """
+
+    def __init__(self, wall: float, simulated: float, patience: float) -> None:
+        super().__init__(wall, simulated)
+        self._patience = patience
+        self._allowed, self._before = (
+            simulated,
+            wall,
+        )  # simulated time that may be reached, and when
+        self._streams: dict[str, tuple[float, float]] = {}  # wall and simulated time of the newest
+
+    def due(self, wall: float, simulated: float) -> float:
+        """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""
+        allowed = self._allowed + wall - self._before
+        self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
+        end = self._allowed
+        for stream, (heard, at) in list(self._streams.items()):
+            if wall - heard > self._patience:
+                del self._streams[stream]
+            else:
+                end = min(end, at + _AHEAD_S)
+        return max(end - simulated, 0.0)
+
+    def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
+        """A streamed command has come; the next one is waited for unless it is the last."""
+        self._streams[stream] = (wall, math.inf if last else simulated)
