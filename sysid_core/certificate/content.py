@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from sysid_core.batch import hash_of
-from sysid_core.certificate.repeat import SAME_SHARE, Numbers, repeat_numbers
+from sysid_core.certificate.repeat import repeat_numbers
+from sysid_core.certificate.repeat_command import SAME_SHARE, Again, Numbers
 from sysid_core.errors import EstimationError
 from sysid_core.files import FileKind, read_json
 
@@ -26,7 +27,9 @@ _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 SAME_ERROR = 1e-5  # of relative errors
 
 
-def build_content(folder: Path, *, robot: str = "", earlier: Path | None = None) -> dict[str, Any]:
+def build_content(
+    folder: Path, *, robot: str = "", earlier: Path | None = None, again: Again | None = None
+) -> dict[str, Any]:
     """The statement that is signed; its numbers are computed anew from the data first.
 
     Args:
@@ -34,6 +37,7 @@ def build_content(folder: Path, *, robot: str = "", earlier: Path | None = None)
         robot: Serial number or name of the very robot.
         earlier: Folder of the identification that was in use before, for "as found"; None: the
             URDF's masses without friction.
+        again: Repeats the command where that is needed (see `repeat_numbers`).
 
     Raises:
         EstimationError: The result can't be repeated, or it failed its own verdict.
@@ -60,8 +64,9 @@ def build_content(folder: Path, *, robot: str = "", earlier: Path | None = None)
         inputs,
         paths_by_role(listed),
         method=result["method"],
-        prior_weight=result["prior_weight"],
+        prior_weight=result.get("prior_weight"),
         earlier=earlier,
+        again=again,
     )
     return {
         "schema": SCHEMA,
@@ -70,9 +75,9 @@ def build_content(folder: Path, *, robot: str = "", earlier: Path | None = None)
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "code": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
         "files": listed,
-        "inputs": {"robot": inputs["robot"], "settings": inputs["settings"]},
+        "inputs": {key: inputs.get(key) for key in ("robot", "settings", "options", "files")},
         "method": result["method"],
-        "prior_weight": result["prior_weight"],
+        "prior_weight": result.get("prior_weight"),
         "verdict": result["verdict"],
         **statement(numbers),
     }
@@ -150,5 +155,5 @@ def paths_by_role(listed: Sequence[Mapping[str, str]]) -> dict[str, list[Path]]:
 
 
 def _listed(role: str, folder: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    paths = [(folder / name).resolve() for name in names]
+    paths = [(folder / name).resolve() for name in names if (folder / name).exists()]
     return [{"role": role, "path": str(path), "sha256": hash_of(path)} for path in paths]

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sysid_core.certificate.repeat_command import Again, Numbers, repeat_command, require_same
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import (
@@ -23,30 +24,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording
 
-SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the same
 REPEATABLE = ("ols", "wls", "irls", "lmi", "entropic")
-
-
-@dataclass(frozen=True, eq=False)
-class Numbers:
-    """What the data say.
-
-    Attributes:
-        estimate: Estimate of the repeated fit.
-        parameters: All parameters, p of them, by name.
-        as_found: Relative effort error of each recording before: by the earlier parameters, or by
-            the URDF's masses without friction.
-        as_left: The same with the identified parameters.
-        fitted: Names of the recordings that were fitted.
-        gain_sd: Relative deviation of the drives' gains, the largest; 0 for torques.
-    """
-
-    estimate: Estimate
-    parameters: Mapping[str, float]
-    as_found: Mapping[str, float]
-    as_left: Mapping[str, float]
-    fitted: tuple[str, ...]
-    gain_sd: float
 
 
 def repeat_numbers(
@@ -57,6 +35,7 @@ def repeat_numbers(
     method: str,
     prior_weight: float | None,
     earlier: Path | None = None,
+    again: Again | None = None,
 ) -> Numbers:
     """Fit and predict again, with the settings that were chosen then.
 
@@ -67,11 +46,20 @@ def repeat_numbers(
         method: Estimator.
         prior_weight: In use; None for methods without prior.
         earlier: Folder of the identification that was in use before.
+        again: Repeats the command for what isn't an arm fitted at once: closed chains, joint by
+            joint, with a known load.
 
     Raises:
         EstimationError: This kind of result can't be repeated, or isn't what its files say.
     """
-    _require_repeatable(method, bool(files.get("loaded")))
+    if (
+        method not in REPEATABLE
+        or files.get("loaded")
+        or (inputs.get("options") or {}).get("loops")
+    ):
+        _require_repeatable(method, inputs, again, earlier)
+        assert again is not None  # just required
+        return repeat_command(folder, inputs, files, again)
     settings = inputs["settings"]
     robot = str(files["robot"][0]) if files.get("robot") else inputs["robot"]
     model = RobotModel.from_urdf(robot)
@@ -86,7 +74,7 @@ def repeat_numbers(
         method, list(settings["fix"]), prior_weight or 1.0, settings["prior_sd"]
     )
     found = identify_equations(_equations(known, fitted, settings["delay"]), estimator)
-    _require_same(stated, found.estimate, folder)
+    require_same(stated, found.estimate, folder)
     before = (
         _nominal(known)
         if earlier is None
@@ -105,16 +93,6 @@ def repeat_numbers(
         fitted=names[: len(fitted)],
         gain_sd=gain_sd,
     )
-
-
-def _require_same(stated: Estimate, found: Estimate, folder: Path) -> None:
-    sd = found.standard_deviations
-    room = SAME_SHARE * np.where(np.isfinite(sd), sd, np.abs(found.values)) + 1e-9
-    if stated.names != found.names or np.any(np.abs(stated.values - found.values) > room):
-        raise EstimationError(
-            f"'{folder / 'estimate.yaml'}' isn't what its recordings give.",
-            remedy="Identify again, with this version of robot_sysid.",
-        )
 
 
 def _equations(known: Identification, runs: Sequence[Recording], delay: str) -> ArmEquations:
@@ -143,10 +121,17 @@ def _errors(
     }
 
 
-def _require_repeatable(method: str, loaded: bool) -> None:
-    """Refuse methods and loaded runs that can't be fitted again from the data alone."""
-    if method not in REPEATABLE or loaded:
+def _require_repeatable(
+    method: str, inputs: Mapping[str, Any], again: Again | None, earlier: Path | None
+) -> None:
+    """Refuse what nobody can repeat: results without their options, and earlier ones beside."""
+    if again is None or not inputs.get("options"):
         raise EstimationError(
-            f"Results by '{method}'{' with loaded runs' if loaded else ''} can't be certified yet.",
-            remedy=f"Certify one by {', '.join(REPEATABLE)}, without --loaded.",
+            f"This result by '{method}' doesn't say by which options it was made.",
+            remedy="Identify again, with this version of robot_sysid.",
+        )
+    if earlier is not None:
+        raise EstimationError(
+            f"--as-found doesn't go with results by '{method}', --loops or --loaded.",
+            remedy="Leave it out: the URDF's parameters are what was found.",
         )

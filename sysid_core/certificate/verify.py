@@ -11,6 +11,7 @@ from typing import Any
 from sysid_core.batch import hash_of
 from sysid_core.certificate.content import differences, paths_by_role, statement
 from sysid_core.certificate.repeat import repeat_numbers
+from sysid_core.certificate.repeat_command import Again
 from sysid_core.certificate.signing import Certificate, fingerprint
 from sysid_core.errors import SysIdError
 
@@ -31,7 +32,11 @@ class Check:
 
 
 def verify_certificate(
-    path: Path, *, trusted: bytes | None = None, data: Path | None = None
+    path: Path,
+    *,
+    trusted: bytes | None = None,
+    data: Path | None = None,
+    again: Again | None = None,
 ) -> list[Check]:
     """Check a certificate, from the cheap to the dear; what follows a failure isn't looked at.
 
@@ -39,6 +44,7 @@ def verify_certificate(
         path: `certificate.json`.
         trusted: Public key of who should have signed.
         data: Folder in which recordings are looked for that aren't where they were.
+        again: Repeats the command where that is needed (see `repeat_numbers`).
 
     Raises:
         SysIdError: It is no certificate.
@@ -77,6 +83,7 @@ def verify_certificate(
             method=content["method"],
             prior_weight=content["prior_weight"],
             earlier=earlier[0].parent if earlier else None,
+            again=again,
         )
     except SysIdError as err:
         return [*checks, Check("numbers", False, str(err))]

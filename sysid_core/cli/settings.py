@@ -87,6 +87,22 @@ def build_settings(kind: type[Settings], given: Mapping[str, Any]) -> Settings:
     return kind(**values)
 
 
+def options_of(settings: Any) -> dict[str, Any]:
+    """What `build_settings` makes the same settings of, as plain data; paths are `{path: ...}`."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Path):
+            return {"path": str(value.resolve())}
+        return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+    out: dict[str, Any] = {}
+    for field, _ in _own(type(settings)):
+        value = getattr(settings, field.name)
+        nested = is_dataclass(value) and not isinstance(value, type)
+        out |= options_of(value) if nested else {field.name: plain(value)}
+    return out
+
+
 def _own(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
     hints = get_type_hints(kind, include_extras=True)
     return ((field, hints[field.name]) for field in fields(kind))

@@ -17,7 +17,9 @@ def inputs_of(
     validate: Sequence[Path] = (),
     loaded: Sequence[Path] = (),
     columns: Path | None = None,
+    others: Mapping[str, Sequence[Path]] | None = None,
     settings: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The `inputs` of result.json.
 
@@ -27,7 +29,9 @@ def inputs_of(
         validate: Only predicted.
         loaded: Carried a known load.
         columns: Column map.
+        others: Further files by role.
         settings: Options of the command that changed what was done.
+        options: All options of the command, for results that only it repeats.
     """
     groups = {
         "robot": [Path(robot)] if Path(robot).is_file() else [],
@@ -35,10 +39,16 @@ def inputs_of(
         "recordings": recordings,
         "validate": validate,
         "loaded": loaded,
+        **(others or {}),
     }
     files = [
         {"role": role, "path": str(path.resolve()), "sha256": hash_of(path)}
         for role, paths in groups.items()
         for path in paths
     ]
-    return {"robot": robot, "files": files, "settings": dict(settings)}
+    return {
+        "robot": robot,
+        "files": files,
+        "settings": dict(settings),
+        "options": dict(options or {}),
+    }

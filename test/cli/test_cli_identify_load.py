@@ -98,6 +98,8 @@ def test_a_known_load_gives_gains_that_the_next_run_can_use(files, tmp_path, met
     assert len(found["training"]) == 2
     assert all(one["relative_error"] < 0.03 for one in found["training"])
     assert "Drive gains, by the known load" in (tmp_path / "report.html").read_text()
+    if method == "ols":
+        _certify(tmp_path)
     assert "centre of mass [m]" in result.output
     # The next run takes the map; `validate` remembers what was locked.
     again = run(files, tmp_path / "again", *lock(), columns=tmp_path / "columns.yaml")
@@ -202,3 +204,14 @@ def test_numbers_that_are_not_finite_are_null(files, tmp_path):
     text = (tmp_path / "out" / "result.json").read_text()
     found = json.loads(text, parse_constant=refused)
     assert found["joints"]["slide"]["training"]["r2"] is None
+
+
+def _certify(out: Path) -> None:
+    """The result is certified and verified by running its command again, elsewhere too."""
+    cli = CliRunner()
+    result = cli.invoke(app, ["certify", str(out), "--key", str(out / "key.pem")])
+    assert result.exit_code == 0, result.exception
+    certificate = json.loads((out / "certificate.json").read_text())["content"]
+    assert {f["role"] for f in certificate["files"]} >= {"loaded", "recordings", "robot"}
+    result = cli.invoke(app, ["verify", str(out / "certificate.json")])
+    assert result.exit_code == 0, result.output

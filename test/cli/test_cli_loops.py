@@ -85,6 +85,19 @@ def test_identify_takes_loops(table, tmp_path):
     assert numbers["rank"] == numbers["structural_rank"] == 24
     assert numbers["torque_rms"]["fitted"]["knee"]["identified"] < 0.2
     assert {"estimate.yaml", "result.json", "report.html"} <= {p.name for p in tmp_path.iterdir()}
+    key = str(tmp_path / "key.pem")
+    result = runner.invoke(app, ["certify", str(tmp_path), "--key", key])
+    assert result.exit_code == 0, result.exception
+    certificate = str(tmp_path / "certificate.json")
+    content = json.loads((tmp_path / "certificate.json").read_text())["content"]
+    fitted, judged = content["recordings"]
+    assert fitted["fitted"] and not judged["fitted"]
+    assert fitted["as_left"] == pytest.approx(
+        np.linalg.norm([j["identified"] for j in numbers["torque_rms"]["fitted"].values()])
+    )
+    assert {row["name"] for row in content["uncertainty_budget"]} >= {"knee.F_c"}
+    result = runner.invoke(app, ["verify", certificate])
+    assert result.exit_code == 0, result.output
 
 
 @pytest.fixture(scope="module")

@@ -2,3 +2,6 @@
 """`sysid identify`."""
 
 from sysid_core.cli.identify import command  # noqa: F401  (registers the command)
+from sysid_core.cli.identify.again import identify_again
+
+__all__ = ["identify_again"]

@@ -25,6 +25,15 @@ if TYPE_CHECKING:
 )
 def identify(settings: IdentifySettings) -> None:
     """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    run_identify(settings)
+
+
+def run_identify(settings: IdentifySettings) -> None:
+    """Identify as the settings say.
+
+    Raises:
+        typer.Exit: With the verdict's status, after everything is written.
+    """
     require_folder(settings.out)
     settings.require_compatible()
     if settings.loops:
@@ -96,25 +105,11 @@ def _result(
 ) -> dict[str, Any]:
     """Contents of result.json."""
     from sysid_core.cli.identify.result import result_dict
-    from sysid_core.pipeline import inputs_of
     from sysid_core.validation import unexplained
 
     training, validation = list(found.training), list(found.validation)
-    inputs = inputs_of(
-        robot=settings.robot,
-        recordings=settings.recordings,
-        validate=settings.validate,
-        loaded=settings.load.loaded,
-        columns=settings.columns,
-        settings={
-            "effort_kind": settings.effort_kind,
-            "delay": settings.delay,
-            "fix": settings.fix,
-            "prior_sd": settings.prior_sd,
-        },
-    )
     return {
-        "inputs": inputs,
+        "inputs": settings.inputs(),
         "verdict": judgement.to_dict(),
         "unexplained": unexplained(training) if training else None,
         "gravity": data.model.gravity.tolist(),

@@ -51,7 +51,7 @@ def identify_closed_chain(settings: IdentifySettings) -> None:
         estimate.save(out / "estimate.yaml")
         report = constrained_identification_report(chain, estimate, tables, judgement)
         save_and_list(report, out / "report.html")
-    text = json_text(_result(equations, estimate, tables, judgement)) + "\n"
+    text = json_text(_result(settings, equations, estimate, tables, judgement)) + "\n"
     (out / "result.json").write_text(text, encoding="utf-8")
     if copy_json(text, settings.json_path):
         raise typer.Exit(judgement.exit_status)
@@ -124,13 +124,19 @@ def _tables(
 
 
 def _result(
-    equations: ConstrainedEquations, estimate: Estimate, tables: Tables, judgement: Judgement
+    settings: IdentifySettings,
+    equations: ConstrainedEquations,
+    estimate: Estimate,
+    tables: Tables,
+    judgement: Judgement,
 ) -> dict[str, object]:
     """Contents of result.json."""
     chain = equations.chain
     return {
         "schema": "robot_sysid/constrained_identification/1",
+        "inputs": settings.inputs(),
         "robot": chain.name,
+        "urdf_hash": estimate.urdf_hash,
         "method": estimate.method,
         "rank": estimate.rank,
         "structural_rank": estimate.structural_rank,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -17,6 +17,7 @@ from sysid_core.cli.recordings import (
     RecordingsArgument,
     RobotOption,
 )
+from sysid_core.cli.settings import options_of
 from sysid_core.errors import EstimationError
 from sysid_core.pipeline import METHODS
 
@@ -144,6 +145,31 @@ class IdentifySettings:
     ] = "0"
     effort_kind: EffortKindOption = ""
     json_path: JsonPathOption = ""
+
+    def inputs(self) -> dict[str, Any]:
+        """The `inputs` of result.json."""
+        from sysid_core.pipeline import inputs_of
+
+        loops = Path(self.loops)
+        return inputs_of(
+            robot=self.robot,
+            recordings=self.recordings,
+            validate=self.validate,
+            loaded=self.load.loaded,
+            columns=self.columns,
+            others={
+                "loops": [loops] if self.loops and loops.is_file() else [],
+                "plan": [self.sequential.plan] if self.sequential.plan else [],
+                "at_once": self.sequential.at_once,
+            },
+            settings={
+                "effort_kind": self.effort_kind,
+                "delay": self.delay,
+                "fix": self.fix,
+                "prior_sd": self.prior_sd,
+            },
+            options=options_of(self),
+        )
 
     def require_compatible(self) -> None:
         """Refuse options that don't go together.

@@ -38,12 +38,13 @@ def certify(
         load_or_make_key,
         public_key,
     )
+    from sysid_core.cli.identify import identify_again
 
     private, made = load_or_make_key(key)
     if made:
         console.print(f"made the key {key} (keep it secret) and {key.with_suffix('.pub')}")
     with errors.status("repeating the identification"):
-        content = build_content(folder, robot=robot_id, earlier=as_found)
+        content = build_content(folder, robot=robot_id, earlier=as_found, again=identify_again)
         path = out or folder / "certificate.json"
         Certificate.signed(content, private).save(path)
     for run in content["recordings"]:
@@ -70,10 +71,14 @@ def verify(
     Exit status 1 where anything doesn't hold.
     """
     from sysid_core.certificate import public_key, verify_certificate
+    from sysid_core.cli.identify import identify_again
 
     with errors.status("repeating the identification"):
         checks = verify_certificate(
-            certificate, trusted=None if public is None else public_key(public), data=data
+            certificate,
+            trusted=None if public is None else public_key(public),
+            data=data,
+            again=identify_again,
         )
     for check in checks:
         mark = "–" if check.ok is None else tick(check.ok)
