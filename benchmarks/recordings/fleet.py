@@ -13,6 +13,8 @@ import os
 import resource
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -20,8 +22,17 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import yaml
 
-from sysid_core.batch import Engine, Rows
-from sysid_core.fleet import Series, identify_fleet, load_registry, monitor, spread_of
+from sysid_core.batch import Engine, Rows, find_sources
+from sysid_core.fleet import (
+    Robot,
+    Series,
+    Task,
+    identify_fleet,
+    load_registry,
+    monitor,
+    recording_rows,
+    spread_of,
+)
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
@@ -80,6 +91,9 @@ def speed(bags: int) -> None:
             f"efficiency from 1 to 2: {efficiency:.2f}; by processor time, for machines that are busy"
             f" with other things: {work[1] / work[2]:.2f}"
         )
+        print(
+            f"the machine's own, two processes that know nothing of each other: {bare(folder, bags):.2f}"
+        )
         print(f"3000 bags on 2 workers: {spent[2] / bags * 3000 / 60:.1f} min")
         with Engine(2) as engine:
             begun = time.perf_counter()
@@ -91,6 +105,33 @@ def speed(bags: int) -> None:
             f"overhead of the scheduler {1e3 * overhead:.1f} ms a job: 64 workers would be"
             f" {min(1.0, job / overhead / 64):.0%} busy"
         )
+
+
+def bare(folder: Path, bags: int) -> float:
+    """Efficiency of two processes without engine, client or results: what the machine allows."""
+    spent = []
+    for count in (1, 2):
+        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as pool:
+            every = [(folder, k, count, bags) for k in range(count)]
+            list(pool.map(_work_through, [(folder, 0, 1, 8)] * count))  # imports
+            begun = time.perf_counter()
+            list(pool.map(_work_through, every))
+            spent.append(time.perf_counter() - begun)
+    return spent[0] / spent[1] / 2.0
+
+
+def _work_through(job: tuple[Path, int, int, int]) -> None:
+    """Rows of every `step`-th bag from the `first`, thrown away."""
+    folder, first, step, bags = job
+    known = load_registry(folder / "fleet.yaml")
+    paths = [str(p) for p in sorted((folder / "nights").iterdir())[:bags][first::step]]
+    with Engine(1) as engine:
+        for _ in engine.map(_rows, ((path, known.robots["r"]) for path in paths)):
+            pass
+
+
+def _rows(item: tuple[str, Robot]) -> int:
+    return len(recording_rows(Task(next(iter(find_sources([item[0]]))), item[1], None)))
 
 
 def _processor_time() -> float:

@@ -12,7 +12,7 @@ from sysid_core.fleet.drift import (
 )
 from sysid_core.fleet.page import fleet_report
 from sysid_core.fleet.recording import Task, recording_rows
-from sysid_core.fleet.registry import Registry, load_registry
+from sysid_core.fleet.registry import Registry, Robot, load_registry
 from sysid_core.fleet.run_length import run_length, threshold
 from sysid_core.fleet.sensor import sensor_values
 from sysid_core.fleet.work import fleet_jobs, identify_fleet, write_state
@@ -22,6 +22,7 @@ __all__ = [
     "FleetState",
     "Monitored",
     "Registry",
+    "Robot",
     "Series",
     "Spread",
     "Task",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An identification once more, from the options that its result lists: what certificates need."""
+"""An identification once more, from the options that its result lists, for certificates."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sysid_core.cli.settings import build_settings
 
 
 def identify_again(options: Mapping[str, Any], places: Mapping[str, Path], out: Path) -> None:
-    """Run `sysid identify` silently with the same options.
+    """Run `sysid identify` with the same options, without output.
 
     Args:
         options: `options` of the inputs in result.json.
