@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from sysid_core.batch import Engine
 from sysid_core.errors import EstimationError
 from sysid_core.studies.payload.objects import modular_objects
 from sysid_core.studies.payload.runs import (
@@ -87,13 +88,18 @@ class Runs:
 
 
 def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
-    """Simulate everything that tables and figures need."""
+    """Simulate everything that tables and figures need, in one set of processes."""
+    with Engine(workers) as engine:
+        return _run_all(extent, engine, progress)
+
+
+def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
     seeds, chosen = extent.seeds, extent.chosen
     runs = Runs()
 
     def run(what: str, cases: Sequence[Case], methods: Sequence[str]) -> list[Result]:
         results: list[Result] = []
-        for done, batch in enumerate(run_cases(cases, methods, workers=workers), start=1):
+        for done, batch in enumerate(run_cases(cases, engine, methods), start=1):
             results += batch
             progress(what, done, len(cases))
         runs.count += len(cases)

@@ -183,12 +183,11 @@ def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
 
 
 def run_cases(
-    cases: Sequence[Case], methods: Sequence[str] = PAYLOAD_METHODS, *, workers: int = 1
+    cases: Sequence[Case], engine: Engine, methods: Sequence[str] = PAYLOAD_METHODS
 ) -> Iterator[list[Result]]:
-    """All cases, in processes on this machine or on a cluster; yields as they finish."""
-    with Engine(workers) as engine:
-        for outcome in engine.map(partial(run_case, methods=tuple(methods)), cases):
-            yield outcome.unwrap()
+    """All cases on an open engine; yields as they finish."""
+    for outcome in engine.map(partial(run_case, methods=tuple(methods)), cases):
+        yield outcome.unwrap()
 
 
 def table_cases(
