@@ -77,12 +77,15 @@ class PayloadPosterior:
         covariance: Shape (10, 10).
         spread: Covariance of the prior that is left, the mass given, shape (10, 10).
         wrong_shape: Probability that the shape is not as given.
+        log_evidence: Logarithm of the probability of `r` with any of the prior's bodies, but for a
+            constant.
     """
 
     pi: Array
     covariance: Array
     spread: Array
     wrong_shape: float
+    log_evidence: float
 
 
 class ShapePrior:
@@ -201,7 +204,8 @@ class ShapePrior:
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
         given = len(bodies) // (1 + len(_SHAPE_COVARIANCES))
         wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
-        return PayloadPosterior(_consistent(pi), covariance, spread, wrong)
+        total = float(np.logaddexp.reduce(logs[0] + evidence))
+        return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
 
     def first(self, R: Array, r: Array) -> Array:
         """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""

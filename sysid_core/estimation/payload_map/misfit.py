@@ -14,6 +14,7 @@ from sysid_core.robot import Array
 MISFIT_LIMIT = 1.5
 SLOW_LIMIT = 2.0
 WRONG_SHAPE_LIMIT = 0.9  # probability from which the shape is doubted in words
+WORSE_SENSOR_LIMIT = 0.9  # and the sensor
 _SPIKE = 5.0  # standard deviations
 _MAX_SPIKES = 0.2  # of the samples: more is no spike
 _SLOW_WINDOW = 15  # samples
@@ -28,12 +29,14 @@ class Misfit:
         slow: Residual averaged over some samples, in its own noise: what isn't white.
         nuisance: The most unlikely sensor error, in three of its standard deviations.
         wrong_shape: Probability that the shape isn't as given.
+        worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was told.
     """
 
     white: float
     slow: float
     nuisance: float
     wrong_shape: float
+    worse_sensor: float = 0.0
 
     @property
     def factor(self) -> float:
@@ -101,6 +104,13 @@ def reported_misfit(
             "The shape, or where it is, doesn't fit what was measured (probability"
             f" {min(misfit.wrong_shape, 0.999):.1%}): check its size, its unit and its pose in the"
             " sensor frame. The standard deviations allow for another shape."
+        )
+    if misfit.worse_sensor > WORSE_SENSOR_LIMIT:
+        notes.append(
+            "The sensor's bias is off, or wanders, by more than is explained by its tare and its usual drift"
+            f" (probability {min(misfit.worse_sensor, 0.999):.1%}): tare it again, and look for a hum near"
+            " a multiple of the sampling rate, cables that pull, or contact. The standard deviations"
+            " allow for it."
         )
     factor = misfit.factor
     if factor > 1.0:

@@ -30,17 +30,26 @@ from sysid_core.estimation.payload import (
     verdicts_from_prior,
 )
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
-from sysid_core.estimation.payload_map.misfit import Misfit, nuisance_misfit, reported_misfit
+from sysid_core.estimation.payload_map.misfit import reported_misfit
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives, wrench_sensitivity
-from sysid_core.estimation.payload_map.running_information import RunningInformation
+from sysid_core.estimation.payload_map.running_belief import RunningBelief
 from sysid_core.estimation.payload_map.running_noise import RunningNoise
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
-from sysid_core.robot import Array, skew, wrench_regressor
+from sysid_core.robot import (
+    Array,
+    mass_com_inertia_from_pi,
+    pi_from_mass_com_inertia,
+    skew,
+    wrench_regressor,
+)
 from sysid_core.robot.shapes import Shape
 
 # Errors of causally filtered motion: (a, omega, alpha), and for how long they persist.
 MOTION_SD = (0.03, 0.003, 0.2)  # [m/s^2], [rad/s], [rad/s^2]
 MOTION_CORRELATION = (0.05, 0.5)  # [s], with a shape and without: there the data stand alone
+# Inertia with which the motion's errors are weighed, in that believed so far (with a shape, without):
+# weighed with too little, the first samples, whose motion is hardly known, pull the inertia to zero.
+LARGER = (2.0, 3.0)
 _TINY = 1e-18  # keeps a covariance with zeros positive
 _SPIKE = 6.0  # of the noise, from one sample to the next
 _LONGEST_SPIKE = 4  # samples
@@ -100,7 +109,7 @@ class RunningMAP:
         """Forget all samples, and believe something else of the sensor from now on if given."""
         if sensor is not None:
             self._batch.sensor = sensor
-        self._sum = RunningInformation(self._batch.sensor)
+        self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
         self._noise = RunningNoise(self._batch.sensor.noise)
         self._bias: Array | None = None
         self._left_open: Array | None = None
@@ -155,7 +164,7 @@ class RunningMAP:
         a, omega, alpha = np.split(sample.x, 3)
         A = wrench_regressor(a, omega, alpha)
         pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
-        T = wrench_sensitivity(sample.x[None], pi)[0]
+        T = wrench_sensitivity(sample.x[None], self._larger(pi))[0]
         rate = T[:, :3] @ skew(omega) @ sample.gravity  # of the wrench, by gravity's turning
         U = self._batch.sensor.columns(
             (A @ pi)[None],
@@ -180,7 +189,8 @@ class RunningMAP:
         """All samples so far once more: the first were whitened with a payload hardly known."""
         if self._pi is None:
             return
-        self._sum, self._last_time = RunningInformation(self._batch.sensor), None
+        self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
+        self._last_time = None
         for sample in self._first:
             self._take(sample)
         if self.information.n_samples == _AGAIN[-1]:
@@ -218,12 +228,8 @@ class RunningMAP:
         """
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
-        R, r, back = self._sum.compressed()
-        found = self._batch.prior.posterior(R, r)
+        found, misfit = self._sum.posterior(self.information.n_samples)
         verdicts = verdicts_from_prior(found.covariance, found.spread)
-        u = back[:, -1] - back[:, :-1] @ found.pi
-        left = self._sum.left(u, found.pi, self.information.n_samples)
-        misfit = Misfit(left, 0.0, nuisance_misfit(u, self._sum.precision), found.wrong_shape)
         covariance, notes = reported_misfit(found.covariance, misfit)
         return payload_estimate(
             self.method,
@@ -292,6 +298,13 @@ class RunningMAP:
         if pi[0] > 0.2 * mass:
             self._pi = pi
             self._bias = (back[:, -1] - back[:, :-1] @ pi)[:6]
+
+    def _larger(self, pi: Array) -> Array:
+        """A body of as much inertia as this may have: filtered motion's errors are weighed with it."""
+        if self._measured_motion:  # its errors stay the same, and are taken out of the inertia
+            return pi
+        mass, com, inertia = mass_com_inertia_from_pi(pi)
+        return pi_from_mass_com_inertia(mass, com, LARGER[self.shape is None] * inertia)
 
     def _persistence(self, time: float) -> float:
         """How many samples share one error of the motion."""

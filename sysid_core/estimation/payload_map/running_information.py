@@ -15,6 +15,9 @@ _DRIFT_S = 0.5  # [s] between steps of the bias
 class RunningInformation:
     """Sum of `X^T Sigma^-1 X` over samples `X = [U, A, b]`: sensor errors, payload, wrench.
 
+    With the logarithm of what integrals over the sensor's errors leave as factors, so that beliefs
+    of how far the bias may be off, and wander, can be weighed by evidence.
+
     Args:
         sensor: What the sensor's errors may be.
     """
@@ -26,6 +29,7 @@ class RunningInformation:
         self._gram = np.zeros((size, size))
         self._drifts = max(sensor.drift) > 0 and max(sensor.bias) > 0
         self._drifting, self._wandered = 0.0, np.zeros(6)
+        self._log_factor = 0.5 * float(np.log(self._precision).sum())
         if self._drifts:  # the prior of a bias that wanders is used up once
             self._gram[:6, :6] = np.diag(self._precision[:6])
             self._precision[:6] = 0.0
@@ -39,15 +43,14 @@ class RunningInformation:
             precision[:6] = 1.0 / (self._sensor.prior_sd()[:6] ** 2 + self._wandered)
         return precision
 
-    def add(self, X: Array, weight: Array, attenuation: Array | None = None) -> None:
+    def add(self, gram: Array, attenuation: Array | None = None) -> None:
         """One sample.
 
         Args:
-            X: Shape (6, u + 11).
-            weight: Inverse of its noise's covariance, shape (6, 6).
+            gram: Its `X^T Sigma^-1 X`, shape (u + 11, u + 11).
             attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
         """
-        self._gram += X.T @ weight @ X
+        self._gram += gram
         if attenuation is not None:
             self._attenuation += attenuation
 
@@ -65,6 +68,18 @@ class RunningInformation:
             R = R - np.linalg.pinv(R / scale).T @ (self._attenuation / scale[:, None])
         return R, r, back
 
+    def log_evidence(self, r: Array) -> float:
+        """Of the samples given a payload with `R pi = r`, but for what doesn't depend on the belief.
+
+        Args:
+            r: As `compressed` gives it.
+        """
+        u = len(self._precision)
+        N = self._gram[:u, :u] + np.diag(self._precision)
+        right = self._gram[:u, -1]
+        left = self._gram[-1, -1] - right @ np.linalg.solve(N, right) - r @ r
+        return self._log_factor - 0.5 * float(left + np.linalg.slogdet(N)[1])
+
     def drift(self, seconds: float) -> None:
         """Let the bias wander: the old bias is eliminated, a new one lies near it.
 
@@ -79,7 +94,9 @@ class RunningInformation:
         self._drifting = 0.0
         G = self._gram
         # min over b of y^T G y + |b' - b|^2 / variance
-        M = np.linalg.inv(G[:6, :6] + np.diag(1.0 / variance))
+        N = G[:6, :6] + np.diag(1.0 / variance)
+        M = np.linalg.inv(N)
+        self._log_factor -= 0.5 * float(np.linalg.slogdet(N)[1] + np.log(variance).sum())
         cross = M @ G[:6, 6:]
         G[6:, 6:] -= G[6:, :6] @ cross
         G[:6, 6:] = cross / variance[:, None]

@@ -13,6 +13,7 @@ from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench import SensorCalibration
 
 BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
+_STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are told
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
 
@@ -45,7 +46,7 @@ class SensorModel:
     bias: tuple[float, float] = (0.3, 0.015)
     drift: tuple[float, float] = (0.03, 0.0015)
     delay: float = 0.01
-    gain: float = 0.015
+    gain: float = 0.018
     crosstalk: float = 0.01
     mounting: float = 0.0175
     gravity: float = 0.0175
@@ -78,6 +79,18 @@ class SensorModel:
             bias=(float(bias[0]), float(bias[1])),
             delay=min(delay, self.delay) if np.isfinite(delay) else self.delay,
         )
+
+    @property
+    def stale(self) -> SensorModel:
+        """The same sensor long after its tare: the bias is much farther off."""
+        bias = (_STALE * self.bias[0], _STALE * self.bias[1])
+        return replace(self, bias=bias)
+
+    @property
+    def wandering(self) -> SensorModel:
+        """The same sensor, its bias far off and not constant: aliased hum, a cable that pulls."""
+        drift = (_WANDERING * self.drift[0], _WANDERING * self.drift[1])
+        return replace(self.stale, drift=drift)
 
     def ramps(self, duration: float) -> int:
         """How many straight pieces a drift over that many seconds is made of."""

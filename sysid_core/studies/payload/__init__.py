@@ -4,7 +4,12 @@
 from sysid_core.studies.payload.arm import record_arm
 from sysid_core.studies.payload.checks import stop_and_go_table
 from sysid_core.studies.payload.families import CHOICE_FAMILIES, FAMILIES, told_shape
-from sysid_core.studies.payload.objects import modular_objects, modular_shape, random_objects
+from sysid_core.studies.payload.objects import (
+    StudyObject,
+    modular_objects,
+    modular_shape,
+    random_objects,
+)
 from sysid_core.studies.payload.robustness import (
     nuisance_outcomes,
     robustness_study,
@@ -20,6 +25,7 @@ from sysid_core.studies.payload.runs import (
 from sysid_core.studies.payload.scene import (
     GOAL_FAULTS,
     NOISE_LEVELS,
+    Experiment,
     accelerometer_experiment,
     encoder_experiment,
     robot,
@@ -35,6 +41,8 @@ __all__ = [
     "NOISE_LEVELS",
     "PAYLOAD_METHODS",
     "Case",
+    "Experiment",
+    "StudyObject",
     "StudyTable",
     "accelerometer_experiment",
     "encoder_experiment",

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running payload estimate moment by moment, and changes of the load, in simulation.
+
+Run: python benchmarks/estimation/payload_live.py moments 30   when mass, centre and inertia are known, and
+                                                    how often they lie beyond two deviations
+     python benchmarks/estimation/payload_live.py changes 30   false alarms an hour; attached, detached, slipped
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload_live import OnlinePayload
+from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
+from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi, wrench_regressor
+from sysid_core.studies.payload import (
+    FAMILIES,
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    Experiment,
+    StudyObject,
+    encoder_experiment,
+    random_objects,
+)
+
+MOMENTS = np.arange(0.2, 3.01, 0.1)  # [s]
+NEEDED = (0.05, 0.10, 0.20)  # of the mass, of the size, of the inertia's size: two deviations
+ALARM_SECONDS = 60.0
+
+
+def thing_number(number: int) -> StudyObject:
+    """Weights on a board, and the families of the robustness study, in turn."""
+    rng = np.random.default_rng([31, number])
+    makers = [lambda rng: random_objects(2, rng)[rng.integers(2)], *FAMILIES.values()]
+    return makers[number % len(makers)](rng)
+
+
+def feed(online: OnlinePayload, run: Experiment, wrench: Array, k: int) -> None:
+    """One sample, as the session gives it."""
+    data = run.causal
+    assert data.R_WS is not None
+    online.update(
+        data.time[k],
+        wrench[k],
+        data.omega[k],
+        data.alpha[k],
+        data.a[k],
+        data.gravity[k],
+        run.covariance[k],
+        data.R_WS[k],
+    )
+
+
+def moments(count: int) -> None:
+    """Coverage at every moment, and when enough is known (and true)."""
+    upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+    print(f"{count} objects; beyond 2 sd: share of moments and components, and at the worst moment")
+    for speed in (1.0, 1.5, 2.0):
+        for kind, faults, sensor in (
+            ("clean", None, CALIBRATED_SENSOR),
+            ("faulty", GOAL_FAULTS, SensorModel()),
+        ):
+            z, known = np.full((count, len(MOMENTS), 10), np.nan), np.full((count, 3), np.inf)
+            for number in range(count):
+                thing = thing_number(number)
+                rng = np.random.default_rng([32, number])
+                run = encoder_experiment(
+                    speed, MOMENTS[-1] + 0.02, thing, NOISE_LEVELS["moderate"], rng, faults=faults
+                )
+                mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
+                online = OnlinePayload(thing.shape, sensor=sensor)
+                for k, t in enumerate(run.causal.time):
+                    feed(online, run, run.causal.wrench, k)
+                    i = int(np.argmin(np.abs(MOMENTS - t)))
+                    if abs(MOMENTS[i] - t) > 1e-6:
+                        continue
+                    p = summarise_payload(online.estimate())
+                    error = np.r_[p.mass - mass, p.com - com, (p.inertia - inertia)[upper]]
+                    z[number, i] = error / np.sqrt(np.diag(p.covariance))
+                    relative = online.uncertainty(p)
+                    off = np.abs(np.diag(p.inertia) - np.diag(inertia))
+                    scale = np.diag(p.inertia_sd) / np.maximum(relative[2], 1e-12)
+                    errors = (
+                        abs(p.mass / mass - 1.0),
+                        float(np.max(np.abs(p.com - com))) / float(np.max(thing.size)),
+                        float(np.max(off / scale)),
+                    )
+                    for j, limit in enumerate(NEEDED):
+                        told = 2.0 * float(np.max(relative[j])) < limit
+                        if told and errors[j] < limit:
+                            known[number, j] = min(known[number, j], t)
+            beyond = np.abs(z) > 2.0
+            shares = [
+                (100 * float(beyond[..., s].mean()), 100 * float(beyond[..., s].mean((0, 2)).max()))
+                for s in (slice(0, 1), slice(1, 4), slice(4, 10))
+            ]
+            text = ", ".join(
+                f"{name} {share:.0f} ({worst:.0f})"
+                for name, (share, worst) in zip(("mass", "COM", "J"), shares, strict=True)
+            )
+            within = [100 * float(np.mean(known[:, j] <= 1.5)) for j in range(3)]
+            middle = [float(np.median(known[:, j])) for j in range(3)]
+            print(
+                f"{speed:.1f} rad/s {kind:6}: {text} %; known (median {middle[0]:.1f}"
+                f" {middle[1]:.1f} {middle[2]:.1f} s) within 1.5 s: {within[0]:.0f}"
+                f" {within[1]:.0f} {within[2]:.0f} %",
+                flush=True,
+            )
+
+
+def changes(count: int) -> None:
+    """A load that stays, and one that is taken up, put down or slips by 5 cm after 3 s."""
+    alarms, kinds = 0, ("attached", "detached", "slipped")
+    for number in range(count):
+        run, wrench, _ = _loaded(number, ALARM_SECONDS)
+        found = _stamps_of_changes(run, wrench)
+        alarms += len(found)
+    hours = count * ALARM_SECONDS / 3600.0
+    print(f"{alarms} false alarms in {hours:.2f} h of motion", flush=True)
+    for kind in kinds:
+        delays, extra = [], 0
+        for number in range(count):
+            run, wrench, thing = _loaded(number, 6.0)
+            after = _changed(kind, thing.pi)
+            change = wrench_regressor(run.causal.a, run.causal.omega, run.causal.alpha) @ (
+                after - thing.pi
+            )
+            late = run.causal.time >= 3.0
+            found = _stamps_of_changes(run, wrench + change * late[:, None])
+            seen = [t - 3.0 for t in found if t >= 3.0]
+            delays.append(seen[0] if seen else np.inf)
+            extra += len(found) - min(len(seen), 1)
+        delays = np.array(delays)
+        print(
+            f"{kind}: {100 * np.mean(delays <= 0.5):.0f} % within .5 s, median"
+            f" {np.median(delays):.2f} s, {np.isinf(delays).sum()} of {count} never, {extra} extra",
+            flush=True,
+        )
+
+
+def _changed(kind: str, pi: Array) -> Array:
+    if kind == "slipped":
+        X = np.eye(4)
+        X[0, 3] = 0.05
+        return transform_pi(X, pi)
+    return pi * (2.0 if kind == "attached" else 0.05)
+
+
+def _loaded(number: int, seconds: float) -> tuple[Experiment, Array, StudyObject]:
+    thing = thing_number(number)
+    rng = np.random.default_rng([33, number])
+    speed = float(rng.uniform(0.6, 2.0))
+    run = encoder_experiment(
+        speed, seconds, thing, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS
+    )
+    return run, run.causal.wrench, thing
+
+
+def _stamps_of_changes(run: Experiment, wrench: Array) -> list[float]:
+    online, found, before = OnlinePayload(sensor=SensorModel()), [], None
+    for k in range(len(run.causal)):
+        feed(online, run, wrench, k)
+        if online.change is not before:
+            before = online.change
+            assert before is not None
+            found.append(before.stamp_s)
+    return found
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    what: dict[str, Callable[[int], None]] = {"moments": moments, "changes": changes}
+    parser.add_argument("what", choices=tuple(what))
+    parser.add_argument("count", type=int)
+    arguments = parser.parse_args()
+    what[arguments.what](arguments.count)

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that arrive one by one, under several beliefs of the sensor: as told, or worse.
+
+A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
+All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
+theory, inference and learning algorithms, ch. 28).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.estimation.payload import PayloadPosterior, ShapePrior
+from sysid_core.estimation.payload_map.misfit import Misfit, nuisance_misfit
+from sysid_core.estimation.payload_map.running_information import RunningInformation
+from sysid_core.estimation.payload_map.sensor_model import SensorModel
+from sysid_core.robot import Array
+
+# Prior probabilities that the sensor is as told, that its tare is stale, that its bias wanders.
+_BELIEFS = (0.9, 0.05, 0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """What one belief says: the payload, the misfit, and the logarithm of its evidence."""
+
+    found: PayloadPosterior
+    misfit: Misfit
+    log_evidence: float
+
+
+class RunningBelief:
+    """Sum of whitened samples under each belief.
+
+    Args:
+        sensor: What the sensor's errors may be, as told.
+        prior: Prior of the payload.
+    """
+
+    def __init__(self, sensor: SensorModel, prior: ShapePrior) -> None:
+        self._prior = prior
+        told = (sensor, sensor.stale, sensor.wandering) if max(sensor.bias) > 0 else (sensor,)
+        self._sums = [RunningInformation(belief) for belief in told]
+
+    def add(self, X: Array, weight: Array, attenuation: Array | None = None) -> None:
+        """One sample.
+
+        Args:
+            X: Sensor errors, payload and wrench `[U, A, b]`, shape (6, u + 11).
+            weight: Inverse of its noise's covariance, shape (6, 6).
+            attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
+        """
+        gram = X.T @ weight @ X
+        for one in self._sums:
+            one.add(gram, attenuation)
+
+    def drift(self, seconds: float) -> None:
+        """Let the bias wander."""
+        for one in self._sums:
+            one.drift(seconds)
+
+    def compressed(self) -> tuple[Array, Array, Array]:
+        """R, r and the way back of the sensor as told (`eliminate_nuisances`)."""
+        return self._sums[0].compressed()
+
+    def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:
+        """The beliefs, averaged.
+
+        Args:
+            samples: How many there were.
+
+        Raises:
+            EstimationError: The data ask for a negative mass.
+        """
+        answers = [self._answer(one, samples) for one in self._sums]
+        if len(answers) == 1:
+            return answers[0].found, answers[0].misfit
+        logs = np.log(_BELIEFS) + [answer.log_evidence for answer in answers]
+        weights = np.exp(logs - logs.max())
+        weights /= weights.sum()
+        found = [answer.found for answer in answers]
+        pi = np.asarray(weights @ [one.pi for one in found])
+        covariance = np.zeros((10, 10))
+        for weight, one in zip(weights, found, strict=True):
+            covariance += weight * (one.covariance + np.outer(one.pi - pi, one.pi - pi))
+        best = answers[int(np.argmax(weights))]
+        wrong = float(weights @ [one.wrong_shape for one in found])
+        return (
+            replace(best.found, pi=pi, covariance=covariance, wrong_shape=wrong),
+            replace(best.misfit, wrong_shape=wrong, worse_sensor=float(weights[1:].sum())),
+        )
+
+    def _answer(self, one: RunningInformation, samples: int) -> _Answer:
+        R, r, back = one.compressed()
+        found = self._prior.posterior(R, r)
+        u = back[:, -1] - back[:, :-1] @ found.pi
+        left = one.left(u, found.pi, samples)
+        misfit = Misfit(left, 0.0, nuisance_misfit(u, one.precision), found.wrong_shape)
+        return _Answer(found, misfit, one.log_evidence(r) + found.log_evidence)

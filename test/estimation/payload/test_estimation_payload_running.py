@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The running estimate is never surer than it should be: wrong shapes, stale tares, hums."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sysid_core.estimation.payload import summarise_payload
+from sysid_core.estimation.payload_map import RunningMAP, SensorModel
+from sysid_core.robot import mass_com_inertia_from_pi
+from sysid_core.studies.payload import (
+    CHOICE_FAMILIES,
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    encoder_experiment,
+    told_shape,
+)
+
+FORCE_AND_TORQUE = np.repeat([1.0, 0.05], 3)
+
+
+def scene(number, faults=None):
+    """An object of the families on which settings are chosen, swung at 1.5 rad/s for 1.5 s."""
+    name = list(CHOICE_FAMILIES)[number % len(CHOICE_FAMILIES)]
+    thing = CHOICE_FAMILIES[name](np.random.default_rng([5, number]))
+    rng = np.random.default_rng([6, number])
+    run = encoder_experiment(1.5, 1.5, thing, NOISE_LEVELS["moderate"], rng, faults=faults)
+    return thing, run, rng
+
+
+def far_off(estimate, pi):
+    """Mass, centre of mass and the inertia's diagonal, in standard deviations, shape (7,)."""
+    payload = summarise_payload(estimate)
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    diagonal = np.diag(payload.inertia - inertia) / np.diag(payload.inertia_sd)
+    return np.r_[
+        (payload.mass - mass) / payload.mass_sd, (payload.com - com) / payload.com_sd, diagonal
+    ]
+
+
+@pytest.mark.parametrize("told", ["scaled 0.8", "none"])
+def test_the_first_samples_do_not_pull_the_inertia_to_zero(told):
+    found = []
+    for number in range(6):
+        thing, run, rng = scene(number, GOAL_FAULTS)
+        estimate = RunningMAP(told_shape(thing, told, rng)).fit(run.causal, run.covariance)
+        found.append(far_off(estimate, thing.pi)[4:])
+    assert np.mean(np.square(found)) < 1.5
+    assert np.mean(np.abs(found) < 2.0) > 0.9
+
+
+def test_a_stale_tare_and_a_wandering_bias_are_allowed_for():
+    tared = replace(SensorModel(), bias=(0.05, 0.0025))
+    stale, hummed = [], []
+    for number in range(5):
+        thing, run, rng = scene(number)
+        off = 0.3 * FORCE_AND_TORQUE * rng.normal(size=6)
+        hum = np.sin(2 * np.pi * 0.3 * run.causal.time[:, None] + rng.uniform(0, 2 * np.pi, 6))
+        for fault in (0.0, off, 0.3 * FORCE_AND_TORQUE * hum):
+            data = replace(run.causal, wrench=run.causal.wrench + fault)
+            estimate = RunningMAP(thing.shape, sensor=tared).fit(data, run.covariance)
+            z = far_off(estimate, thing.pi)
+            if fault is off:
+                stale.append(z[:4])
+            elif np.ndim(fault):
+                noted = any("bias" in note for note in estimate.notes)
+                hummed.append(noted or np.abs(z).max() < 2.0)
+            else:
+                assert not estimate.notes
+    assert np.mean(np.square(stale)) < 1.0
+    assert np.mean(hummed) >= 0.5  # heavy things, whose motion's errors are as large, hide it
