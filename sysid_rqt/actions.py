@@ -29,7 +29,7 @@ class Caller:
     def call(
         self, kind: type, name: str, request: Any, then: Callable[[Any], None] | None = None
     ) -> None:
-        """Call a service; the answer's `success` and `message` are shown.
+        """Call a service; the answer's `success` and `message` are shown, where it has them.
 
         Args:
             kind: Type of the service.
@@ -45,7 +45,8 @@ class Caller:
 
         def answered(response: Any) -> None:
             good = bool(getattr(response, "success", True))
-            self._say(getattr(response, "message", "") or ("done" if good else "failed"), good)
+            if hasattr(response, "message"):
+                self._say(response.message or ("done" if good else "failed"), good)
             if good and then is not None:
                 then(response)
 

@@ -98,7 +98,6 @@ class EstimatePanel(Panel):
         from sysid_core.errors import SysIdError
         from sysid_core.robot.shapes import load_shape
 
-        self.say("", True)
         self._drawn = 0  # the views again, with the shape
         text = response.values[0].string_value if response.values else ""
         try:

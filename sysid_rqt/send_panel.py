@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sending the robot's controller what it holds: proposal, confirmation by its id, rollback."""
+"""Sending the robot's controller what it holds: dry run, proposal, confirmation, rollback."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from python_qt_binding.QtWidgets import QHBoxLayout, QLabel
+from python_qt_binding.QtWidgets import QCheckBox, QHBoxLayout, QLabel
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import GetParameters, SetParameters
 from robot_sysid.srv import ConfirmPayload, ProposePayload
 from std_srvs.srv import Trigger
 
@@ -22,39 +24,55 @@ class SendPanel(Panel):
     title = "Send to robot"
 
     def build(self) -> None:
-        """A comparison and three buttons."""
+        """A comparison, buttons, and whether anything may be sent."""
         self.state = QLabel("no payload_bridge is heard")
         self.state.setWordWrap(True)
-        self.comparison = table(("quantity", "proposed", "controller has", "unit"))
+        self.comparison = table(
+            ("quantity", "proposed", "controller has", "would change by", "unit")
+        )
         self.comparison.setObjectName("comparison")
         row = QHBoxLayout()
         self.confirm = button("send it to the controller", "confirm", self.on_confirm)
         self.confirm.setEnabled(False)
         for widget in (
+            button("dry run", "dry_run", self.on_dry_run),
             button("propose", "propose", self.on_propose),
             self.confirm,
             button("roll back", "rollback", self.on_rollback),
         ):
             row.addWidget(widget)
+        self.allowed = QCheckBox("sending is allowed (dry_run of the bridge is off)")
+        self.allowed.setObjectName("allowed")
+        self.allowed.clicked.connect(lambda *_: self.on_allow())
         self.column.addWidget(self.state)
         self.column.addWidget(self.comparison)
         self.column.addLayout(row)
+        self.column.addWidget(self.allowed)
         self._proposal = ""
+        self._shown: Any = None
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """The bridge's state."""
         message = snapshot.bridge
         if message is None:
             return
+        if message is not self._shown:
+            self._shown = message
+            self._ask_whether_allowed()
         self._proposal = message.proposal
-        self.confirm.setEnabled(message.state == message.PROPOSED)
+        waits = message.state == message.PROPOSED
+        self.confirm.setEnabled(waits and self.allowed.isChecked())
         self.state.setText(f"{bridge_state(message)}. {message.message}")
         has = message.controller if message.controller_known else None
-        rows = []
-        for name, read, unit in QUANTITIES:
-            there = "not known" if has is None else f"{read(has):.5g}"
-            rows.append((name, f"{read(message.proposed):.5g}", there, unit))
-        fill(self.comparison, rows)
+        proposed = message.proposed if waits else None
+        fill(
+            self.comparison,
+            [(name, *beside(read, proposed, has), unit) for name, read, unit in QUANTITIES],
+        )
+
+    def on_dry_run(self) -> None:
+        """Show what would be sent beside what the controller has; sending is locked first."""
+        self._set_dry_run(True, then=lambda _: self.on_propose())
 
     def on_propose(self) -> None:
         """Ask the bridge for a proposal; nothing is sent."""
@@ -69,6 +87,47 @@ class SendPanel(Panel):
     def on_rollback(self) -> None:
         """Send what the controller had before."""
         self.caller.call(Trigger, f"{self.prefix}{BRIDGE}/rollback", Trigger.Request())
+
+    def on_allow(self) -> None:
+        """Lock or unlock sending: the bridge's parameter `dry_run`."""
+        self._set_dry_run(not self.allowed.isChecked())
+
+    def _set_dry_run(self, on: bool, then: Any = None) -> None:
+        value = ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=on)
+        request = SetParameters.Request(parameters=[Parameter(name="dry_run", value=value)])
+
+        def answered(response: SetParameters.Response) -> None:
+            result = response.results[0]
+            self._ask_whether_allowed()
+            if not result.successful:
+                self.say(f"The bridge keeps dry_run as it is: {result.reason}", False)
+            elif then is not None:
+                then(response)
+            else:
+                self.say(f"Sending is {'locked' if on else 'allowed'}.", True)
+
+        name = f"{self.prefix}{BRIDGE}/set_parameters"
+        self.allowed.setChecked(False)  # until the bridge says otherwise
+        self.caller.call(SetParameters, name, request, answered)
+
+    def _ask_whether_allowed(self) -> None:
+        def show(response: GetParameters.Response) -> None:
+            self.allowed.setChecked(bool(response.values) and not response.values[0].bool_value)
+
+        name = f"{self.prefix}{BRIDGE}/get_parameters"
+        self.caller.call(GetParameters, name, GetParameters.Request(names=["dry_run"]), show)
+
+
+def beside(read: Any, proposed: Any, has: Any) -> tuple[str, str, str]:
+    """A quantity as proposed, as the controller has it, and the difference, as text."""
+    new = None if proposed is None else read(proposed)
+    old = None if has is None else read(has)
+    change = "–" if new is None or old is None else f"{new - old:+.3g}"
+    return (
+        "–" if new is None else f"{new:.5g}",
+        "not known" if old is None else f"{old:.5g}",
+        change,
+    )
 
 
 def _component(path: str) -> Any:

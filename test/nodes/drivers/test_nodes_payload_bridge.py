@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -77,6 +78,41 @@ def bench(environment: dict[str, str], tmp_path: Path) -> Iterator[Bench]:
         bench = Bench(environment, tmp_path, int(stack.enter_context(domain_id())))
         yield bench
         assert bench.close() == [0, 0], bench.log("bridge") + bench.log("driver")
+
+
+def with_qt(environment: dict[str, str], real_ros: dict[str, str]) -> dict[str, str]:
+    """The vendors' layouts and rqt in one environment; skips where Qt's binding is missing."""
+    paths = ("PYTHONPATH", "AMENT_PREFIX_PATH", "LD_LIBRARY_PATH")
+    joined = {p: f"{environment.get(p, '')}:{real_ros.get(p, '')}" for p in paths}
+    both = real_ros | environment | joined | {"QT_QPA_PLATFORM": "offscreen"}
+    probe = [sys.executable, "-c", "import python_qt_binding.QtWidgets"]
+    if subprocess.run(probe, env=both, capture_output=True, check=False).returncode != 0:
+        pytest.skip("needs a Qt binding")
+    return both
+
+
+def test_a_dry_run_from_the_panel_compares_and_sends_nothing(
+    bench: Bench, real_ros: dict[str, str]
+) -> None:
+    environment = with_qt(bench.environment, real_ros)
+    bench.start("accept", **parameters_of("ur"))
+    bench.estimate(OBJECT)
+    bench.propose()
+    bench.live()
+    script = str(Path(__file__).with_name("press_send.py"))
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    for key in ("heard", "unlocked", "said", "compared", "locked", "allowed", "locked_again"):
+        assert found[key], json.dumps(found)
+    assert "dry_run is on" in found["answer"] and not found["can_send"]
+    proposed, has, change = (float(text) for text in found["mass"])
+    assert (proposed, has) == pytest.approx((at_flange().mass, GRIPPER[0]), rel=1e-4)
+    assert change == pytest.approx(proposed - has, rel=1e-2)
+    assert bench.ask("confirm")[0] is False
+    assert bench.requests() == [], "a dry run sends nothing"
 
 
 def at_flange() -> ControllerPayload:

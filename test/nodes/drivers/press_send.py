@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opens the panel *Send to robot* beside a running payload bridge and makes a dry run.
+
+Usage: press_send.py; prints one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+
+import rclpy
+from python_qt_binding.QtWidgets import QApplication, QPushButton
+from rclpy.executors import SingleThreadedExecutor
+
+from sysid_rqt.send_panel import SendPanel
+
+
+def main() -> None:
+    app = QApplication([])
+    rclpy.init()
+    node = rclpy.create_node("panel")
+    executor = SingleThreadedExecutor()
+    executor.add_node(node)
+    spinning = threading.Thread(target=executor.spin, daemon=True)
+    spinning.start()
+    panel = SendPanel(node)
+
+    def until(done: Callable[[], bool]) -> bool:
+        end = time.monotonic() + 30.0
+        while not done() and time.monotonic() < end:
+            app.processEvents()
+            time.sleep(0.02)
+        return done()
+
+    def cell(row: int, column: int) -> str:
+        item = panel.comparison.item(row, column)
+        return "" if item is None else str(item.text())
+
+    found: dict[str, object] = {"heard": until(lambda: panel.comparison.rowCount() > 0)}
+    found["unlocked"] = until(panel.allowed.isChecked)  # the test has allowed it
+    panel.findChild(QPushButton, "dry_run").click()
+    found["said"] = until(lambda: "It would be sent as" in panel.answer.text())
+    found["answer"] = panel.answer.text()
+    found["compared"] = until(lambda: cell(0, 1) not in ("", "–"))
+    found["mass"] = [cell(0, column) for column in range(1, 4)]
+    found["locked"] = until(lambda: not panel.allowed.isChecked())
+    found["can_send"] = panel.confirm.isEnabled()
+    panel.allowed.click()
+    found["allowed"] = until(panel.confirm.isEnabled)
+    panel.allowed.click()
+    found["locked_again"] = until(lambda: "locked" in panel.answer.text())
+    panel.close_view()
+    print(json.dumps(found), flush=True)
+    executor.shutdown(timeout_sec=1.0)
+    spinning.join(20.0)
+    rclpy.try_shutdown()
+
+
+if __name__ == "__main__":
+    main()
