@@ -135,12 +135,12 @@ class GraphView:
                 PayloadBridgeState, f"{full}payload_bridge/state", self._keep("bridge"), LATCHED
             ),
         ]
-        self._node = node
+        self.node = node
 
     def close(self) -> None:
         """Take the subscriptions back."""
         for subscription in self._subscriptions:
-            self._node.destroy_subscription(subscription)
+            self.node.destroy_subscription(subscription)
 
     def snapshot(self) -> Snapshot:
         """Everything heard so far."""

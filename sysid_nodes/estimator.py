@@ -13,7 +13,12 @@ from sysid_core.estimation import Estimate
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
-from sysid_nodes.components import EstimatorConfig, IdentificationComponent, PayloadComponent
+from sysid_nodes.components import (
+    EstimatorConfig,
+    IdentificationComponent,
+    PayloadComponent,
+    TorqueResidualsComponent,
+)
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
 from sysid_nodes.security import new_inside
 
@@ -31,7 +36,8 @@ class EstimatorNode(ManagedNode):
         """Make the topics; the robot may come later."""
         self._identifiability = self.create_publisher(Identifiability, "~/identifiability", LATCHED)
         self._payload = PayloadComponent(self)
-        self._identification = IdentificationComponent(self)
+        self._residuals = TorqueResidualsComponent(self)
+        self._identification = IdentificationComponent(self, self._residuals)
         self.create_service(SaveResult, "~/save", self._on_save)
         self.create_service(Trigger, "~/reset", self._on_reset)
         self.use_robot(self.config.robot)
@@ -39,6 +45,7 @@ class EstimatorNode(ManagedNode):
     def activate(self) -> None:
         """Listen to the logger."""
         self._payload.activate()
+        self._residuals.activate()
 
     def clean_up(self) -> None:
         """End what is running."""
@@ -53,6 +60,7 @@ class EstimatorNode(ManagedNode):
             )
         )
         self._payload.got_robot(model)
+        self._residuals.got_robot(model)
         self.get_logger().info(f"Robot '{model.name}' with {model.n_bodies} bodies.")
 
     @property

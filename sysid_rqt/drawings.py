@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from sysid_monitor.graph_view import Snapshot
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#8A8F98"
+JOINTS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito
 
 
 def convergence(snapshot: Snapshot) -> object:
@@ -40,6 +42,28 @@ def convergence(snapshot: Snapshot) -> object:
         axis.set_title(name, fontsize=9)
         axis.set_xlabel("time [s]", fontsize=8)
         axis.grid(alpha=0.3)
+    return figure
+
+
+def residual_curves(time: Any, residuals: Any, names: Sequence[str]) -> object:
+    """Residual torque of every joint over time, as a matplotlib figure.
+
+    Args:
+        time: Shape (K,), now is 0 [s].
+        residuals: Shape (K, n) [N m, N or A].
+        names: The n joints.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
+    axis = figure.subplots()
+    for name, values, colour in zip(names, np.transpose(residuals), cycle(JOINTS), strict=False):
+        axis.plot(time, values, color=colour, linewidth=1.2, label=name)
+    axis.axhline(0.0, color=GREY, linewidth=0.8)
+    axis.set_xlabel("time [s]", fontsize=8)
+    axis.set_title("measured - predicted effort", fontsize=9)
+    axis.grid(alpha=0.3)
+    figure.legend(loc="outside right upper", fontsize=7, frameon=False)
     return figure
 
 

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload with its convergence, and the arm's parameters."""
+"""The running payload with its convergence, the arm's parameters, and residual torques."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 import numpy as np
 from python_qt_binding.QtWidgets import QLabel, QScrollArea, QTabWidget, QVBoxLayout, QWidget
 from rcl_interfaces.srv import GetParameters
+from sensor_msgs.msg import JointState
 
 from sysid_core.report import with_deviation
 from sysid_monitor.graph_view import Snapshot
 from sysid_monitor.words import payload_state
-from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views
+from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views, residual_curves
 from sysid_rqt.panel import COLOURS, Panel, draw, fill, table
 
 VERDICTS = ("identifiable", "in combination", "not identifiable", "prior-dominated")
+_RESIDUALS = 600  # a minute at the usual rate
 VERDICT_COLOURS = (COLOURS["ok"], COLOURS["warn"], COLOURS["stale"], COLOURS["warn"])
 
 
@@ -38,6 +41,11 @@ class EstimatePanel(Panel):
         self.arm.setObjectName("arm")
         self.views = QLabel()
         self.bars = QLabel()
+        self.left_line = QLabel("no residual torques yet: they need efforts whose kind is declared")
+        self.left_line.setWordWrap(True)
+        self.left = table(("joint", "now", "RMS of the last minute"))
+        self.left.setObjectName("residuals")
+        self.left_curves = QLabel()
         scroll = QScrollArea()
         scroll.setWidget(self.bars)
         scroll.setWidgetResizable(True)
@@ -47,6 +55,7 @@ class EstimatePanel(Panel):
             ("Object", (self.views,)),
             ("Arm", (self.arm_line, self.arm)),
             ("Arm against URDF", (scroll,)),
+            ("Residual torques", (self.left_line, self.left, self.left_curves)),
         ):
             page, column = QWidget(), QVBoxLayout()
             for widget in widgets:
@@ -58,6 +67,19 @@ class EstimatePanel(Panel):
         self._shape: Any = None  # of the object, as the estimator has it
         self._asked = False
         self._shown_arm: Any = None
+        self._residuals: deque[tuple[float, JointState]] = deque(maxlen=_RESIDUALS)
+        self._heard = self.view.node.create_subscription(
+            JointState, f"{self.prefix}estimator/torque_residuals", self._on_residuals, 10
+        )
+
+    def close_view(self) -> None:
+        """Stop listening."""
+        self.view.node.destroy_subscription(self._heard)
+        super().close_view()
+
+    def _on_residuals(self, message: JointState) -> None:
+        stamp = message.header.stamp
+        self._residuals.append((stamp.sec + 1e-9 * stamp.nanosec, message))
 
     def show_snapshot(self, snapshot: Snapshot) -> None:
         """Numbers at once, curves when there are new moments."""
@@ -66,6 +88,8 @@ class EstimatePanel(Panel):
             self._show_payload(message, snapshot)
         if snapshot.parameters is not None:
             self._show_arm(snapshot.parameters, snapshot)
+        if self._residuals:
+            self._show_residuals(snapshot.parameters is not None)
 
     def _show_payload(self, message: Any, snapshot: Snapshot) -> None:
         now = snapshot.history[-1]
@@ -130,6 +154,20 @@ class EstimatePanel(Panel):
         if message is not self._shown_arm:
             self._shown_arm = message
             draw(self.bars, arm_bars(message, nominal_values(snapshot.description)))
+
+    def _show_residuals(self, identified: bool) -> None:
+        heard = list(self._residuals)
+        names = heard[-1][1].name
+        heard = [(t, m) for t, m in heard if m.name == names]
+        times = np.array([t for t, _ in heard])
+        efforts = np.array([m.effort for _, m in heard])
+        by = "the identified parameters" if identified else "the URDF, without friction"
+        self.left_line.setText(f"Measured minus predicted efforts; predicted by {by}.")
+        rms = np.sqrt(np.mean(efforts**2, axis=0))
+        rows = zip(names, efforts[-1], rms, strict=True)
+        fill(self.left, [(name, f"{now:+.3g}", f"{size:.3g}") for name, now, size in rows])
+        if self.left_curves.isVisible():
+            draw(self.left_curves, residual_curves(times - times[-1], efforts, names))
 
 
 def matched(value: float, deviation: float) -> tuple[str, str]:

@@ -8,6 +8,7 @@ from sysid_core.validation.metrics import TorqueError, torque_errors, total
 from sysid_core.validation.payload_errors import payload_errors
 from sysid_core.validation.plant import MujocoPlant, build_mujoco_spec
 from sysid_core.validation.prediction import Prediction, predict_recording
+from sysid_core.validation.residual_torques import ResidualTorques
 from sysid_core.validation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.validation.simulation import predict_segments
 from sysid_core.validation.torque_controller import (
@@ -35,6 +36,7 @@ __all__ = [
     "JointSensorNoise",
     "MujocoPlant",
     "Prediction",
+    "ResidualTorques",
     "SensorNoise",
     "SimulatedRobot",
     "SolverSettings",

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the estimator is composed of: the running payload, and identification on request."""
+"""What the estimator is composed of: payload, identification, residual torques."""
 
 from sysid_nodes.components.config import EstimatorConfig
 from sysid_nodes.components.identification import IdentificationComponent
 from sysid_nodes.components.payload import PayloadComponent
+from sysid_nodes.components.torque_residuals import TorqueResidualsComponent
 
-__all__ = ["EstimatorConfig", "IdentificationComponent", "PayloadComponent"]
+__all__ = [
+    "EstimatorConfig",
+    "IdentificationComponent",
+    "PayloadComponent",
+    "TorqueResidualsComponent",
+]

@@ -11,6 +11,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_nodes import conversions
 from sysid_nodes.components.job import IdentificationJob
+from sysid_nodes.components.torque_residuals import TorqueResidualsComponent
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
 
 _LONGEST_S = 3600.0
@@ -21,10 +22,11 @@ class IdentificationComponent:
 
     Args:
         node: The estimator.
+        residuals: Predicts by what was found last.
     """
 
-    def __init__(self, node: ManagedNode) -> None:
-        self.node = node
+    def __init__(self, node: ManagedNode, residuals: TorqueResidualsComponent) -> None:
+        self.node, self._residuals = node, residuals
         self.latest: Estimate | None = None
         self._job: IdentificationJob | None = None
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
@@ -91,6 +93,7 @@ class IdentificationComponent:
             robot=model,
         )
         self._parameters.publish(estimate)
+        self._residuals.use(job.folder, self.latest, model)
         return Identify.Result(
             success=True,
             message=job.verdict,

@@ -77,6 +77,12 @@ def main(plan: str, bag: str, pictures: str) -> None:
     until(lambda: False, 1.5)
     found["shape"] = estimate._shape is not None and not estimate.views.pixmap().isNull()
     estimate.grab().save(str(Path(pictures) / "object.png"))
+    estimate.tabs.setCurrentIndex(estimate.tabs.count() - 1)
+    found["residuals"] = until(lambda: estimate.left.rowCount() == 7, 20.0)
+    until(lambda: False, 1.5)
+    found["curves"] = not estimate.left_curves.pixmap().isNull()
+    found["residual_line"] = estimate.left_line.text()
+    estimate.grab().save(str(Path(pictures) / "residuals.png"))
     robot.plan.setText(plan)
     if "done" in robot.state.text():  # a machine so slow that the motion ended meanwhile
         press(robot, "arm")

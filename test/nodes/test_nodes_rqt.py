@@ -133,10 +133,11 @@ def test_the_buttons_of_the_panels_record_play_and_stop(
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
-    for key in ("nodes", "streams", "moving", "payload", "stopped", "margins", "recorded", "shape"):
+    for key in ("nodes", "streams", "moving", "payload", "stopped", "margins", "recorded", "shape",
+                "residuals", "curves"):  # fmt: skip
         assert found[key], json.dumps(found)
     assert "payload_bridge" in found["no_bridge"]
     assert {p.name for p in pictures.glob("*.png")} == {
-        f"{name}.png" for name in ("robot", "estimate", "object", "send")
+        f"{name}.png" for name in ("robot", "estimate", "object", "residuals", "send")
     }
     assert "trajectory_executor" in (pictures / "watch.svg").read_text(encoding="utf-8")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Joint efforts that the model leaves unexplained, while the robot moves."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError
+from sysid_core.estimation.arm import Identification
+from sysid_core.robot import Array, RobotModel
+from sysid_core.signals import EffortKind
+
+_TORQUES = (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
+_SPAN = 100  # samples
+
+
+class ResidualTorques:
+    """Measured minus predicted efforts of the newest sample of a running motion.
+
+    Args:
+        model: The robot; its URDF predicts where nothing is identified, without friction.
+        identification: What predicts; None: the URDF.
+        span: Samples that are kept: where gears have play, friction depends on the motion before.
+    """
+
+    def __init__(
+        self, model: RobotModel, identification: Identification | None = None, span: int = _SPAN
+    ) -> None:
+        self.model, self.identification = model, identification
+        self._samples: deque[tuple[Array, Array, Array]] = deque(maxlen=span)
+
+    def add(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> None:
+        """The next sample: position, velocity and acceleration, each of shape (n,)."""
+        self._samples.append((np.asarray(q), np.asarray(v), np.asarray(a)))
+
+    def residual(self, effort: ArrayLike, kind: EffortKind) -> Array | None:
+        """What the newest sample's efforts leave, shape (n,), in their unit.
+
+        None where nothing predicts efforts of this kind: currents before an identification.
+
+        Raises:
+            SignalError: There is no sample yet.
+        """
+        if not self._samples:
+            raise SignalError("No sample has been added.", remedy="Call `add` first.")
+        q, v, a = (np.array(x) for x in zip(*self._samples, strict=True))
+        measured = np.asarray(effort, dtype=float)
+        found = self.identification
+        if found is not None:
+            return measured - found.friction.drives.efforts(found.torques(q, v, a), q)[-1]
+        if kind in _TORQUES:
+            return measured - self.model.inverse_dynamics(q[-1:], v[-1:], a[-1:])[-1]
+        return None

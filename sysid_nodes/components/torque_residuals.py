@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Residual torques per joint, live."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rclpy.serialization import deserialize_message
+from robot_sysid.msg import FilteredJointState
+from sensor_msgs.msg import JointState
+
+from sysid_core.errors import SysIdError
+from sysid_core.robot import RobotModel
+from sysid_core.signals import EffortKind
+from sysid_nodes import conversions
+from sysid_nodes.lifecycle import ManagedNode
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import Estimate
+    from sysid_core.validation import ResidualTorques
+
+_PERIOD_S = 0.02  # between samples that are looked at
+
+
+class TorqueResidualsComponent:
+    """Publishes `~/torque_residuals`: measured minus predicted effort of every joint.
+
+    Predicted by the parameters that `~/identify` found last; before that by the URDF's inertial
+    parameters, without friction, where efforts are torques. Only while somebody listens.
+
+    Args:
+        node: The estimator.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self.node = node
+        self._residuals: ResidualTorques | None = None
+        self._newest: bytes | None = None
+        self._listening: tuple[Any, Any] | None = None  # subscription and timer
+        self._samples = 0
+        self._publisher = node.create_publisher(JointState, "~/torque_residuals", 10)
+
+    def got_robot(self, model: RobotModel) -> None:
+        """Predict this robot's torques by its URDF."""
+        from sysid_core.validation import ResidualTorques  # heavy
+
+        self._residuals = ResidualTorques(model)
+
+    def activate(self) -> None:
+        """Wait for somebody who listens."""
+        self._listening = None  # what there was went with the deactivation
+        self.node.create_timer(1.0, self._look_for_listeners)
+
+    def use(self, folder: Path, estimate: Estimate, model: RobotModel) -> None:
+        """Predict by what was identified; where that can't be (a closed chain), by the URDF.
+
+        Args:
+            folder: Where `sysid identify` wrote parameters.yaml.
+            estimate: What it wrote beside it.
+            model: The robot.
+        """
+        from sysid_core.estimation.arm import load_identification
+        from sysid_core.validation import ResidualTorques
+
+        found = None
+        try:
+            found = load_identification(folder / "parameters.yaml", model, estimate)
+        except SysIdError as err:
+            self.node.get_logger().info(f"Residual torques stay those of the URDF: {err}")
+        self._residuals = ResidualTorques(model, found)
+
+    def _look_for_listeners(self) -> None:
+        wanted = self._publisher.get_subscription_count() > 0
+        node = self.node
+        if wanted and self._listening is None:
+            self._listening = (
+                node.create_subscription(
+                    FilteredJointState, "data_logger/filtered", self._on_joints, 1, raw=True
+                ),
+                node.create_timer(_PERIOD_S, self._take),
+            )
+        elif not wanted and self._listening is not None:
+            node.destroy_subscription(self._listening[0])
+            node.destroy_timer(self._listening[1])
+            self._listening = self._newest = None
+
+    def _on_joints(self, data: bytes) -> None:
+        self._newest = data
+
+    def _take(self) -> None:
+        """Keep the newest state; say what it leaves, at the rate of the running payload."""
+        data, self._newest = self._newest, None
+        if data is None or self._residuals is None:
+            return
+        message = deserialize_message(data, FilteredJointState)
+        names = self._residuals.model.joint_names
+        q, v, a, _ = conversions.filtered_arrays(message, names)
+        self._residuals.add(q, v, a)
+        self._samples += 1
+        if self._samples % max(1, round(1.0 / (_PERIOD_S * self.node.config.rate_hz))):
+            return
+        if len(message.effort) != len(message.name):  # not measured
+            return
+        k = conversions.columns_of(names, message.name, "data_logger/filtered")
+        left = self._residuals.residual(
+            [message.effort[i] for i in k], EffortKind(message.effort_kind)
+        )
+        if left is None:
+            return
+        out = JointState(
+            name=list(names), position=q.tolist(), velocity=v.tolist(), effort=left.tolist()
+        )
+        out.header.stamp = message.header.stamp
+        self._publisher.publish(out)
