@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
+from sysid_core.estimation.difference import EstimateDifference, difference, measured_part
 from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
 
 __all__ = [
     "Estimate",
+    "EstimateDifference",
     "Verdict",
+    "difference",
+    "measured_part",
     "residual_statistics",
 ]

@@ -10,6 +10,7 @@ from sysid_core.report.charts import (
     thinned,
     time_series,
 )
+from sysid_core.report.comparison import SavedRun, comparison_report, comparison_sentence
 from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
@@ -44,8 +45,11 @@ __all__ = [
     "GUIDES",
     "LEGEND",
     "Report",
+    "SavedRun",
     "cell_text",
+    "comparison_report",
     "comparison_rows",
+    "comparison_sentence",
     "consistency_sentence",
     "constrained_identification_report",
     "curves",

@@ -25,12 +25,17 @@ EMPTY = """[...document.querySelectorAll('.chart')].filter(chart => !chart.data?
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory) -> dict[str, Path]:
-    """A motion, an identification, loops, structure, a study's curves, and the list of all."""
+    """A motion, an identification, loops, structure, a study's curves, a comparison, the list of all."""
     out = tmp_path_factory.mktemp("pages")
     ur5 = ["--robot", "ur5", "--columns", str(UR5 / "columns.yaml")]
     commands = {
         "motion/report": ["plan", "payload", "xarm7", "--out", str(out / "motion")],
         "arm/report": ["identify", str(UR5 / "train.csv"), *ur5, "--out", str(out / "arm")],
+        "comparison/report": [
+            *("report", "compare", *(2 * [str(out / "arm")])),
+            "--out",
+            str(out / "comparison"),
+        ],
         "structure": ["identifiability", "puma560", "--html", str(out / "structure.html")],
         "loops": [
             "loops",

@@ -8,15 +8,8 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, example
-
-report = typer.Typer(help="Reports of several runs.", no_args_is_help=True)
-app.add_typer(report, name="report")
-
-
-@report.callback()
-def _group() -> None:
-    """Reports of several runs."""
+from sysid_core.cli.app import console, example
+from sysid_core.cli.report.group import report
 
 
 @report.command("index", epilog=example("sysid report index results"))

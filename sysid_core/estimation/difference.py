@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether two estimates of the same parameters differ by more than their deviations explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate
+from sysid_core.robot import Array
+
+_SURE = 0.01  # chance that any parameter of a list is called different though none is
+
+
+@dataclass(frozen=True, eq=False)
+class EstimateDifference:
+    r"""Second estimate minus the first, parameter by parameter, as if their errors were independent.
+
+    z = (b - a) / sqrt(var a + var b), as two means of independent samples are compared; together
+    d^T (C_a + C_b)^-1 d, which is chi-squared distributed where nothing has changed.
+
+    Attributes:
+        names: The m parameters that both have, with the same meaning.
+        change: b - a, shape (m,).
+        sd: Deviation of the change, shape (m,).
+        other_meaning: Parameters that both name but that stand for other combinations.
+        chi2: Of all changes together.
+        dof: Degrees of freedom of `chi2`.
+    """
+
+    names: tuple[str, ...]
+    change: Array
+    sd: Array
+    other_meaning: tuple[str, ...]
+    chi2: float
+    dof: int
+
+    @property
+    def z(self) -> Array:
+        """Change over its deviation, shape (m,); NaN where neither is measured."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.change / np.where(self.sd > 0, self.sd, np.nan))
+
+    @property
+    def limit(self) -> float:
+        """|z| above which a parameter differs: one false alarm in a hundred lists (Bonferroni)."""
+        from scipy.stats import norm
+
+        known = max(1, int(np.isfinite(self.z).sum()))
+        return float(norm.isf(0.5 * _SURE / known))
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """Parameters whose |z| is above `limit`, the largest first."""
+        size = np.nan_to_num(np.abs(self.z))
+        order = np.argsort(-size, kind="stable")
+        return tuple(self.names[k] for k in order if size[k] > self.limit)
+
+    @property
+    def p_value(self) -> float:
+        """Chance of so large a `chi2` where nothing has changed."""
+        from scipy.stats import chi2
+
+        return float(chi2.sf(self.chi2, self.dof)) if self.dof else 1.0
+
+
+def difference(a: Estimate, b: Estimate) -> EstimateDifference:
+    """What two estimates of one robot say differently.
+
+    What the data say is compared whatever the prior (`Estimate.measured`), where both have it.
+
+    Args:
+        a: The estimate that the other is compared with.
+        b: The other.
+
+    Raises:
+        EstimationError: They have no parameter in common.
+    """
+    a, b = measured_part(a), measured_part(b)
+    both = [name for name in a.names if name in b.names]
+    other = tuple(name for name in both if not _same_meaning(a, b, name))
+    names = tuple(name for name in both if name not in other)
+    if not names:
+        raise EstimationError(
+            f"'{a.source}' and '{b.source}' have no parameter in common.",
+            remedy="Compare results of the same robot and the same friction terms.",
+        )
+    rows_a, rows_b = ([e.names.index(name) for name in names] for e in (a, b))
+    change = b.values[rows_b] - a.values[rows_a]
+    covariance = a.covariance[np.ix_(rows_a, rows_a)] + b.covariance[np.ix_(rows_b, rows_b)]
+    sd = np.hypot(a.standard_deviations[rows_a], b.standard_deviations[rows_b])
+    known = np.flatnonzero(np.isfinite(sd) & (sd > 0))
+    scaled = change[known] / sd[known]
+    correlation = covariance[np.ix_(known, known)] / np.outer(sd[known], sd[known])
+    inverse = np.linalg.pinv(correlation, rcond=1e-9, hermitian=True)
+    rank = int(np.linalg.matrix_rank(correlation, tol=1e-9 * max(1, len(known)), hermitian=True))
+    return EstimateDifference(names, change, sd, other, float(scaled @ inverse @ scaled), rank)
+
+
+def measured_part(estimate: Estimate) -> Estimate:
+    """What the data say whatever the prior, where the estimate has it, else the estimate."""
+    return estimate if estimate.measured is None else estimate.measured
+
+
+def _same_meaning(a: Estimate, b: Estimate, name: str) -> bool:
+    first, second = (e.combinations.get(name) or {name: 1.0} for e in (a, b))
+    terms = {*first, *second}
+    return all(abs(first.get(t, 0.0) - second.get(t, 0.0)) < 1e-6 for t in terms)

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page that lays results of several runs side by side."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.estimation import Estimate, EstimateDifference, difference, measured_part
+from sysid_core.files import FileKind, read_yaml
+from sysid_core.report.charts import COLOURS, panels
+from sysid_core.report.html import Report, cell_text, with_deviation
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_SETTINGS = FileKind("identified robot", "Give the folder that `sysid identify` wrote.")
+_SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate", "friction_terms")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedRun:
+    """What one run left in its folder.
+
+    Attributes:
+        name: Of the folder.
+        folder: With estimate.yaml, result.json and perhaps parameters.yaml.
+        estimate: The result.
+        result: Contents of result.json.
+        settings: Names and values of everything that was set.
+    """
+
+    name: str
+    folder: Path
+    estimate: Estimate
+    result: Mapping[str, Any]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def read(cls, folder: str | Path) -> SavedRun:
+        """Read the folder that `sysid identify` or `sysid payload` wrote.
+
+        Raises:
+            SysIdError: It isn't there, or holds no result.
+        """
+        folder = Path(folder)
+        if not (folder / "estimate.yaml").is_file():
+            raise SignalError(
+                f"'{folder}' has no estimate.yaml.",
+                remedy="Give folders that --out of `sysid identify` or `sysid payload` named.",
+            )
+        try:
+            result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError) as err:
+            raise SignalError(
+                f"'{folder / 'result.json'}' can't be read: {err}", remedy="Make the result again."
+            ) from err
+        estimate = Estimate.load(folder / "estimate.yaml")
+        settings = {"URDF": estimate.urdf_hash, "samples": str(estimate.n_samples)}
+        settings |= {k: _text(result[k]) for k in _SAID if k in result}
+        settings |= {k: _text(x) for k, x in result.get("inputs", {}).get("settings", {}).items()}
+        if (folder / "parameters.yaml").is_file():
+            raw = read_yaml(folder / "parameters.yaml", _SETTINGS)
+            settings |= {k: _text(x) for k, x in dict(raw.get("processing", {})).items()}
+        return cls(folder.resolve().name, folder, estimate, result, settings)
+
+    @property
+    def recordings(self) -> frozenset[str]:
+        """Hashes of the recordings that were fitted, where they are known."""
+        files = self.result.get("inputs", {}).get("files", [])
+        return frozenset(f["sha256"] for f in files if f.get("role") in ("recordings", "loaded"))
+
+    def errors(self, kind: str) -> dict[str, float]:
+        """Relative error of the predicted efforts by recording; kind: training or validation."""
+        runs = self.result.get(kind) or []
+        return {
+            Path(str(run["source"])).stem: float(run["relative_error"])
+            for run in runs
+            if run.get("relative_error") is not None
+        }
+
+
+def _text(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {_text(x)}" for key, x in value.items())
+    if isinstance(value, list):
+        return ", ".join(_text(x) for x in value) or "–"
+    return cell_text(value) or "–"
+
+
+def comparison_report(runs: Sequence[SavedRun]) -> Report:
+    """Parameters, errors, verdicts and settings of two or more runs; the first is compared with.
+
+    Raises:
+        SignalError: Fewer than two runs.
+        EstimationError: Runs without a common parameter.
+    """
+    if len(runs) < 2:
+        raise SignalError("Only one run is given.", remedy="Name two folders or more.")
+    first, others = runs[0], runs[1:]
+    found = [difference(first.estimate, run.estimate) for run in others]
+    report = Report(f"{', '.join(run.name for run in others)} against {first.name}")
+    report.headline(
+        None,
+        " ".join(comparison_sentence(first, r, d) for r, d in zip(others, found, strict=True)),
+        asked="how the results of several runs differ",
+        next_steps=_next_steps(first, others, found),
+    )
+    report.heading("Verdicts and errors")
+    report.table(("run", *(run.name for run in runs)), _verdict_rows(runs))
+    report.heading("Parameters")
+    report.figure(
+        _z_chart(others, found),
+        f"Differences from {first.name} in deviations. Between the dashed lines chance explains"
+        " them, for all parameters together.",
+    )
+    report.table(
+        ("parameter", "unit", *(run.name for run in runs), *(f"z of {r.name}" for r in others)),
+        list(_parameter_rows(runs, found)),
+        "What the data say, value ± standard deviation, and the difference over its deviation",
+        folded=True,
+    )
+    report.heading("Settings")
+    rows = list(_setting_rows(runs))
+    differing = [row for row in rows if len(set(row[1:])) > 1]
+    if differing:
+        report.table(("setting", *(run.name for run in runs)), differing, "What differs")
+    else:
+        report.paragraph("No setting differs.")
+    same = [row[:2] for row in rows if row not in differing]
+    report.table(("setting", "value"), same, "The same in all runs", folded=True)
+    report.provenance({run.name: run.folder.resolve() for run in runs})
+    return report
+
+
+def comparison_sentence(a: SavedRun, b: SavedRun, found: EstimateDifference) -> str:
+    """How two runs differ, in one sentence."""
+    count, many = len(found.differing), len(found.names)
+    which = f" ({', '.join(found.differing[:3])}{', …' if count > 3 else ''})" if count else ""
+    errors = [run.errors("validation") or run.errors("training") for run in (a, b)]
+    common = [name for name in errors[0] if name in errors[1]]
+    shown = "".join(
+        f"; {name} predicted to {100 * errors[1][name]:.2f} % instead of"
+        f" {100 * errors[0][name]:.2f} %"
+        for name in common[:2]
+    )
+    return (
+        f"{b.name}: {count} of {many} parameters differ from {a.name} by more than chance"
+        f" explains{which}{shown}."
+    )
+
+
+def _next_steps(
+    first: SavedRun, others: Sequence[SavedRun], found: Sequence[EstimateDifference]
+) -> Iterator[str]:
+    shared = [run.name for run in others if run.recordings & first.recordings]
+    if shared:
+        yield (
+            f"{', '.join(shared)} and {first.name} were fitted to the same recordings: their noise"
+            " is the same, so that differences come from settings and are smaller than z expects."
+        )
+    if any(run.estimate.urdf_hash != first.estimate.urdf_hash for run in others):
+        yield "The URDFs differ: frames may have moved. Compare results of one description."
+    for run, d in zip(others, found, strict=True):
+        if d.other_meaning:
+            yield (
+                f"{len(d.other_meaning)} parameters of {run.name} stand for other combinations than"
+                f" in {first.name} and aren't compared: identify with the same friction terms."
+            )
+    if any(d.differing for d in found):
+        yield "Predict one more recording by each (`sysid validate`): which of them holds?"
+
+
+def _verdict_rows(runs: Sequence[SavedRun]) -> Iterator[list[object]]:
+    def row(name: str, values: Sequence[object]) -> list[object]:
+        return [name, *values]
+
+    verdicts = [run.result.get("verdict") or {} for run in runs]
+    yield row("verdict", [v.get("outcome", "–") for v in verdicts])
+    reasons = [[*v.get("failures", []), *v.get("warnings", [])] for v in verdicts]
+    if any(reasons):
+        yield row("because", [" ".join(r) or "–" for r in reasons])
+    yield row("method", [run.estimate.method for run in runs])
+    yield row("rank", [f"{r.estimate.rank} of {r.estimate.structural_rank}" for r in runs])
+    yield row("condition number", [run.estimate.condition_number for run in runs])
+    for kind, word in (("validation", "not fitted"), ("training", "fitted")):
+        errors = [run.errors(kind) for run in runs]
+        for name in dict.fromkeys(name for e in errors for name in e):
+            shown = [f"{100 * e[name]:.2f} %" if name in e else "–" for e in errors]
+            yield row(f"error of {name} ({word})", shown)
+
+
+def _parameter_rows(
+    runs: Sequence[SavedRun], found: Sequence[EstimateDifference]
+) -> Iterator[list[object]]:
+    estimates = [measured_part(run.estimate) for run in runs]
+    tables = [{name: (x, s, unit) for name, x, s, unit, _ in e.rows()} for e in estimates]
+    zs = [dict(zip(d.names, d.z.tolist(), strict=True)) for d in found]
+    for name in dict.fromkeys(name for table in tables for name in table):
+        unit = next(t[name][2] for t in tables if name in t)
+        values = [with_deviation(*t[name][:2]) if name in t else "–" for t in tables]
+        marks = [f"{z[name]:+.1f}" if np.isfinite(z.get(name, np.nan)) else "–" for z in zs]
+        yield [name, unit, *values, *marks]
+
+
+def _setting_rows(runs: Sequence[SavedRun]) -> Iterator[list[str]]:
+    for name in dict.fromkeys(name for run in runs for name in run.settings):
+        yield [name, *(run.settings.get(name, "–") for run in runs)]
+
+
+def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> go.Figure:
+    """z of every parameter, a row of dots for each run."""
+    import plotly.graph_objects as go
+
+    figure = panels(
+        [f"{run.name}: limit ± {d.limit:.1f}" for run, d in zip(others, found, strict=True)]
+    )
+    for row, d in enumerate(found, 1):
+        z = np.clip(d.z, -50, 50)
+        beyond = np.abs(np.nan_to_num(z)) > d.limit
+        for name, rows, colour in (
+            ("explained by chance", ~beyond, COLOURS[0]),
+            ("differs", beyond, COLOURS[1]),
+        ):
+            figure.add_trace(
+                go.Scatter(
+                    x=[n for n, here in zip(d.names, rows, strict=True) if here],
+                    y=z[rows], mode="markers", name=name, showlegend=row == 1,
+                    legendgroup=name, marker={"color": colour, "size": 7},
+                ),
+                row=row, col=1,
+            )  # fmt: skip
+        for limit in (-d.limit, d.limit):
+            figure.add_hline(y=limit, line={"dash": "dash", "color": "#888888"}, row=row, col=1)
+        figure.update_xaxes(
+            categoryorder="array", categoryarray=list(d.names), showticklabels=row == len(found),
+            tickfont={"size": 9}, row=row, col=1,
+        )  # fmt: skip
+    figure.update_yaxes(title_text="z")
+    return figure
