@@ -174,7 +174,7 @@ def _next_steps(
                 f" in {first.name} and aren't compared: identify with the same friction terms."
             )
     if any(d.differing for d in found):
-        yield "Predict one more recording by each (`sysid validate`): which of them holds?"
+        yield "Predict one more recording by each (sysid validate): which of them holds?"
 
 
 def _verdict_rows(runs: Sequence[SavedRun]) -> Iterator[list[object]]:
@@ -221,6 +221,7 @@ def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) ->
     figure = panels(
         [f"{run.name}: limit ± {d.limit:.1f}" for run, d in zip(others, found, strict=True)]
     )
+    shown: set[str] = set()
     for row, d in enumerate(found, 1):
         z = np.clip(d.z, -50, 50)
         beyond = np.abs(np.nan_to_num(z)) > d.limit
@@ -228,18 +229,21 @@ def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) ->
             ("explained by chance", ~beyond, COLOURS[0]),
             ("differs", beyond, COLOURS[1]),
         ):
+            if not rows.any():
+                continue
             figure.add_trace(
                 go.Scatter(
                     x=[n for n, here in zip(d.names, rows, strict=True) if here],
-                    y=z[rows], mode="markers", name=name, showlegend=row == 1,
+                    y=z[rows], mode="markers", name=name, showlegend=name not in shown,
                     legendgroup=name, marker={"color": colour, "size": 7},
                 ),
                 row=row, col=1,
             )  # fmt: skip
+            shown.add(name)
         for limit in (-d.limit, d.limit):
             figure.add_hline(y=limit, line={"dash": "dash", "color": "#888888"}, row=row, col=1)
         figure.update_xaxes(
-            categoryorder="array", categoryarray=list(d.names), showticklabels=row == len(found),
+            categoryorder="array", categoryarray=list(d.names), showticklabels=row == len(found), automargin=True,
             tickfont={"size": 9}, row=row, col=1,
         )  # fmt: skip
     figure.update_yaxes(title_text="z")
