@@ -26,7 +26,7 @@ class EstimateDifference:
         change: b - a, shape (m,).
         sd: Deviation of the change, shape (m,).
         other_meaning: Parameters that both name but that stand for other combinations.
-        chi2: Of all changes together.
+        chi2: Squared size of all changes together, in deviations.
         dof: Degrees of freedom of `chi2`.
     """
 

@@ -71,6 +71,8 @@ class Estimate:
             says how good that is: their deviation is NaN. Together with the measured ones they
             predict.
         combinations: Base parameter to the terms of the combination that it stands for.
+        changes: How far the values moved in each round of a method that iterates, RMS in
+            deviations of independent noise; not kept in files.
         measured: What the data say whatever the prior: the base parameters, with deviations.
     """
 
@@ -94,6 +96,7 @@ class Estimate:
     unknown: tuple[str, ...] = ()
     combinations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     measured: Estimate | None = None
+    changes: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         p = len(self.names)

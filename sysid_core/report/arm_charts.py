@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +13,7 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.report.charts import (
     COLOURS,
     add_line,
+    curves,
     dots_with_bars,
     ellipsoid,
     histogram,
@@ -109,6 +110,16 @@ def parameter_charts(identification: Identification) -> Iterator[tuple[go.Figure
         beside = " Grey marks: the URDF." if np.isfinite(reference).any() else ""
         of = "Links" if inertial else "Friction and drives"
         yield chart, f"{of}, {unit}, ± 2 standard deviations; colour: verdict.{beside}"
+
+
+def convergence_chart(changes: Sequence[float]) -> go.Figure:
+    """Change of the values in every round of an iterated fit, in deviations."""
+    rounds = np.arange(1, len(changes) + 1)
+    floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
+    line = (rounds, np.maximum(np.asarray(changes), floor))
+    return curves(
+        {"": {"change": line}}, xlabel="round", ylabel="change [sd]", log_y=True, points=True
+    )
 
 
 def terms_of(estimate: Estimate, name: str) -> Mapping[str, float]:

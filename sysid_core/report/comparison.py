@@ -29,7 +29,7 @@ class SavedRun:
     """What one run left in its folder.
 
     Attributes:
-        name: Of the folder.
+        name: Name of the folder.
         folder: With estimate.yaml, result.json and perhaps parameters.yaml.
         estimate: The result.
         result: Contents of result.json.

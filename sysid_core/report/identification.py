@@ -14,6 +14,7 @@ from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,
+    convergence_chart,
     nominal_value,
     parameter_charts,
     prediction_chart,
@@ -235,6 +236,12 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
         "Correlation of the estimates: strong colours far from the diagonal are parameters that"
         " these data show only together.",
     )
+    if len(estimate.changes) > 1:
+        report.figure(
+            convergence_chart(estimate.changes),
+            "Convergence of the fit: how far the values moved in each round of reweighting, as a"
+            " root mean square in deviations. It ends when they stay.",
+        )
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Pairs that err together most (correlation of 0.9 and more):")
         report.bullets(pairs)

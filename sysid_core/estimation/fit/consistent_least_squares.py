@@ -156,6 +156,7 @@ class ConsistentLeastSquares:
             verdicts=verdicts,
             consistent=_consistency(regression, values),
             combinations={},
+            changes=weights.changes,
             notes=(*notes, *weights.notes, *error.notes, *measured.notes),
             unknown=tuple(
                 name

@@ -104,6 +104,7 @@ class LeastSquares:
             structural_rank=base.rank,
             rank_tolerance=shown.tolerance,
             n_samples=regression.n_samples,
+            changes=weights.changes,
             notes=(*weights.notes, *error.notes, *uncertainty.sentences(base.base_names)),
         )
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class Weights:
         R: Weighted triangular factor of the columns in question, shape (m, q).
         r: Its right side, shape (m,).
         settled: Whether the rounds of reweighting came to rest.
+        changes: How far the values moved in each of them, RMS in deviations of independent noise.
     """
 
     of_joints: Array
@@ -67,6 +68,7 @@ class Weights:
     R: Array
     r: Array
     settled: bool = True
+    changes: tuple[float, ...] = ()
 
     def scores(self, residual: Array) -> Array:
         """Weighted residuals `psi_k`, (K, n) to (K, n)."""
@@ -140,14 +142,16 @@ def settled_weights(
         return solve_compressed(np.vstack([R, rows]), np.concatenate([r, right]))
 
     def settle(x: Array, reweight: Callable[[Array], Weights]) -> tuple[Array, Weights]:
+        changes: list[float] = []
         for _ in range(ROUNDS):
             found = reweight(x)
             previous, x = x, solve(found.R, found.r)
-            change = np.linalg.norm(found.R @ (x - previous))
+            change = float(np.linalg.norm(found.R @ (x - previous)) / np.sqrt(len(index)))
+            changes.append(change)
             limit = SETTLED if weighting is Weighting.ROBUST else 1e-9
-            if change <= limit * np.sqrt(len(index)):
-                return x, found
-        return x, _unsettled(found)
+            if change <= limit:
+                return x, replace(found, changes=tuple(changes))
+        return x, replace(found, changes=tuple(changes), settled=False)
 
     def by_joint(x: Array) -> Weights:
         variances = np.maximum(data.variances(x), floor)
@@ -172,12 +176,6 @@ def robust_scales(residual: Array, used: Array | None, floor: Array) -> Array:
     empty = np.isnan(size).all(axis=0)
     size[0, empty] = 0.0
     return np.asarray(np.maximum(1.4826 * np.nanmedian(size, axis=0), np.sqrt(floor)))
-
-
-def _unsettled(weights: Weights) -> Weights:
-    return Weights(
-        weights.of_joints, weights.of_samples, weights.slopes, weights.R, weights.r, settled=False
-    )
 
 
 def _weights_by_sample(
