@@ -146,7 +146,7 @@ def settled_weights(
         for _ in range(ROUNDS):
             found = reweight(x)
             previous, x = x, solve(found.R, found.r)
-            change = float(np.linalg.norm(found.R @ (x - previous)) / np.sqrt(len(index)))
+            change = float(np.linalg.norm(found.R @ (x - previous)) / np.sqrt(max(1, len(index))))
             changes.append(change)
             limit = SETTLED if weighting is Weighting.ROBUST else 1e-9
             if change <= limit:

@@ -162,6 +162,13 @@ def test_outliers_do_not_move_the_robust_fit(exact_equations):
     assert errors["lmi-robust"] < 0.2 * errors["wls"]
 
 
+@pytest.mark.parametrize("name", ["irls-tukey", "lmi-robust"])
+def test_an_iterated_fit_says_how_it_converged(equations, name):
+    changes = ESTIMATORS[name]().fit(equations.regression(equations.prior)).changes
+    assert len(changes) > 1
+    assert changes[-1] <= 1e-3 < changes[0], "deviations"
+
+
 def test_compressed_equations_give_the_same_sums_of_squares(equations):
     regression = equations.regression(equations.prior)
     data = compress(regression)
