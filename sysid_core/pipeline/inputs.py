@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sysid_core.batch import hash_of
-
 
 def inputs_of(
     *,
@@ -33,6 +31,8 @@ def inputs_of(
         settings: Options of the command that changed what was done.
         options: All options of the command, for results that only it repeats.
     """
+    from sysid_core.batch import hash_of  # `--help` imports this room
+
     groups = {
         "robot": [Path(robot)] if Path(robot).is_file() else [],
         "columns": [] if columns is None else [columns],

@@ -10,7 +10,6 @@ from sysid_core.report.charts import (
     thinned,
     time_series,
 )
-from sysid_core.report.comparison import SavedRun, comparison_report, comparison_sentence
 from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
@@ -27,7 +26,6 @@ from sysid_core.report.identification import (
     prediction_sentence,
     prediction_table,
 )
-from sysid_core.report.index import save_and_list, write_index
 from sysid_core.report.loaded_arm import loaded_arm_report
 from sysid_core.report.loops import loops_report
 from sysid_core.report.motion import motion_report
@@ -36,6 +34,13 @@ from sysid_core.report.payload import (
     error_summary,
     payload_report,
     payload_sentence,
+)
+from sysid_core.report.runs import (
+    SavedRun,
+    comparison_report,
+    comparison_sentence,
+    save_and_list,
+    write_index,
 )
 from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from importlib import metadata
 
 DISTRIBUTION = "robot_sysid"
 _EXTRAS = ("", "examples")  # of the package metadata that users need
@@ -43,6 +42,8 @@ def check_python() -> Check:
 
 def check_packages() -> list[Check]:
     """Installed versions against the ranges in the package's metadata."""
+    from importlib import metadata
+
     from packaging.requirements import Requirement
 
     try:

@@ -8,7 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
-from importlib import metadata, util
+from importlib import util
 
 from sysid_core.cli.doctor.packages import Check
 from sysid_core.errors import SysIdError
@@ -122,6 +122,8 @@ def free_domain() -> int:
 
 
 def _version(distribution: str) -> str:
+    from importlib import metadata
+
     try:
         return metadata.version(distribution)
     except metadata.PackageNotFoundError:
