@@ -27,7 +27,7 @@ def test_a_version_out_of_range_and_a_missing_package_are_named_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     wanted = ["numpy>=99", "no-such-package>=1", 'no-such-extra; extra == "examples"']
-    monkeypatch.setattr(packages.metadata, "requires", lambda _: wanted)
+    monkeypatch.setattr(metadata, "requires", lambda _: wanted)
     numpy, package, extra = packages.check_packages()
     assert not numpy.ok and "pip install 'numpy>=99'" in numpy.remedy
     assert package.found.startswith("not installed") and package.required and not package.ok

@@ -142,7 +142,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
     model, s = planning.model, settings
     names, task = _targets(model, s.target)
     errors.print(
-        f"Improving {s.starts} motions of {model.nv} joints: about"
+        f"Improving {s.starts} motion{'s' * (s.starts != 1)} of {model.nv} joints: about"
         f" {max(1, round(s.starts * s.iterations * model.nv / 1400))} × 10 s of one processor.",
         highlight=False,
     )
