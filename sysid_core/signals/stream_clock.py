@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 
+_ANEW_S = 1.0  # a longer gap separates recordings
 MOST = 1e12  # of any position, velocity, effort, force or torque; drivers' "no value" is 1.8e308
 
 
@@ -113,6 +114,10 @@ class StreamClock:
         self._counts["accepted"] += 1
         self._before, self.stamp_ns = self.stamp_ns, stamp_ns
         return outcome, dt
+
+    def begins_anew(self, dt: float) -> bool:
+        """Whether nothing learnt before an accepted step [s] counts after it: a reset or long gap."""
+        return dt < -self.max_gap_s or dt > max(_ANEW_S, self.max_gap_s)
 
     def take_back(self) -> SampleOutcome:
         """The sample just accepted is refused: all of it is far from what was expected."""

@@ -64,15 +64,15 @@ class PayloadComponent:
     def got_robot(self, model: RobotModel) -> None:
         """Get ready for a payload of this robot, forget another's samples."""
         self._published, self.latest = 0, None
-        if self.wanted:
-            self._begin(self._sensor.mounted(model), self._calibration or self._kept.load())
-
-    def _begin(self, model: RobotModel, calibration: SensorCalibration | None) -> None:
+        if not self.wanted:
+            return
+        model = self._sensor.mounted(model)
+        kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)
         self.session = PayloadSession(
-            model, self.config.sensor_frame, online, calibration=calibration
+            model, self.config.sensor_frame, online, calibration=self._calibration or kept
         )
-        self._may_tare = calibration is not None and self._calibration is None
+        self._may_tare = kept is not None
 
     def activate(self) -> None:
         """Listen to the logger and publish at a fixed rate."""
@@ -104,8 +104,9 @@ class PayloadComponent:
     def _on_mark(self, message: Mark) -> None:
         if self.session is None:
             return
-        if self._may_tare and message.label.startswith(TARE_PREFIX):  # instead of a kept tare
-            self._begin(self.session.model, None)
+        if self._may_tare and message.label.startswith(TARE_PREFIX):
+            self.session.tare_anew()  # instead of a kept tare; samples that are here already count
+            self._may_tare = False
         self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
 
     # ---- results

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
 from typing import Any
 
 from rclpy.node import Node
@@ -58,6 +59,20 @@ class BagPublisher(Node):
             for name, publisher in self._topics.items()
             if publisher.get_subscription_count() < self.count_subscribers(name)
         ]
+
+    def matched(self) -> dict[str, int]:
+        """How many are connected to each topic."""
+        return {name: p.get_subscription_count() for name, p in self._topics.items()}
+
+    def deaf(self, nodes: Collection[str]) -> list[str]:
+        """Those of the nodes, named with or without namespace, that listen to no topic."""
+        listening = {
+            name
+            for topic in self._topics
+            for info in self.get_subscriptions_info_by_topic(topic)
+            for name in (info.node_name, f"{info.node_namespace.rstrip('/')}/{info.node_name}")
+        }
+        return [name for name in nodes if name not in listening]
 
     def send(self, topic: str, data: bytes, now_ns: int) -> None:
         """Publish one message, and the time."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,9 @@ from sysid_nodes.lifecycle import stop_flag
 from sysid_nodes.replay.bag_publisher import BagPublisher
 from sysid_nodes.replay.keys import pressed_keys
 
-_STEADY_S = 0.3  # without anybody new who wants to listen
+_STEADY_S = 1.0  # without anybody new who wants to listen
+# Fast DDS announces a process when it starts and again after 3 s: who missed the first is found then.
+_ANNOUNCED_S = 3.5
 _ARRIVAL_S = 2.0  # after the last message
 
 
@@ -28,6 +30,7 @@ def replay(
     loop: bool = False,
     clock: bool = False,
     wait_s: float = 10.0,
+    listeners: Sequence[str] = (),
     say: Any = print,
 ) -> int:
     """Replay a bag until its end.
@@ -39,6 +42,7 @@ def replay(
         loop: Begin again at the end.
         clock: Publish `/clock`.
         wait_s: How long to wait for subscribers of joint states and wrenches [s].
+        listeners: Nodes that must listen; then nobody else is waited for.
         say: Takes a sentence.
 
     Returns:
@@ -55,14 +59,22 @@ def replay(
         with stop_flag() as stopped, pressed_keys() as key:
             for topic in node.left_out:
                 say(f"{topic} is left out: its type isn't installed here.")
-            _wait_for_listeners(node, wait_s, stopped)
-            if node.unheard() and not stopped():
-                say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
+            _wait_for_listeners(node, wait_s, listeners, stopped)
+            missing = [*node.unheard(), *node.deaf(listeners)]
+            if missing and not stopped():
+                say(f"Nobody listens to, or these don't listen after {wait_s:g} s: {missing}.")
+            heard = node.matched()
             while not stopped():
                 pace = _Pace(node, rate, start_s, key, stopped)
                 sent += _play(node, bag, start_s, pace)
                 if not loop:
                     break
+            late = [topic for topic, n in node.matched().items() if n > heard[topic]]
+            if late and not loop and not stopped():
+                say(
+                    f"Somebody began to listen to {late} after the replay had begun and has missed"
+                    " messages: replay again, with --for NODE to wait for that node."
+                )
             _let_arrive(node, max(topic.last_ns for topic in bag.topics), rate, stopped)
     finally:
         node.destroy_node()
@@ -70,16 +82,25 @@ def replay(
     return sent
 
 
-def _wait_for_listeners(node: BagPublisher, wait_s: float, stopped: Callable[[], bool]) -> None:
-    """Until joint states and wrenches are heard, and everybody who asked for a topic has it."""
-    end, ready = time.monotonic() + wait_s, 0.0
-    while (now := time.monotonic()) < end and not stopped():
-        if node.unheard() or node.unmatched():
-            ready = now
-        elif now - ready > _STEADY_S:
+def _wait_for_listeners(
+    node: BagPublisher, wait_s: float, listeners: Sequence[str], stopped: Callable[[], bool]
+) -> None:
+    """Until joint states and wrenches are heard, and everybody who asked for a topic has it.
+
+    Processes find each other one by one, seconds apart where an announcement is lost: somebody who
+    isn't known yet would miss the beginning.
+    """
+    begin = changed = time.monotonic()
+    least = 0.0 if listeners else _ANNOUNCED_S
+    known: object = None
+    while (now := time.monotonic()) < begin + wait_s and not stopped():
+        before, known = known, (sorted(node.get_node_names_and_namespaces()), node.matched())
+        if known != before or node.unheard() or node.unmatched() or node.deaf(listeners):
+            changed = now
+        elif now - changed > _STEADY_S and now - begin > least:
             return
         # On simulated time, nodes look for publishers only while it runs.
-        node.publish_time(node.begin_ns - round((end - now) * 1e9))
+        node.publish_time(node.begin_ns - round((begin + wait_s - now) * 1e9))
         rclpy.spin_once(node, timeout_sec=0.02)
 
 

@@ -14,7 +14,7 @@ from filterpy.kalman import KalmanFilter
 from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
-from sysid_core.signals import JointStream, SampleOutcome
+from sysid_core.signals import JointStream, SampleOutcome, WrenchStream
 from sysid_core.signals.filters import (
     JointFilter,
     KinematicBank,
@@ -22,6 +22,7 @@ from sysid_core.signals.filters import (
     NoiseLevels,
     filter_joints,
 )
+from sysid_core.signals.wrench import WrenchFilter, filter_wrench
 
 NAMES = ("a", "b", "c")
 NOISE = NoiseLevels(np.array([1e-4, 3e-4, 1e-3]), np.array([50.0, 500.0, 20.0]), np.array(5e-3))
@@ -154,6 +155,28 @@ def test_a_recording_gives_exactly_the_live_numbers(drawn: tuple[JointStream, np
     for key in ("q", "v", "a", "q_sd", "v_sd", "a_sd"):
         assert_array_equal(getattr(again, key), [getattr(sample, key) for sample in samples])
     assert counts == live.counts and counts.accepted == len(stream)
+
+
+@pytest.mark.parametrize("step_s", [-5.0, 3.0])
+def test_after_a_reset_or_long_gap_a_recording_gives_what_it_gives_alone(
+    drawn: tuple[JointStream, np.ndarray], step_s: float
+) -> None:
+    stream, _ = drawn
+    joints, wrenches = JointFilter(3), WrenchFilter()
+    begin = int(stream.stamps_ns[0]) - round(step_s * 1e9)
+    for k in range(700):  # another one before, with noise of its own
+        before = begin + (k - 700) * 4_000_000
+        joints.update(before, np.sin([k, 2.0 * k, 3.0 * k]), np.zeros(3))
+        wrenches.update(before, np.sin(k) * np.ones(6))
+    alone, _ = filter_joints(stream)
+    readings = WrenchStream("f", stream.stamps_ns, np.hstack([stream.q, stream.q]))
+    expected, _, _ = filter_wrench(readings)
+    assert stream.v is not None
+    for k, stamp in enumerate(stream.stamps_ns.tolist()):
+        joint = joints.update(stamp, stream.q[k], stream.v[k])
+        wrench = wrenches.update(stamp, readings.wrench[k])
+        assert_array_equal([joint.q, joint.v], [alone.q[k], alone.v[k]])
+        assert_array_equal(wrench.measured, expected.wrench[k])
 
 
 def test_disordered_and_invalid_samples_are_refused_and_change_nothing() -> None:

@@ -26,10 +26,21 @@ def replay(
     wait: Annotated[
         float, typer.Option(min=0.0, help="For subscribers, at most so long, s.")
     ] = 10.0,
+    listeners: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="NODE", help="Wait for this node, too (repeatable)."),
+    ] = None,
 ) -> None:
     """Send a bag's messages again (needs ROS): space pauses, s sends one; ~/pause and ~/step too."""
     module = ros_module("sysid_nodes.replay")
     sent = module.replay(
-        path, rate=rate, start_s=start, loop=loop, clock=clock, wait_s=wait, say=console.print
+        path,
+        rate=rate,
+        start_s=start,
+        loop=loop,
+        clock=clock,
+        wait_s=wait,
+        listeners=listeners or (),
+        say=console.print,
     )
     console.print(f"{sent} messages sent.")

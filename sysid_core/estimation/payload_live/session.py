@@ -134,6 +134,11 @@ class PayloadSession:
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
 
+    def tare_anew(self) -> None:
+        """Take the bias from the marked postures instead of the calibration that was given."""
+        self._given_calibration, self._lag_ns = None, 0
+        self._restart()
+
     @property
     def segment(self) -> str:
         """The segment that is being worked on, "" between segments."""

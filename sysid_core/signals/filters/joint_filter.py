@@ -33,7 +33,9 @@ class JointFilter:
     Steps are as long as the stamps say. Efforts go through a filter of the same kind. Turns of
     joints without end stops are unwrapped; a position further from what is expected than any robot
     moves is left out (three in a row at most: then the joint is there), the other joints' are used.
-    Run over a recording it gives exactly what it gave live.
+    Run over a recording it gives exactly what it gave live. After a second's gap or where stamps go
+    back by more than `max_gap_s`, noise is estimated anew too: each of several recordings that are
+    replayed one after another gives what it gives alone.
 
     Args:
         n_joints: Joints.
@@ -104,9 +106,9 @@ class JointFilter:
         if outcome.refused:
             return self._sample(outcome)
         measured = (z_v is not None, z_effort is not None)
-        if measured != self._measured:
+        if measured != self._measured or self._clock.begins_anew(dt):
             self._filters, self._measured = self._build(*measured), measured
-            outcome = SampleOutcome.STARTED
+            self._period, outcome = 0.0, SampleOutcome.STARTED
         z[: self.n_joints] = self._unwrapped(z[: self.n_joints], outcome)
         left_out: NDArray[np.bool_] | None = None
         if outcome is SampleOutcome.ACCEPTED:

@@ -67,7 +67,8 @@ class WrenchFilter:
     Args:
         noise: Reading noise and density of the second derivative, shape (6,); None: estimated.
         bias_drift: Random walk of the bias, shape (6,) or one [N/√s, N m/√s].
-        max_gap_s: Longer gaps start the filter again; the bias stays.
+        max_gap_s: Longer gaps start the filter again; the bias stays. After a second's gap, or where
+            stamps go back by more, noise is estimated anew.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class WrenchFilter:
         bias_drift: ArrayLike = 0.0,
         max_gap_s: float = 0.1,
     ) -> None:
-        levels = _INITIAL_NOISE if noise is None else noise.for_signals(6)
-        self._filters = TunedBank(levels, np.full(6, noise is None), order=1)
+        self._given = noise
+        self._filters = self._build()
         self._clock = StreamClock(max_gap_s)
         self._drift = np.broadcast_to(np.square(np.asarray(bias_drift, dtype=float)), 6)
         self._bias = np.zeros(6)
@@ -94,6 +95,10 @@ class WrenchFilter:
     def noise(self) -> NoiseLevels:
         """The noise levels in use, shape (6,)."""
         return self._filters.noise
+
+    def _build(self) -> TunedBank:
+        levels = _INITIAL_NOISE if self._given is None else self._given.for_signals(6)
+        return TunedBank(levels, np.full(6, self._given is None), order=1)
 
     def forget_bias(self) -> None:
         """Go back to the state before a tare."""
@@ -121,6 +126,8 @@ class WrenchFilter:
         known = None if expected is None else _six(expected)
         finite = is_measured(z) and (known is None or is_measured(known))
         outcome, dt = self._clock.judge(stamp_ns, finite)
+        if self._clock.begins_anew(dt) and not outcome.refused:
+            self._filters = self._build()
         if outcome is SampleOutcome.STARTED:
             self._filters.start(z, None, _START_RATES)
         elif outcome is SampleOutcome.ACCEPTED:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -152,6 +154,98 @@ def test_late_marks_and_wrenches_change_nothing(model: RobotModel, run: Recordin
     live.finish()
     assert live.online.n_samples == expected.online.n_samples
     np.testing.assert_array_equal(live.online.estimate().values, expected.online.estimate().values)
+
+
+def arriving(
+    run: Recording, filtered: FilteredJointStream, rng: np.random.Generator
+) -> list[tuple[str, int]]:
+    """Samples in the order of their arrival, wrenches and marks up to 50 ms early or late."""
+    assert run.wrench is not None
+    stamps = {
+        "joints": filtered.stamps_ns.tolist(),
+        "wrench": run.wrench.stamps_ns.tolist(),
+        "mark": [mark.stamp_ns for mark in run.marks],
+    }
+    delays = {"joints": 0.0, "wrench": 1.0, "mark": 1.0}
+    out = [
+        (stamp + delays[kind] * rng.uniform(-5e7, 5e7), kind, k)
+        for kind, all_ in stamps.items()
+        for k, stamp in enumerate(all_)
+    ]
+    return [(kind, k) for _, kind, k in sorted(out)]
+
+
+def take(session: PayloadSession, run: Recording, state: Callable[..., Any], item: Any) -> None:
+    kind, k = item
+    if kind == "joints":
+        session.add_joints(*state(k))
+    elif kind == "wrench":
+        assert run.wrench is not None
+        session.add_wrench(int(run.wrench.stamps_ns[k]), run.wrench.wrench[k])
+    else:
+        session.add_mark(run.marks[k].stamp_ns, run.marks[k].label)
+
+
+@pytest.mark.parametrize("earlier_s", [0.0, 20.0])
+def test_a_second_recording_in_a_session_gives_what_it_gives_alone(
+    model: RobotModel, run: Recording, earlier_s: float
+) -> None:
+    """Replayed anew, or one of an earlier day; streams come to its beginning one by one."""
+    filtered, _ = filter_joints(run.joints)
+    alone, session, rng = new_session(model), new_session(model), np.random.default_rng(5)
+    replay_payload(run, alone)
+    shift = round(earlier_s * 1e9)
+    first = dataclasses.replace(
+        run,
+        wrench=WrenchStream(FRAME, run.wrench.stamps_ns + shift, 1.5 * run.wrench.wrench),
+        marks=tuple(dataclasses.replace(m, stamp_ns=m.stamp_ns + shift) for m in run.marks[:-3]),
+    )
+    items = [(first, shift, item) for item in arriving(run, filtered, rng) if item != ("mark", 0)]
+    items = [x for x in items if x[2][0] != "mark" or x[2][1] < len(first.marks)]
+    begin = len(items)
+    items += [(run, 0, item) for item in arriving(run, filtered, rng)]
+    # The last of the first are on their way when the second begins.
+    for k in range(begin - 3, begin + 3):
+        if {items[k][2][0], items[k + 1][2][0]} != {"joints"}:
+            items[k], items[k + 1] = items[k + 1], items[k]
+    for n, (recording, by, item) in enumerate(items):
+        take(
+            session,
+            recording,
+            lambda k, by=by: (int(filtered.stamps_ns[k]) + by, *state_of(filtered, k)),
+            item,
+        )
+        if n % 50 == 0:
+            session.advance()
+    session.finish()
+    assert session.online.n_samples == alone.online.n_samples
+    np.testing.assert_array_equal(session.online.estimate().values, alone.online.estimate().values)
+
+
+def test_tare_marks_that_come_late_replace_a_kept_tare_without_a_loss(
+    model: RobotModel, run: Recording
+) -> None:
+    filtered, _ = filter_joints(run.joints)
+    alone = new_session(model)
+    replay_payload(run, alone)
+    kept = SensorCalibration(FRAME, np.ones(6), np.zeros(4), np.eye(10))
+    session = PayloadSession(
+        model, FRAME, OnlinePayload(load_shape("box 0.2 0.2 0.16")), calibration=kept
+    )
+    items = arriving(run, filtered, np.random.default_rng(1))
+    late = items.index(("mark", 0)) + 400
+    items = [x for x in items[:late] if x[0] != "mark"] + [
+        *[("mark", k) for k in range(len(run.marks)) if ("mark", k) in items[:late]],
+        *items[late:],
+    ]
+    for n, item in enumerate(items):
+        if item == ("mark", 0):
+            session.tare_anew()
+        take(session, run, lambda k: (int(filtered.stamps_ns[k]), *state_of(filtered, k)), item)
+        if n % 50 == 0:
+            session.advance()
+    session.finish()
+    np.testing.assert_array_equal(session.online.estimate().values, alone.online.estimate().values)
 
 
 def test_a_recording_without_tare_postures_is_refused(model: RobotModel, run: Recording) -> None:
