@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from sysid_core.errors import SysIdError
@@ -23,11 +25,12 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
     """The delay from a minute in the midst of the motion; None where it doesn't show.
 
     Args:
-        recording: Joint states with efforts; motor currents say nothing without gains.
+        recording: Joint states with efforts; motor currents count as far as the description says
+            what torques they stand for.
         model: The robot, joints that weren't recorded held.
     """
     joints = recording.joints
-    if joints.effort is None or joints.effort_kind is EffortKind.MOTOR_CURRENT:
+    if joints.effort is None:
         return None
     moves = np.any(np.diff(joints.q, axis=0) != 0.0, axis=1)
     if not moves.any():
@@ -37,7 +40,29 @@ def effort_lag(recording: Recording, model: RobotModel) -> TorqueDelay | None:
     part = recording.window(middle - _WINDOW_NS // 2, middle + _WINDOW_NS // 2)
     friction = FrictionModel(DriveTrain.direct(model.joint_names))
     try:
-        lag = torque_delay(ArmEquations.build(model, [part], friction, Processing()))
+        equations = ArmEquations.build(model, [part], friction, Processing())
+        if joints.effort_kind is EffortKind.MOTOR_CURRENT:
+            part = _as_torques(part, model, equations)
+            equations = ArmEquations.build(model, [part], friction, Processing())
+        lag = torque_delay(equations)
     except SysIdError:
         return None
     return lag if lag.sd < _VAGUE_S else None
+
+
+def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations) -> Recording:
+    """Currents times the gains that fit the torques of the description best: the delay needs no more.
+
+    A joint whose currents don't look like its torques is scaled to their size.
+    """
+    regression = equations.regression(equations.prior, equations.moving())
+    torques = regression.predict(regression.prior)
+    joints, gains = recording.joints, np.ones(len(recording.joints.names))
+    for j, name in enumerate(model.joint_names):
+        current = regression.tau[:, j] - regression.tau[:, j].mean()
+        torque = torques[:, j] - torques[:, j].mean()
+        gain = float(torque @ torque) / max(float(torque @ current), 1e-12)
+        size = float(np.linalg.norm(torque) / max(np.linalg.norm(current), 1e-12))
+        gains[joints.names.index(name)] = gain if 0.5 * size < gain < 2.0 * size else size
+    scaled = replace(joints, effort=joints.effort * gains, effort_kind=EffortKind.ACTUATOR_TORQUE)
+    return replace(recording, joints=scaled)

@@ -76,13 +76,17 @@ def test_a_late_wrench_is_said_with_its_delay(robot) -> None:
     assert judge.clock.offset_s == pytest.approx(0.03, abs=4.0 * judge.clock.offset_sd)
 
 
-def test_late_efforts_are_said_with_their_delay(robot) -> None:
+@pytest.mark.parametrize("kind", [EffortKind.LINK_TORQUE, EffortKind.MOTOR_CURRENT])
+def test_late_efforts_are_said_with_their_delay(robot, kind) -> None:
     whole = recorded(robot, np.ones(7))
     t, effort = whole.joints.time, whole.joints.effort
     rng = np.random.default_rng(5)
     late = np.column_stack([np.interp(t - 0.012, t, column) for column in effort.T])
     late += 0.01 * late.std(axis=0) * rng.normal(size=late.shape)
-    judge = UseJudge(replace(whole, joints=replace(whole.joints, effort=late)), robot)
+    if kind is EffortKind.MOTOR_CURRENT:
+        late = late / [40.0, 55.0, 30.0, 25.0, 12.0, 9.0, 6.0]  # [N m/A]
+    joints = replace(whole.joints, effort=late, effort_kind=kind)
+    judge = UseJudge(replace(whole, joints=joints), robot)
     assert "--delay auto" in judge.arm().judgement.text
     assert judge.lag is not None and judge.lag.seconds == pytest.approx(0.012, abs=5e-4)
 

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -118,9 +121,9 @@ def recorded(path: Path, layout: str, load: float = 1.0) -> Path:
     return path
 
 
-def replaying(bag: Path, *options: str) -> subprocess.Popen[bytes]:
+def replaying(bag: Path, *options: str, stdin: int | None = None) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), *options]
-    return subprocess.Popen(command)
+    return subprocess.Popen(command, stdin=stdin)
 
 
 def has_all(got: list[Any], count: int) -> bool:
@@ -203,7 +206,9 @@ def is_like(weighed: list[InertialEstimate], expected: Estimate, clock: Any) -> 
     return bool(same and np.allclose(live.covariance, expected.covariance, rtol=0.0, atol=1e-9))
 
 
-def test_a_replay_is_paused_stepped_and_looped(start_nodes: Start, tmp_path: Path) -> None:
+def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_and_looped(
+    start_nodes: Start, tmp_path: Path
+) -> None:
     bag = recorded(tmp_path / "bag", "ours")
     stamps = [at for topic, at, _ in payload_run() if topic == "/joint_states"]
     client, _ = start_nodes([])
@@ -211,21 +216,37 @@ def test_a_replay_is_paused_stepped_and_looped(start_nodes: Start, tmp_path: Pat
     client.node.create_subscription(
         JointState, "/joint_states", lambda m: got.append(ns_from_stamp(m.header.stamp)), DATA
     )
-    with replaying(bag, "--loop", "--rate", "4", "--wait", "2") as process:
+    keyboard, terminal = pty.openpty()
+
+    def press(keys: bytes) -> None:
+        os.write(keyboard, keys)
+
+    def steps(step: Callable[[], object]) -> None:
+        """Six messages of all topics: two of three are no joint states."""
+        client.wait_until(lambda: not client_gets(client, got), 20.0, "silence")
+        before = len(got)
+        for _ in range(6):
+            step()
+        client.wait_until(lambda: len(got) >= before + 2, 20.0, "single steps")
+        assert not client_gets(client, got) and len(got) <= before + 4
+
+    options = ("--loop", "--rate", "2", "--wait", "2")
+    with replaying(bag, *options, stdin=terminal) as process:
         try:
             client.wait_until(lambda: len(got) > 50, 60.0, "messages")
             client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=True))
-            client.wait_until(lambda: not client_gets(client, got), 20.0, "silence")
-            before = len(got)
-            for _ in range(6):  # messages of all topics: two of three are no joint states
-                client.call(Trigger, "/bag_replay/step", Trigger.Request())
-            client.wait_until(lambda: len(got) >= before + 2, 20.0, "single steps")
-            assert len(got) <= before + 4
+            steps(lambda: client.call(Trigger, "/bag_replay/step", Trigger.Request()))
+            press(b" ")
+            client.wait_until(partial(has_all, got, len(got) + 50), 20.0, "messages after a pause")
+            press(b" ")
+            steps(lambda: press(b"s"))
             client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=False))
             client.wait_until(lambda: got.count(stamps[100]) >= 2, 60.0, "the second round")
         finally:
             process.terminate()
         assert process.wait(20.0) == 0
+    os.close(keyboard)
+    os.close(terminal)
     first = got[: len(stamps)]
     begin = stamps.index(first[0])  # whoever is discovered late misses the beginning
     assert first == (2 * stamps)[begin:][: len(first)]
