@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import sys
 from collections.abc import Callable, Iterator
@@ -21,8 +22,9 @@ def pressed_keys() -> Iterator[Callable[[], str]]:
     before = termios.tcgetattr(sys.stdin)
     tty.setcbreak(sys.stdin)
 
-    def pressed() -> str:
-        return sys.stdin.read(1) if select.select([sys.stdin], [], [], 0.0)[0] else ""
+    def pressed() -> str:  # one byte: what a buffer took along, select wouldn't see
+        ready = select.select([sys.stdin], [], [], 0.0)[0]
+        return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else ""
 
     try:
         yield pressed
