@@ -141,7 +141,7 @@ def test_deviations_are_true_from_the_start_over_gaps_and_noise_levels(
     assert (mean[t > 0.2].mean(axis=0) < 2.0).all()
     assert (mean[t > 0.2].mean(axis=0) > 0.4).all()
     assert (mean[(t > 2.3) & (t < 2.8)].mean(axis=0) < 2.5).all()
-    assert (mean[t < 1.0].mean(axis=0) < 5.0).all()  # 35 when the first samples believed too much
+    assert (mean[t < 1.0].mean(axis=0) < 2.0).all()  # 35 when the first samples believed too much
 
 
 def test_a_recording_gives_exactly_the_live_numbers(drawn: tuple[JointStream, np.ndarray]) -> None:

@@ -16,6 +16,7 @@ _HORIZON_S = 1.0  # of the running noise levels
 _FILTERS = 25  # of the noise estimator: enough for the ratio within some 20 %
 _RETUNE_SAMPLES = 10  # the levels change slowly; finding their best costs more than a step
 _SETTLED_SAMPLES = 100  # before samples are judged by the levels
+_UNKNOWN_NOISE = 10.0  # times the initial level before there are differences to look at
 _ENOUGH_SAMPLES = 20  # before the initial levels are replaced
 _SOME_DIFFERENCES = 6  # that may show less noise than was assumed
 _NONE, _NOBODY = np.zeros(0), np.zeros(0, dtype=np.bool_)
@@ -55,7 +56,9 @@ class TunedBank:
             )
         self.noise = noise
         self.bank = KinematicBank(noise.density, order)
-        self._variance: Array = np.square(noise.measurement_sd)
+        # Three samples say nothing about noise: until then it may be large.
+        unknown = np.where(tuned, _UNKNOWN_NOISE, 1.0)
+        self._variance: Array = np.square(unknown * noise.measurement_sd)
         levels = np.ones(rates) if noise.rate_sd is None else noise.rate_sd[:rates]
         self._rate_variance: Array = np.square(levels)
         self._disagreement = np.zeros(rates)
@@ -88,7 +91,7 @@ class TunedBank:
         """
         x = np.zeros(self.bank.x.shape)
         x[:, 0] = z
-        sd = np.column_stack([self.noise.measurement_sd, start_sd])
+        sd = np.column_stack([np.sqrt(self._variance), start_sd])
         if rate is not None:
             x[: self._rates, 1], sd[: self._rates, 1] = rate, self.rate_sd
         self.bank.start(x, sd)
