@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node and message.
 
-Simulated robot, logger (filtering and recording) and estimator as real processes over DDS.
+Simulated robot, logger (filtering and recording) and estimator as real processes over DDS; beside
+them `echo.py`, which computes nothing: what rclpy and DDS cost for the same messages.
 Usage: source scripts/env.sh; python benchmarks/nodes/live.py [seconds]
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -18,7 +20,7 @@ import numpy as np
 import rclpy
 from rich.console import Console
 from rich.table import Table
-from robot_sysid.msg import FilteredJointState
+from robot_sysid.msg import FilteredJointState, FilteredWrench
 from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import open_bag, read_bag
@@ -44,9 +46,11 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
     came: dict[bytes, float] = {}  # when the raw sample reached this process, by stamp
     latencies: list[float] = []  # of the filtered one, from its stamp
     added: list[float] = []  # by the logger, to what DDS needs for the raw one
+    echo = [sys.executable, str(Path(__file__).with_name("echo.py"))]
     with (
         running(below(specs, folder), folder / "logs") as nodes,
         live_client(check=nodes.check) as client,
+        subprocess.Popen(echo) as empty,
     ):
         for spec in specs:
             client.wait_for_active(spec.name)
@@ -66,17 +70,27 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
             FilteredJointState, "data_logger/filtered", arrived, DATA, raw=True
         )
         client.node.create_subscription(JointState, "joint_states", raw, DATA, raw=True)
+        echoed: list[int] = []
+        for kind, topic in ((FilteredJointState, "filtered"), (FilteredWrench, "wrench")):
+            client.node.create_subscription(
+                kind, f"echo/{topic}", lambda data: echoed.append(len(data)), DATA, raw=True
+            )
+        client.wait_until(lambda: bool(echoed), 30.0, "the empty node")
         end = time.monotonic() + 1.0  # until everybody has found everybody
         while time.monotonic() < end:
             rclpy.spin_once(client.node, timeout_sec=0.05)
         latencies.clear()
         added.clear()
-        before = {name: cpu_seconds(p.pid) for name, p in nodes.processes.items()}
+        processes = {**nodes.processes, "empty node": empty}
+        before = {name: cpu_seconds(p.pid) for name, p in processes.items()}
+        echoed.clear()
         begin = time.monotonic()
         while time.monotonic() - begin < seconds:
             rclpy.spin_once(client.node, timeout_sec=0.05)
         span = time.monotonic() - begin
-        cpu = {n: (cpu_seconds(p.pid) - before[n]) / span for n, p in nodes.processes.items()}
+        cpu = {n: (cpu_seconds(p.pid) - before[n]) / span for n, p in processes.items()}
+        count = len(echoed)
+        empty.terminate()
         client.stop_recording()
     recording = read_bag(bag)
     stamps = recording.joints.stamps_ns
@@ -91,6 +105,7 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
         **{f"after the stamp, p{p} [ms]": f"{np.percentile(ms, p):.2f}" for p in (50, 90, 99)},
         **{f"after the raw one, p{p} [ms]": f"{np.percentile(more, p):.2f}" for p in (50, 90, 99)},
         "logger [µs/message]": f"{1e6 * cpu['data_logger'] * span / open_bag(bag).count:.0f}",
+        "empty node [µs/message]": f"{1e6 * cpu['empty node'] * span / count:.0f}",
         "load average": f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
         **{f"{name} [% of a core]": f"{100 * share:.0f}" for name, share in cpu.items()},
     }
@@ -109,10 +124,13 @@ def main() -> None:
         table.add_row(name, *(str(row[name]) for row in rows))
     Console().print(table)
     print(f"xArm 7, joint states and wrench, {seconds:.0f} s each; the table of docs/nodes.md:\n")
-    print("| rate | logger's CPU | lost in the bag | latency p50 | p90 | p99 | load average |")
-    print("|---|---|---|---|---|---|---|")
+    print(
+        "| rate | logger's CPU | an empty node's | lost in the bag | latency p50 | p90 | p99 | load |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         cpu = f"{row['data_logger [% of a core]']} % ({row['logger [µs/message]']} µs a message)"
+        cpu += f" | {row['empty node [% of a core]']} % ({row['empty node [µs/message]']} µs)"
         late = " | ".join(f"{row[f'after the raw one, p{p} [ms]']} ms" for p in (50, 90, 99))
         print(f"| {row['rate']} | {cpu} | {row['lost']} | {late} | {row['load average']} |")
     print("\nLatency: from the raw sample's arrival in another process to the filtered one's.")

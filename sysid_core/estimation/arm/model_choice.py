@@ -131,20 +131,27 @@ def choose_motion_cutoff(
     Returns:
         The equations, and the held-out error of every cut-off.
     """
-    own = ArmEquations.build(model, recordings, friction, processing)
-    best, errors = own, {processing.motion_cutoff_hz: held_out_error(own.spread(enough))}
+    # One at a time: each is as large as the recordings.
+    equations = ArmEquations.build(model, recordings, friction, processing)
+    rate = min(span.rate_hz for span in equations.spans)
+    best, errors = (
+        processing,
+        {processing.motion_cutoff_hz: held_out_error(equations.spread(enough))},
+    )
     least = (1.0 - least_gain) * errors[processing.motion_cutoff_hz]
-    rate = min(span.rate_hz for span in own.spans)
     for hz in candidates:
         if hz in errors or hz > 0.4 * rate:
             continue
-        other = ArmEquations.build(
-            model, recordings, friction, replace(processing, motion_cutoff_hz=hz)
-        )
-        errors[hz] = held_out_error(other.spread(enough))
+        del equations
+        other = replace(processing, motion_cutoff_hz=hz)
+        equations = ArmEquations.build(model, recordings, friction, other)
+        errors[hz] = held_out_error(equations.spread(enough))
         if errors[hz] < least:
             best, least = other, errors[hz]
-    return best, errors
+    if equations.processing != best:
+        del equations
+        equations = ArmEquations.build(model, recordings, friction, best)
+    return equations, errors
 
 
 def choose_differentiation(

@@ -76,6 +76,7 @@ def compress(regression: Regression, weights: Array | None = None) -> Compressed
             if weights is not None:
                 stacked *= np.sqrt(weights[rows, j, None])
             factors[j] = _factor(np.vstack([factors[j], stacked]) if len(factors[j]) else stacked)
+        del Y
     return Compressed(
         tuple(F[:-1, :-1] for F in factors),
         tuple(F[:-1, -1] for F in factors),

@@ -53,6 +53,7 @@ def score_covariance(
     starts: Sequence[int],
     max_lag: int,
     counts: Array | None = None,
+    columns: Sequence[int] | None = None,
 ) -> Array:
     r"""`M_j = Cov(sum_k y_jk psi_jk)` for scores that are stationary but correlated in time.
 
@@ -61,11 +62,12 @@ def score_covariance(
     noise's own covariance instead of the scores'). Joints are taken as independent.
 
     Args:
-        blocks: Samples and their rows of the regressor, (k, n, b), in their order.
+        blocks: Samples and their rows of the regressor, (k, n, p), in their order.
         scores: Weighted residuals, zero where an equation is left out, shape (K, n).
         starts: First sample of each gapless span.
         max_lag: Longest correlation that is looked for, in samples.
         counts: Equations in use of every joint, shape (n,); None: all K.
+        columns: The b columns of the regressor that count; None: all.
 
     Returns:
         One matrix for each joint, shape (n, b, b).
@@ -80,9 +82,13 @@ def score_covariance(
         kernels.append(gamma[: lag + 1] * _parzen(lag))
     parts, reach, first_part = span_slices(starts, K), max(map(len, kernels)), 0
     half = tail = None  # half of the sum: the other one is its transpose
+    begins = set(starts)
     for rows, Y in blocks:
-        held = Y if tail is None else np.concatenate([tail, Y])
-        half = np.zeros((n, Y.shape[2], Y.shape[2])) if half is None else half
+        if rows.start in begins:
+            tail = None
+        held = window = Y if tail is None else np.concatenate([tail, Y])
+        chosen = np.arange(Y.shape[2]) if columns is None else np.asarray(columns)
+        half = np.zeros((n, len(chosen), len(chosen))) if half is None else half
         first = rows.stop - len(held)
         while first_part < len(parts) and parts[first_part].stop <= rows.start:
             first_part += 1
@@ -93,10 +99,11 @@ def score_covariance(
             new = max(part.start, rows.start) - low
             window = held[low - first : min(part.stop, rows.stop) - first]
             for j in range(n):
-                used = np.flatnonzero(np.any(window[:, j] != 0.0, axis=0))
-                y = window[:, j][:, used]
+                used = np.flatnonzero(np.any(window[:, j, chosen] != 0.0, axis=0))
+                y = window[:, j, chosen[used]]
                 half[j][np.ix_(used, used)] += y[new:].T @ _lagged(y, kernels[j])[new:]
-        tail = held[-reach:]
+        tail = held[-reach:].copy()
+        del Y, held, window  # the next block is made without this one in memory
     if half is None:
         raise EstimationError(
             "There are no samples.", remedy="Give a recording in which the robot moves."

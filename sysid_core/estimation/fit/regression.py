@@ -121,8 +121,10 @@ class Regression:
             return
         first = 0
         for Y in self.Y:
-            yield slice(first, first + len(Y)), Y
-            first += len(Y)
+            k = len(Y)
+            yield slice(first, first + k), Y
+            del Y  # the next block is made without this one in memory
+            first += k
 
     @cached_property
     def matrix(self) -> Array:

@@ -115,9 +115,9 @@ def scores_of_joints(
         max_lag: Longest correlation that is looked for, in samples.
     """
     scores = weights.scores(residual)
-    chosen = list(columns)
-    blocks = ((rows, Y[:, :, chosen]) for rows, Y in regression.blocks())
-    M = score_covariance(blocks, scores, regression.starts, max_lag, regression.counts)
+    M = score_covariance(
+        regression.blocks(), scores, regression.starts, max_lag, regression.counts, columns
+    )
     squares = np.sum(scores**2, axis=0) / weights.slopes
     norms = np.linalg.norm(normal, axis=0)
     norms = np.where(norms > 0.0, norms, 1.0)

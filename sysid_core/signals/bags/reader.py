@@ -15,7 +15,7 @@ from sysid_core.signals.bags.storage import StoredBag, open_bag
 from sysid_core.signals.bags.types import message_decoder, stored_typestore
 from sysid_core.signals.recording import EffortKind, Mark, Recording
 
-MOST_SAMPLES = 300_000  # of a stream in memory, ten minutes at 500 Hz: with 7 joints 55 MB
+MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
 STRING = "std_msgs/msg/String"
 MARK = "robot_sysid/msg/Mark"
 
