@@ -152,10 +152,7 @@ class PayloadSession:
         a: ArrayLike,
         sd: ArrayLike | None = None,
     ) -> None:
-        """A filtered joint state, in the order of the model's joints, each (n,).
-
-        `sd`, shape (3, n), are the filter's standard deviations of the three, if it gives them.
-        """
+        """A filtered joint state, in the model's order, each (n,); `sd`, (3, n): the filter's, if any."""
         state = np.array([q, v, a], dtype=float)
         sds = np.full(state.shape, np.nan) if sd is None else np.asarray(sd, dtype=float)
         self._streams.add_joints(stamp_ns, np.concatenate([state, sds]))
