@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import EstimationError
 from sysid_core.robot import Array, skew, wrench_regressor
 
+_BLOCK = 8_000  # samples of a regressor that are held at once
 RANK_TOLERANCE = 1e-9
 
 
@@ -162,14 +163,12 @@ class CompressedWrenches:
                 then wrenches in that frame's axes about its origin, and weigh accordingly.
         """
         wrenches = cls(dynamism_scale)
-        wrenches.add(
-            data.wrench,
-            data.a,
-            data.omega,
-            data.alpha,
-            data.gravity,
-            residual_frame=residual_frame,
-        )
+        poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
+        for first in range(0, len(data.wrench), _BLOCK):  # memory stays bounded
+            k = slice(first, first + _BLOCK)
+            motion = (data.a[k], data.omega[k], data.alpha[k], data.gravity[k])
+            frame = None if poses is None else poses[k]
+            wrenches.add(data.wrench[k], *motion, residual_frame=frame)
         return wrenches
 
     def add(
