@@ -92,6 +92,18 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
         count = len(echoed)
         empty.terminate()
         client.stop_recording()
+    return row(rate_hz, bag, latencies, added, {n: x * span for n, x in cpu.items()}, span, count)
+
+
+def row(
+    rate_hz: float,
+    bag: str,
+    latencies: list[float],
+    added: list[float],
+    cpu_s: dict[str, float],
+    span: float,
+    echoed: int,
+) -> dict[str, object]:
     recording = read_bag(bag)
     stamps = recording.joints.stamps_ns
     expected = round((stamps[-1] - stamps[0]) * 1e-9 * rate_hz) + 1
@@ -104,10 +116,10 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
         "filtered": len(ms),
         **{f"after the stamp, p{p} [ms]": f"{np.percentile(ms, p):.2f}" for p in (50, 90, 99)},
         **{f"after the raw one, p{p} [ms]": f"{np.percentile(more, p):.2f}" for p in (50, 90, 99)},
-        "logger [µs/message]": f"{1e6 * cpu['data_logger'] * span / open_bag(bag).count:.0f}",
-        "empty node [µs/message]": f"{1e6 * cpu['empty node'] * span / count:.0f}",
+        "logger [µs/message]": f"{1e6 * cpu_s['data_logger'] / open_bag(bag).count:.0f}",
+        "empty node [µs/message]": f"{1e6 * cpu_s['empty node'] / echoed:.0f}",
         "load average": f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
-        **{f"{name} [% of a core]": f"{100 * share:.0f}" for name, share in cpu.items()},
+        **{f"{name} [% of a core]": f"{100 * s / span:.0f}" for name, s in cpu_s.items()},
     }
 
 
