@@ -60,9 +60,10 @@ def replay(
             for topic in node.left_out:
                 say(f"{topic} is left out: its type isn't installed here.")
             _wait_for_listeners(node, wait_s, listeners, stopped)
-            missing = [*node.unheard(), *node.deaf(listeners)]
-            if missing and not stopped():
-                say(f"Nobody listens to, or these don't listen after {wait_s:g} s: {missing}.")
+            if node.unheard() and not stopped():
+                say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
+            if node.deaf(listeners) and not stopped():
+                say(f"{node.deaf(listeners)} don't listen to any topic after {wait_s:g} s.")
             heard = node.matched()
             while not stopped():
                 pace = _Pace(node, rate, start_s, key, stopped)
