@@ -121,9 +121,9 @@ def recorded(path: Path, layout: str, load: float = 1.0) -> Path:
     return path
 
 
-def replaying(bag: Path, *options: str, stdin: int | None = None) -> subprocess.Popen[bytes]:
+def replaying(bag: Path, *options: str, **pipes: Any) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), *options]
-    return subprocess.Popen(command, stdin=stdin)
+    return subprocess.Popen(command, text=True, **pipes)
 
 
 def has_all(got: list[Any], count: int) -> bool:
@@ -206,7 +206,7 @@ def is_like(weighed: list[InertialEstimate], expected: Estimate, clock: Any) -> 
     return bool(same and np.allclose(live.covariance, expected.covariance, rtol=0.0, atol=1e-9))
 
 
-def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_and_looped(
+def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_looped_and_interrupted(
     start_nodes: Start, tmp_path: Path
 ) -> None:
     bag = recorded(tmp_path / "bag", "ours")
@@ -232,7 +232,8 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_and_looped(
         assert before + 2 <= len(got) <= before + 4
 
     options = ("--loop", "--rate", "2", "--wait", "2")
-    with replaying(bag, *options, stdin=terminal) as process:
+    pipes = {"stdin": terminal, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with replaying(bag, *options, **pipes) as process:
         try:
             client.wait_until(lambda: len(got) > 50, 60.0, "messages")
             client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=True))
@@ -244,8 +245,10 @@ def test_a_replay_is_paused_and_stepped_by_service_and_keyboard_and_looped(
             client.call(SetBool, "/bag_replay/pause", SetBool.Request(data=False))
             client.wait_until(lambda: got.count(stamps[100]) >= 2, 60.0, "the second round")
         finally:
-            process.terminate()
-        assert process.wait(20.0) == 0
+            process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=20.0)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors + output
     os.close(keyboard)
     os.close(terminal)
     first = got[: len(stamps)]
@@ -259,20 +262,3 @@ def client_gets(client: Any, got: list[int]) -> bool:
     while time.monotonic() < end:
         rclpy.spin_once(client.node, timeout_sec=0.05)
     return len(got) > before
-
-
-def test_a_replay_that_is_ended_by_a_signal_ends_in_order(
-    start_nodes: Start, tmp_path: Path
-) -> None:
-    bag = recorded(tmp_path / "bag", "ours")
-    client, _ = start_nodes([])
-    got: list[JointState] = []
-    client.node.create_subscription(JointState, "/joint_states", got.append, DATA)
-    command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), "--wait", "2"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
-        client.wait_until(lambda: len(got) > 20, 60.0, "messages of the bag")
-        process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=20.0)
-    assert process.returncode == 0, errors
-    assert "Traceback" not in errors + output
