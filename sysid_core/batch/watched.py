@@ -38,12 +38,16 @@ def run_watched(
     """
     topic = f"watched-{uuid.uuid4().hex}"
     found: dict[int, Any] = {}
+    failed: list[Exception] = []
     calls = [_Call(function, item, k, topic) for k, item in enumerate(items)]
     client = engine.client
 
     def collect() -> None:
-        for outcome in engine.map(_Call.run, calls):
-            found[outcome.item.number] = outcome
+        try:
+            for outcome in engine.map(_Call.run, calls):
+                found[outcome.item.number] = outcome
+        except Exception as err:  # the scheduler went away: raised where it is waited for
+            failed.append(err)
 
     def said(event: Any) -> None:
         number, share = event[1]
@@ -62,6 +66,8 @@ def run_watched(
                 raise
             ended = True
             client.sync(_set_event, client, topic)
+    if failed:
+        raise failed[0]
     client.unsubscribe_topic(topic)
     return [found[k].unwrap() for k in range(len(items))]
 
