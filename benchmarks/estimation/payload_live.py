@@ -33,6 +33,7 @@ from sysid_core.studies.payload import (
 
 MOMENTS = np.arange(0.2, 3.01, 0.1)  # [s]
 NEEDED = (0.05, 0.10, 0.20)  # of the mass, of the size, of the inertia's size: two deviations
+SPEEDS = (1.0, 1.5, 2.0)  # [rad/s]
 ALARM_SECONDS = 60.0
 
 
@@ -63,7 +64,7 @@ def moments(count: int) -> None:
     """Coverage at every moment, and when enough is known (and true)."""
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
     print(f"{count} objects; beyond 2 sd: share of moments and components, and at the worst moment")
-    for speed in (1.0, 1.5, 2.0):
+    for speed in SPEEDS:
         for kind, faults, sensor in (
             ("clean", None, CALIBRATED_SENSOR),
             ("faulty", GOAL_FAULTS, SensorModel()),

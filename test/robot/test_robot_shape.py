@@ -167,3 +167,16 @@ def test_a_mesh_file_is_cut_again_only_when_its_content_changes(tmp_path):
     assert load_shape(path).volume == first.volume
     MESHES["sphere"].export(path)
     assert load_shape(path).volume != pytest.approx(first.volume, rel=0.1)
+
+
+def test_a_grasped_thing_carries_its_width_along(tmp_path):
+    shape = load_shape("gripper 0.06 at 0 0 0.15")
+    np.testing.assert_allclose(shape.fingers, [0.0, 0.06, 0.0])
+    file = tmp_path / "finger.yaml"
+    file.write_text("gripper: 0.06\npose_in_sensor: {xyz: [0, 0, 0.15], rpy: [0, 0, 1.5707963]}\n")
+    turned = load_shape(file)
+    np.testing.assert_allclose(turned.fingers, [-0.06, 0.0, 0.0], atol=1e-6)
+    np.testing.assert_allclose(0.5 * (turned.lower + turned.upper), [0.0, 0.0, 0.15], atol=1e-9)
+    file.write_text("gripper: 0.06\nmesh: part.stl\n")
+    with pytest.raises(ModelError, match="one of the three"):
+        load_shape(file)

@@ -42,6 +42,7 @@ def payload(settings: PayloadSettings) -> None:
     out, method = settings.out, settings.method
     require_folder(out)
     body = load_shape(settings.shape) if settings.shape else None
+    solid = None if body is None or body.fingers is not None else body
     quality = SensorModel.named(settings.sensor)
     true_pi = None if settings.truth is None else read_truth(settings.truth)
 
@@ -55,7 +56,7 @@ def payload(settings: PayloadSettings) -> None:
     with errors.status("Replaying"):
         weighing, run, model = weigh(settings.recording)
         compared = settings.compare or method != "map"
-        others = _others(method, weighing, body) if compared else {}
+        others = _others(method, weighing, solid) if compared else {}
     answer = Answer(
         settings.recording,
         run,
@@ -63,7 +64,7 @@ def payload(settings: PayloadSettings) -> None:
         weighing,
         method,
         others,
-        body,
+        solid,
         true_pi,
         settings.flange_frame,
     )

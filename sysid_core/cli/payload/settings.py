@@ -28,7 +28,8 @@ class PayloadSettings:
         str,
         typer.Option(
             help="Shape of the object in the sensor frame: 'box 0.2 0.3 0.05', 'cylinder R L',"
-            " 'sphere R' (metres), each with 'at X Y Z' where its centre isn't the sensor's origin;"
+            " 'sphere R', 'gripper OPENING' (its width only, fingers along y; metres), each with"
+            " 'at X Y Z' where its centre isn't the sensor's origin;"
             " a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a YAML file (see"
             " config/shapes). Without one the inertia is known less well."
         ),

@@ -59,6 +59,11 @@ class DensityPrior:
                 "The contrast of a density prior must be greater than zero.",
                 remedy="Leave it out for the usual value.",
             )
+        if self.shape.fingers is not None:
+            raise EstimationError(
+                "The opening of a gripper is not a shape: it has no density.",
+                remedy="Give the whole shape, or none.",
+            )
 
     @cached_property
     def cells(self) -> Shape:

@@ -19,9 +19,11 @@ from functools import cached_property
 
 import numpy as np
 
+from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.data import positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
+from sysid_core.estimation.payload.grasp_prior import grasp_priors
 from sysid_core.robot import (
     Array,
     is_physically_consistent,
@@ -92,7 +94,8 @@ class ShapePrior:
     """Prior of a payload whose shape is given, perhaps wrongly, or unknown.
 
     Args:
-        shape: In the sensor frame; None: anything within the extent.
+        shape: In the sensor frame; None: anything within the extent. Of a grasped thing
+            (`robot.shapes.grasped`) only the width between the fingers is believed.
         contrasts: Number of densities that vary independently.
         extent: Size of the space in which something of unknown shape is held [m].
     """
@@ -104,7 +107,9 @@ class ShapePrior:
         contrasts: tuple[float, ...] = CONTRASTS,
         extent: float = EXTENT,
     ) -> None:
-        self.shape = shape
+        grasped = shape is not None and shape.fingers is not None
+        self.grasp = shape if grasped else None
+        self.shape = None if grasped else shape
         self.contrasts = contrasts
         self.extent = extent
 
@@ -172,20 +177,11 @@ class ShapePrior:
         first = self.first(R, r)
         bodies, spreads, logs = self._kinds
         mass = float(first[0])
-        balls = [
-            ball_prior(
-                first,
-                self.extent / 2.0,
-                x * self.extent,
-                mass_spread=0.0,
-                inertia_spread=BALL_SPREAD,
-            )
-            for x in BALLS
-        ]
-        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(BALLS))
+        balls = self._unknown(first)
+        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(balls))
         means = np.concatenate([mass * bodies, [mean for mean, _ in balls]])
         spreads = np.concatenate([mass**2 * spreads, [C for _, C in balls]])
-        logs = np.concatenate([logs, np.full((2, len(BALLS)), share)], axis=1)
+        logs = np.concatenate([logs, np.full((2, len(balls)), share)], axis=1)
         open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         found, left, evidence = _conditioned(R, r, means, spreads + open_mass)
         weights = _weights(logs[0] + evidence)
@@ -206,6 +202,16 @@ class ShapePrior:
         wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
+
+    def _unknown(self, first: Array) -> list[tuple[Array, Array]]:
+        """Bodies of no told shape, about a first answer (10,): means and covariances."""
+        if self.grasp is not None:
+            return grasp_priors(first, self.grasp, self.extent)
+        reach = self.extent / 2.0
+        return [
+            ball_prior(first, reach, x * self.extent, mass_spread=0.0, inertia_spread=BALL_SPREAD)
+            for x in BALLS
+        ]
 
     def first(self, R: Array, r: Array) -> Array:
         """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
@@ -246,29 +252,6 @@ def _even(C: Array, centre: Array) -> Array:
     even = 2.0 * (to @ C @ to.T)
     even[1:4] = even[:, 1:4] = 0.0
     return np.asarray(back @ even @ back.T)
-
-
-def affine_derivatives(pi: Array, centre: Array) -> Array:
-    """Derivatives of a body's parameters by shifting and linearly mapping it about a centre.
-
-    `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
-
-    Args:
-        pi: Shape (10,).
-        centre: Shape (3,) [m].
-
-    Returns:
-        Shape (10, 12): three shifts [m], then the nine entries of the linear map.
-    """
-    P = pseudo_inertia_from_pi(pi)
-    G = np.zeros((12, 4, 4))
-    for i in range(3):
-        G[i, i, 3] = 1.0
-        for j in range(3):
-            G[3 + 3 * i + j, i, j] = 1.0
-            G[3 + 3 * i + j, i, 3] = -centre[j]
-    dP = G @ P + P @ G.transpose(0, 2, 1)
-    return np.asarray(pi_from_pseudo_inertia(dP)).T
 
 
 def _slow_covariance(shape: Shape, sd: float, length: float) -> Array:

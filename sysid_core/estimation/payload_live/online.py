@@ -216,7 +216,8 @@ class OnlinePayload:
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
         """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
-        size = object_size(summary) if self.shape is None else self.shape.size
+        known = self.shape is not None and self.shape.fingers is None
+        size = self.shape.size if known and self.shape is not None else object_size(summary)
         scale = summary.mass / 12.0 * (size @ size - size**2)
         return (
             summary.mass_sd / summary.mass,

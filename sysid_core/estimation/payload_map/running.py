@@ -100,7 +100,7 @@ class RunningMAP:
         self.shape = shape
         self._motion = np.diag(np.repeat(np.square(motion_sd), 3))
         if motion_correlation is None:
-            motion_correlation = MOTION_CORRELATION[shape is None]
+            motion_correlation = MOTION_CORRELATION[self._batch.prior.shape is None]
         self._correlation = 0.0 if measured_motion else motion_correlation
         self._measured_motion = measured_motion
         self.reset()
@@ -304,7 +304,9 @@ class RunningMAP:
         if self._measured_motion:  # its errors stay the same, and are taken out of the inertia
             return pi
         mass, com, inertia = mass_com_inertia_from_pi(pi)
-        return pi_from_mass_com_inertia(mass, com, LARGER[self.shape is None] * inertia)
+        return pi_from_mass_com_inertia(
+            mass, com, LARGER[self._batch.prior.shape is None] * inertia
+        )
 
     def _persistence(self, time: float) -> float:
         """How many samples share one error of the motion."""

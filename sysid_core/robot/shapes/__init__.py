@@ -2,12 +2,14 @@
 """Shapes of bodies and what they weigh."""
 
 from sysid_core.robot.shapes.file import load_shape
+from sysid_core.robot.shapes.grasp import grasped
 from sysid_core.robot.shapes.shape import Shape
 from sysid_core.robot.shapes.surface import surface_of
 from sysid_core.robot.shapes.urdf import shape_from_urdf
 
 __all__ = [
     "Shape",
+    "grasped",
     "load_shape",
     "shape_from_urdf",
     "surface_of",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -21,11 +22,13 @@ from sysid_core.files import (
     Vector3,
     read_schema,
 )
+from sysid_core.robot.shapes.grasp import grasped
 from sysid_core.robot.shapes.shape import DEFAULT_CELLS, Shape
 
 MESHES = (".stl", ".obj", ".ply")
 _FORMS = (
-    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS' (metres), each with 'at X Y Z' where"
+    "'box LX LY LZ', 'cylinder RADIUS LENGTH', 'sphere RADIUS', 'gripper OPENING' (something of that"
+    " width between fingers that close along y; metres), each with 'at X Y Z' where"
     " its centre isn't the sensor's origin, a mesh or point cloud"
     f" ({', '.join(MESHES)}; 'hull FILE' for one that isn't closed, 'FILE scale 0.001' for"
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
@@ -37,15 +40,23 @@ _LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
 _Length = Annotated[float, Field(strict=True, ge=_SHORTEST, le=_LONGEST)]
 
 
+_MAKERS: dict[str, Callable[..., Shape]] = {
+    "cylinder": Shape.cylinder,
+    "sphere": Shape.sphere,
+    "gripper": grasped,
+}
+
+
 def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
     """A shape in the sensor frame.
 
     Args:
-        text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, each centred at the sensor's
+        text: `box 0.2 0.3 0.05`, `cylinder 0.03 0.1`, `sphere 0.04`, `gripper 0.06`, each centred at the sensor's
             origin unless `at X Y Z` follows; a mesh or point cloud (`[hull] FILE [scale S]`); or a
             YAML file:
 
-            boxes:                # or `mesh: FILE`, `scale: 0.001` for millimetres, `hull: true`
+            boxes:                # or `gripper: OPENING`, the pose that of the finger frame;
+                                  # or `mesh: FILE`, `scale: 0.001` for millimetres, `hull: true`
               - {size: [0.05, 0.2, 0.05], centre: [0, 0, 0.025], cells: [2, 4, 2]}
             pose_in_sensor: {xyz: [0, 0, 0], rpy: [0, 0, 0]}
 
@@ -55,7 +66,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
         ModelError: It is none of these, or has no volume.
     """
     words = str(text).split()
-    sizes = {"box": 3, "cylinder": 2, "sphere": 1}
+    sizes = {"box": 3, "cylinder": 2, "sphere": 1, "gripper": 1}
     if words and words[0] in sizes:
         split = words.index("at") if "at" in words else len(words)
         try:
@@ -81,8 +92,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
         if words[0] == "box":
             shape = Shape.box(numbers, cells=cells)
         else:
-            build = Shape.cylinder if words[0] == "cylinder" else Shape.sphere
-            shape = build(*numbers, cells=cells)
+            shape = _MAKERS[words[0]](*numbers, cells=cells)
         X_SO = pin.SE3(np.eye(3), np.array(centre or [0.0] * 3))
         return _require_plausible(shape.posed(X_SO.homogeneous), str(text))
     path, hull, scale = Path(text), False, 1.0
@@ -127,14 +137,15 @@ class _ShapeFile(FileSchema):
     name: Name | None = None
     boxes: list[_Box] = Field(default_factory=list)
     mesh: Name | None = None
+    gripper: _Length | None = None
     scale: Positive = 1.0
     hull: Flag = False
     pose_in_sensor: _Pose = _Pose()
 
     @model_validator(mode="after")
-    def _one_of_two(self) -> _ShapeFile:
-        if bool(self.boxes) == bool(self.mesh):
-            raise ValueError("give `boxes` or `mesh`, one of the two")
+    def _one_of_three(self) -> _ShapeFile:
+        if sum(map(bool, (self.boxes, self.mesh, self.gripper))) != 1:
+            raise ValueError("give `boxes`, `mesh` or `gripper`, one of the three")
         if sum(float(np.prod(box.cells)) for box in self.boxes if box.cells) > _MOST_CELLS:
             raise ValueError(f"more than {_MOST_CELLS} `cells` in all")
         return self
@@ -144,6 +155,8 @@ def _from_file(file: _ShapeFile, path: Path, cells: int) -> Shape:
     if file.mesh:
         mesh = path.parent / file.mesh
         shape = Shape.from_mesh(mesh, scale=file.scale, hull=file.hull, cells=cells)
+    elif file.gripper:
+        shape = grasped(file.gripper, cells=cells)
     else:
         edge = (sum(float(np.prod(box.size)) for box in file.boxes) / cells) ** (1 / 3)
         boxes = [

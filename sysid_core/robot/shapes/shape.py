@@ -42,6 +42,8 @@ class Shape:
         lower: Lower corner of the bounding box, shape (3,) [m].
         upper: Upper corner, shape (3,) [m].
         name: For reports.
+        fingers: From one finger to the other of the gripper that holds it, shape (3,) [m], where
+            that width is all that is known (`grasped`); None for any other shape.
     """
 
     points: Array
@@ -50,6 +52,7 @@ class Shape:
     lower: Array
     upper: Array
     name: str = "shape"
+    fingers: Array | None = None
 
     def __post_init__(self) -> None:
         n = len(self.volumes)
@@ -132,6 +135,7 @@ class Shape:
             lower=corners.min(axis=0),
             upper=corners.max(axis=0),
             name=self.name,
+            fingers=None if self.fingers is None else R @ self.fingers,
         )
 
     def scaled(self, factor: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:

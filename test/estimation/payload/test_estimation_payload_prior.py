@@ -6,14 +6,19 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.payload import PayloadData, ShapePrior, summarise_payload
+from sysid_core.estimation.payload import (
+    DensityPrior,
+    PayloadData,
+    ShapePrior,
+    summarise_payload,
+)
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, PayloadMAP, RunningMAP, SensorModel
 from sysid_core.robot import (
     is_physically_consistent,
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import Shape
+from sysid_core.robot.shapes import Shape, grasped
 
 
 def far_off(estimate, pi):
@@ -130,3 +135,19 @@ def test_a_light_thing_far_from_the_origin_is_weighed_without_a_shape():
     R[0, 3] = -100.0  # mass and height are confounded, as where the motion hardly tilts
     found = ShapePrior(None).posterior(R, R @ pi)
     assert found.pi[0] == pytest.approx(0.2, rel=0.05)
+
+
+def test_a_grippers_opening_says_more_of_a_bar_than_no_shape(rng):
+    bar = Shape.box((0.3, 0.03, 0.05), centre=(0.02, 0.0, 0.1))
+    pose = np.eye(4)
+    pose[2, 3] = 0.1
+    grasp = grasped(0.03).posed(pose)
+    with pytest.raises(EstimationError, match="gripper"):
+        DensityPrior(grasp)
+    pi = bar.homogeneous(0.8)
+    data = swinging(pi, rng, noise=True, speed=2.0)
+    blind, held = (PayloadMAP(given).fit(data) for given in (None, grasp))
+    assert np.all(np.abs(far_off(held, pi)) < 2.5)
+    assert is_physically_consistent(held.values)
+    wide, narrow = (np.trace(summarise_payload(e).inertia_sd) for e in (blind, held))
+    assert narrow < wide

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bodies that are shifted, stretched and turned a little."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.robot import Array, pi_from_pseudo_inertia, pseudo_inertia_from_pi
+
+
+def affine_derivatives(pi: Array, centre: Array) -> Array:
+    """Derivatives of a body's parameters by shifting and linearly mapping it about a centre.
+
+    `dP = G P + P G^T` with the generators G of `X` in `P -> X P X^T`.
+
+    Args:
+        pi: Shape (10,).
+        centre: Shape (3,) [m].
+
+    Returns:
+        Shape (10, 12): three shifts [m], then the nine entries of the linear map.
+    """
+    P = pseudo_inertia_from_pi(pi)
+    G = np.zeros((12, 4, 4))
+    for i in range(3):
+        G[i, i, 3] = 1.0
+        for j in range(3):
+            G[3 + 3 * i + j, i, j] = 1.0
+            G[3 + 3 * i + j, i, 3] = -centre[j]
+    dP = G @ P + P @ G.transpose(0, 2, 1)
+    return np.asarray(pi_from_pseudo_inertia(dP)).T

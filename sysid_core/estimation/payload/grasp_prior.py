@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a payload of which only the width between a gripper's fingers is known."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.estimation.payload.affine import affine_derivatives
+from sysid_core.estimation.payload.ball_prior import MIN_MASS
+from sysid_core.robot import Array, pi_from_mass_com_inertia
+from sysid_core.robot.shapes import Shape
+
+LENGTHS = (0.06, 0.12, 0.25, 0.5)  # across the closing axis, as parts of the extent [m/m]
+_ALONG, _ACROSS = 0.3, 0.4  # how far it may be stretched along the closing axis, and across
+
+
+def grasp_priors(pi: Array, grasp: Shape, extent: float) -> list[tuple[Array, Array]]:
+    """Boxes as wide as the gripper is open, of any length across, centred where the mass is.
+
+    Args:
+        pi: Parameters found so far, shape (10,); mass and centre of mass are used.
+        grasp: Shape with `fingers` (`robot.shapes.grasped`).
+        extent: Size of the space in which it is held [m].
+
+    Returns:
+        Mean (10,) and covariance (10, 10) of each kind, the mass given.
+    """
+    assert grasp.fingers is not None
+    opening = float(np.linalg.norm(grasp.fingers))
+    axis = grasp.fingers / opening
+    across = np.linalg.svd(axis[None])[2][1:]  # two directions, (2, 3)
+    R = np.vstack([axis, across]).T
+    mass = max(float(pi[0]), MIN_MASS)
+    middle = 0.5 * (grasp.lower + grasp.upper)
+    centre = middle + R[:, 1:] @ (R[:, 1:].T @ (pi[1:4] / mass - middle))
+    found = []
+    for first in LENGTHS:
+        for second in LENGTHS:
+            lengths = np.array([opening, first * extent, second * extent])
+            inertia = mass / 12.0 * np.diag(lengths @ lengths - lengths**2)
+            mean = pi_from_mass_com_inertia(mass, centre, R @ inertia @ R.T)
+            shift = R @ np.diag(lengths**2 / 16.0) @ R.T
+            sd = np.full((3, 3), _ACROSS)
+            sd[0], sd[:, 0] = _ALONG / 2.0, _ALONG / 2.0
+            sd[0, 0] = _ALONG
+            turned = np.kron(R, R)  # of the rows of a matrix R M R^T
+            W = np.zeros((12, 12))
+            W[:3, :3] = shift
+            W[3:, 3:] = turned @ np.diag(sd.ravel() ** 2) @ turned.T
+            D = affine_derivatives(mean, centre)
+            found.append((mean, D @ W @ D.T))
+    return found
