@@ -79,7 +79,7 @@ def payload_id() -> None:
     limits = MotionLimits.from_model(
         model, tcp_speed=10.0, acceleration=30.0, velocity_share=0.95, self_collision=False
     )
-    plan, spent = _timed(model, limits, Criterion.CONDITION_SI, 10.0, 5, 24)
+    plan, spent = _timed(model, limits, Criterion.CONDITION_SI, 10.0, 5, 9)
     print(f"iiwa: ratio {plan.conditioning.eigenvalue_ratio:.1f}, {spent:.0f} s of processor")
 
 
@@ -160,7 +160,6 @@ def _timed(
         n_harmonics=count,
         n_starts=starts,
         n_candidates=max(60, 3 * starts),
-        n_iterations=300 if starts < 10 else 800,
     )
     return plan, time.process_time() - begun
 
