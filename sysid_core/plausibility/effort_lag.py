@@ -55,6 +55,7 @@ def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations
 
     A joint whose currents don't look like its torques is scaled to their size.
     """
+    assert recording.joints.effort is not None
     regression = equations.regression(equations.prior, equations.moving())
     torques = regression.predict(regression.prior)
     joints, gains = recording.joints, np.ones(len(recording.joints.names))
@@ -62,7 +63,9 @@ def _as_torques(recording: Recording, model: RobotModel, equations: ArmEquations
         current = regression.tau[:, j] - regression.tau[:, j].mean()
         torque = torques[:, j] - torques[:, j].mean()
         gain = float(torque @ torque) / max(float(torque @ current), 1e-12)
-        size = float(np.linalg.norm(torque) / max(np.linalg.norm(current), 1e-12))
+        size = float(np.linalg.norm(torque) / max(float(np.linalg.norm(current)), 1e-12))
         gains[joints.names.index(name)] = gain if 0.5 * size < gain < 2.0 * size else size
-    scaled = replace(joints, effort=joints.effort * gains, effort_kind=EffortKind.ACTUATOR_TORQUE)
+    scaled = replace(
+        joints, effort=recording.joints.effort * gains, effort_kind=EffortKind.ACTUATOR_TORQUE
+    )
     return replace(recording, joints=scaled)

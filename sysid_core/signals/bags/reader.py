@@ -55,7 +55,8 @@ def read_bag(
     Args:
         path: rosbag2 folder, or an .mcap or .db3 file; or the bag, opened.
         joint_topic: Topic of JointState messages; None: the bag's `joint_topic`, or the only one.
-        wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any.
+        wrench_topic: Topic of WrenchStamped messages; None: likewise, if there is any; of several,
+            the one in the joint topic's namespace.
         joints: Joints to read, in this order; None: those that most messages have.
         effort_kind: What the efforts mean; None: what the bag's `effort_kind` says, else unknown.
         window_ns: Only joint states and wrenches received between these times; None: all.
@@ -66,7 +67,7 @@ def read_bag(
     bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)
     joint = _joint_topic(bag, joint_topic)
-    wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic")
+    wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic", _namespace(joint.name))
     joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
     wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
     texts = _Texts(bag, joint.name)
@@ -114,8 +115,10 @@ def _joint_topic(bag: StoredBag, wanted: str | None) -> StoredTopic:
     return joint
 
 
-def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> StoredTopic | None:
-    """The topic asked for, or named by the bag, or the only one of its type."""
+def _choose(
+    bag: StoredBag, type_name: str, wanted: str | None, key: str, beside: str | None = None
+) -> StoredTopic | None:
+    """The topic asked for, or named by the bag, or the only one of its type (in a namespace)."""
     topics = {topic.name: topic for topic in bag.topics_of(type_name)}
     name = wanted or bag.custom_data.get(key)
     if name in topics:
@@ -125,10 +128,13 @@ def _choose(bag: StoredBag, type_name: str, wanted: str | None, key: str) -> Sto
             f"'{bag.path}' has no {type_name} messages on '{wanted}'.",
             remedy=f"Topics with such messages: {list(topics)}.",
         )
+    near = [topic for topic in topics.values() if _namespace(topic.name) == beside]
+    if len(topics) > 1 and len(near) == 1:
+        return near[0]
     if len(topics) > 1:
         raise SignalError(
             f"'{bag.path}' has several {type_name} topics: {list(topics)}.",
-            remedy=f"Say which one with `{key}`.",
+            remedy=f"Say which one with `{key}` (`--{key.replace('_', '-')}`).",
             topics=list(topics),
         )
     return next(iter(topics.values()), None)

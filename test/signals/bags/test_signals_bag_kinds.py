@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bag_messages import wrench_stamped
 from numpy.testing import assert_allclose, assert_array_equal
 from rosbags.rosbag1 import Writer as Ros1Writer
 from rosbags.rosbag2 import CompressionFormat, CompressionMode, StoragePlugin, Writer
@@ -139,6 +140,7 @@ def test_each_of_two_robots_has_its_own_description_and_marks(tmp_path: Path) ->
     with BagWriter(tmp_path / "two") as writer:
         for robot in ("left", "right"):
             writer.add_topic(f"/{robot}/joint_states", JOINT_STATE)
+            writer.add_topic(f"/{robot}/wrench", WRENCH)
             for topic in ("robot_description", "marks"):
                 writer.add_topic(f"/{robot}/{topic}", STRING)
             text = string(f"<robot name='{robot}'/>")
@@ -147,11 +149,14 @@ def test_each_of_two_robots_has_its_own_description_and_marks(tmp_path: Path) ->
         for t in stamps(50):
             for robot in ("left", "right"):
                 writer.write(f"/{robot}/joint_states", joint_state(t, np.zeros(1), ["a"]), t)
+                force = np.full(6, float(len(robot)))
+                writer.write(f"/{robot}/wrench", wrench_stamped(t, force), t)
     for robot, other in (("left", "right"), ("right", "left")):
         recording = read_bag(tmp_path / "two", joint_topic=f"/{robot}/joint_states")
         assert recording.urdf_xml == f"<robot name='{robot}'/>"
         assert [mark.label for mark in recording.marks] == [f"{robot}:start"]
         assert f"/{other}/robot_description" in recording.notes[0]
+        assert recording.wrench is not None and recording.wrench.wrench[0, 0] == len(robot)
 
 
 def test_arm_and_gripper_in_turn_on_one_topic_keep_their_order(tmp_path: Path) -> None:
