@@ -27,6 +27,8 @@ COMMANDS = {  # name of the picture: command; OUT is a folder called results
     "identify": f"identify examples/ur5/train.csv {UR5} --method lmi"
     " --validate examples/ur5/validate.csv --out OUT/ur5",
     "validate": f"validate OUT/ur5 examples/ur5/validate.csv {UR5} --out OUT/validate",
+    "ols": f"identify examples/ur5/train.csv {UR5} --method ols --validate examples/ur5/validate.csv --out OUT/ur5_ols",
+    "comparison": "report compare OUT/ur5 OUT/ur5_ols --out OUT/comparison",
     "motion": "plan payload xarm7 --ground 0 --out OUT/plan_payload",
     "sequential": "plan sequential ur5 --moves 12 --out OUT/plan_sequential",
     "identifiability": "identifiability ur5 --html OUT/identifiability.html",
@@ -36,7 +38,7 @@ COMMANDS = {  # name of the picture: command; OUT is a folder called results
 PAGES = {  # name of the picture: page, and the chart that it begins with (none: the first screen)
     "page_identify": ("ur5/report.html", None),
     "page_torques": ("ur5/report.html", 0),
-    "page_parameters": ("ur5/report.html", -6),
+    "page_parameters": ("ur5/report.html", -7),
     "page_robot": ("ur5/report.html", -1),
     "page_validate": ("validate/validation.html", None),
     "page_motion": ("plan_payload/report.html", 2),
@@ -44,6 +46,7 @@ PAGES = {  # name of the picture: page, and the chart that it begins with (none:
     "page_identifiability": ("identifiability.html", None),
     "page_loops": ("loops.html", 0),
     "page_study": ("study.html", None),
+    "page_comparison": ("comparison/report.html", None),
     "page_index": ("index.html", None),
 }
 TERMINALS = ("identify", "identifiability", "validate")
@@ -159,7 +162,9 @@ def panels() -> list[Path]:
             cwd=ROOT, env={**os.environ, "SYSID_PICTURES": folder}, check=True,
         )  # fmt: skip
         made = []
-        for file in (Path(folder) / f"{name}.png" for name in ("robot", "estimate", "object")):
+        for file in (
+            Path(folder) / f"{name}.png" for name in ("robot", "estimate", "object", "residuals")
+        ):
             path = PICTURES / f"panel_{file.stem}.webp"
             Image.open(file).convert("RGB").save(path, "WEBP", quality=80, method=6)
             made.append(path)

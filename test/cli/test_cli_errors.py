@@ -48,6 +48,25 @@ def test_a_robot_without_loops_leads_to_the_loops_file(tmp_path: Path, name: str
     assert done.returncode == 2 and "own-leg" in done.stderr
 
 
+def test_a_motion_of_fewer_joints_than_the_robot_leads_to_the_lock(tmp_path: Path) -> None:
+    path = tmp_path / "motion.csv"
+    path.write_text("time,shoulder_pan_joint\n0.0,0.0\n1.0,0.1\n2.0,0.0\n", encoding="utf-8")
+    done = sysid("plan", "check", str(path), "ur5", cwd=tmp_path)
+    assert done.returncode == 2 and "--lock shoulder_lift_joint --lock elbow_joint" in done.stderr
+
+
+def test_a_missing_bag_is_named_before_anything_heavy_is_imported(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.argv = ['sysid', 'bag', 'check', 'nowhere']\n"
+        "from sysid_core.cli import run\n"
+        "try:\n    run()\nfinally:\n    assert 'numpy' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2 and "no bag at 'nowhere'" in done.stderr, done.stderr
+
+
 def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> None:
     """`sysid --help` and shell completion load all commands, but no numpy."""
     code = "import sys, sysid_core.cli; sys.exit('numpy' in sys.modules)"

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import rclpy
+from python_qt_binding import QT_BINDING
 from python_qt_binding.QtWidgets import QApplication, QPushButton
 from rclpy.executors import SingleThreadedExecutor
 from rich.console import Console
@@ -54,7 +55,7 @@ def main(plan: str, bag: str, pictures: str) -> None:
         until(lambda: bool(panel.answer.text()), seconds)
         return str(panel.answer.text())
 
-    found: dict[str, object] = {}
+    found: dict[str, object] = {"binding": QT_BINDING}
     found["nodes"] = until(lambda: robot.nodes.rowCount() >= 2, 30.0)
     found["streams"] = until(lambda: robot.streams.rowCount() >= 1, 20.0)
     robot.path.setText(bag)

@@ -12,6 +12,7 @@ import typer
 from sysid_core.cli.app import console, errors, plan, require_folder
 from sysid_core.cli.mounting import GravityOption, MountOption, mounted
 from sysid_core.cli.settings import command
+from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
     from sysid_core.excitation import MotionLimits, Trajectory
@@ -41,7 +42,11 @@ class MotionSettings:
     mount: MountOption = ""
 
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
-        """The robot as it is mounted, its limits, and the motion."""
+        """The robot as it is mounted, its limits, and the motion.
+
+        Raises:
+            ModelError: The motion says nothing of some joints, which aren't held still either.
+        """
         from sysid_core.excitation import initial_limits, read_limits, read_motion
         from sysid_core.robot import load_robot
 
@@ -50,7 +55,16 @@ class MotionSettings:
             model = model.with_locked(self.lock)
         model = mounted(model, self.gravity, self.mount)
         bounds = read_limits(self.limits, model) if self.limits else initial_limits(model)[0]
-        return model, bounds, read_motion(self.file, model)
+        motion = read_motion(self.file, model)
+        missing = [name for name in model.joint_names if name not in motion.joint_names]
+        if missing:
+            raise ModelError(
+                f"'{self.file}' says nothing of the joints {missing} of '{model.name}'.",
+                remedy=f"Hold them still: --lock {' --lock '.join(missing)}; or give the robot that"
+                " the motion was planned for.",
+                missing=missing,
+            )
+        return model, bounds, motion
 
 
 @dataclass(frozen=True, kw_only=True)
