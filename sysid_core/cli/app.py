@@ -33,12 +33,34 @@ app = typer.Typer(
     epilog="Exit status: 0 done, 1 done but the result isn't fit for use, 2 an error that says what"
     " to do, 130 stopped by Ctrl-C.",
 )
-plan = typer.Typer(help="Plan motions that excite what is to be identified.", no_args_is_help=True)
-reproduce = typer.Typer(
-    help="The papers' tables, next to the papers' numbers.", no_args_is_help=True
+
+
+def example(command: str) -> str:
+    """What a command's help ends with: a command line as one would type it."""
+    return f"Example: {command}"
+
+
+def group(name: str, about: str, command: str) -> typer.Typer:
+    """A group of commands.
+
+    Args:
+        name: As one types it.
+        about: First line of its help.
+        command: Command line of it that its help ends with.
+    """
+    made = typer.Typer(help=about, no_args_is_help=True, epilog=example(command))
+    app.add_typer(made, name=name)
+    return made
+
+
+plan = group(
+    "plan",
+    "Plan motions that excite what is to be identified.",
+    "sysid plan payload xarm7 --out plan",
 )
-app.add_typer(plan, name="plan")
-app.add_typer(reproduce, name="reproduce")
+reproduce = group(
+    "reproduce", "The papers' tables, next to the papers' numbers.", "sysid reproduce stanford"
+)
 
 # Names and paths are the user's: brackets in them are text, never markup.
 console = Console(markup=False)
@@ -114,11 +136,6 @@ def bar_text(name: str, share: float, left_s: float) -> str:
 
 
 errors = _Errors(stderr=True, markup=False)
-
-
-def example(command: str) -> str:
-    """What a command's help ends with: a command line as one would type it."""
-    return f"Example: {command}"
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:

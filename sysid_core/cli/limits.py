@@ -8,12 +8,13 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, example
+from sysid_core.cli.app import console, example, group
 
-limits = typer.Typer(
-    help="The file of motion limits that planner and executor read.", no_args_is_help=True
+limits = group(
+    "limits",
+    "The file of motion limits that planner and executor read.",
+    "sysid limits init ur5 --out limits.yaml",
 )
-app.add_typer(limits, name="limits")
 
 
 @limits.callback()

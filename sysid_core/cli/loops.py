@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app, console, copy_json, errors, example
+from sysid_core.cli.app import console, copy_json, errors, example, group
 from sysid_core.cli.recordings import JsonPathOption
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from sysid_core.identifiability import ConstrainedRanks
     from sysid_core.robot.loops import ClosedChain, MotionBox
 
-loops = typer.Typer(help="Mechanisms with closed loops.", no_args_is_help=True)
-app.add_typer(loops, name="loops")
+loops = group("loops", "Mechanisms with closed loops.", "sysid loops check own-leg")
 
 
 @loops.command("check", epilog=example("sysid loops check own-leg --html results/own_leg.html"))

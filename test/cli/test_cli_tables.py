@@ -79,6 +79,15 @@ def test_every_command_shows_an_example_that_it_understands(name, command) -> No
     command.make_context(name, words)
 
 
+def test_every_group_shows_an_example_of_its_commands() -> None:
+    names = [name for name, _ in leaves(typer.main.get_command(app))]
+    for key, child in typer.main.get_command(app).commands.items():
+        if hasattr(child, "commands"):
+            assert child.epilog, key
+            example = child.epilog.removeprefix("Example: ")
+            assert any(example.startswith(n) for n in names if n.startswith(f"sysid {key} ")), key
+
+
 def test_help_imports_no_numerics() -> None:
     """`--help` stays quick as long as commands import what they compute with when they run."""
     code = (

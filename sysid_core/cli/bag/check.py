@@ -15,6 +15,7 @@ from sysid_core.cli.bag.group import (
     PathArgument,
     WrenchTopicOption,
     bag,
+    require_bag,
     write_json,
 )
 from sysid_core.cli.recordings import BagRobotOption, EffortKindOption
@@ -51,6 +52,7 @@ def check(
     Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
     first.
     """
+    require_bag(path)
     from sysid_core.plausibility import UseJudge
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.signals.bags import read_bag

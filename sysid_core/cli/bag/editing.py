@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_core.cli.app import console, example
-from sysid_core.cli.bag.group import JointTopicOption, PathArgument, WrenchTopicOption, bag
+from sysid_core.cli.bag.group import (
+    JointTopicOption,
+    PathArgument,
+    WrenchTopicOption,
+    bag,
+    require_bag,
+)
 
 if TYPE_CHECKING:
     from sysid_core.signals.bags import StoredBag
@@ -23,6 +29,7 @@ def cut(
     end: Annotated[float, typer.Option(min=0.0, help="End of the part, s.")] = float("inf"),
 ) -> None:
     """Write a part of a bag into a new one; the robot's description is kept."""
+    require_bag(path)
     from sysid_core.signals.bags import cut_bag
 
     _tell_written(cut_bag(path, out, start_s=start, end_s=end), out)
@@ -47,6 +54,7 @@ def export(
     wrench_topic: WrenchTopicOption = "",
 ) -> None:
     """Write joint states and wrenches as a table that other programs read."""
+    require_bag(path)
     from sysid_core.signals import export_recording
     from sysid_core.signals.bags import read_bag
 

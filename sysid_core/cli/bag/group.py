@@ -9,30 +9,33 @@ from typing import Annotated, Any
 
 import typer
 
-from sysid_core.cli.app import app
+from sysid_core.cli.app import group
 from sysid_core.errors import SignalError
 
-bag = typer.Typer(help="rosbag2 bags: look into, check, recover. No ROS needed.")
-app.add_typer(bag, name="bag", no_args_is_help=True)
+bag = group(
+    "bag",
+    "rosbag2 bags: look into, check, recover. No ROS needed.",
+    "sysid bag check results/demo/bag",
+)
 
-
-def _there(path: Path) -> Path:
-    """The path of something: a typing error is answered before anything heavy is imported."""
-    if not path.exists():
-        raise SignalError(
-            f"There is no bag at '{path}'.", remedy="Give a rosbag2 folder or an .mcap file."
-        )
-    return path
-
-
-PathArgument = Annotated[
-    Path, typer.Argument(callback=_there, help="rosbag2 folder, or an .mcap or .db3 file.")
-]
+PathArgument = Annotated[Path, typer.Argument(help="rosbag2 folder, or an .mcap or .db3 file.")]
 JsonOption = Annotated[
     str, typer.Option("--json", help="Also write the findings here; - for standard output.")
 ]
 JointTopicOption = Annotated[str, typer.Option(help="Topic of the joint states.")]
 WrenchTopicOption = Annotated[str, typer.Option(help="Topic of the wrenches.")]
+
+
+def require_bag(path: Path) -> None:
+    """Answer a typing error before anything heavy is imported.
+
+    Raises:
+        SignalError: Nothing is there.
+    """
+    if not path.exists():
+        raise SignalError(
+            f"There is no bag at '{path}'.", remedy="Give a rosbag2 folder or an .mcap file."
+        )
 
 
 def write_json(target: str, result: dict[str, Any]) -> None:

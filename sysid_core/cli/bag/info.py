@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from sysid_core.cli.app import console, errors, example, remark
-from sysid_core.cli.bag.group import JsonOption, PathArgument, bag, write_json
+from sysid_core.cli.bag.group import JsonOption, PathArgument, bag, require_bag, write_json
 from sysid_core.cli.tables import print_table
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @bag.command(epilog=example("sysid bag info recording.mcap"))
 def info(path: PathArgument, json_out: JsonOption = "") -> None:
     """List topics, counts, rates, what the logger noted, and damage."""
+    require_bag(path)
     from sysid_core.signals.bags import open_bag
 
     with errors.status("Reading"):
@@ -48,6 +49,7 @@ def recover(
     out: Annotated[Path, typer.Argument(help="Folder to create for the whole bag.")],
 ) -> None:
     """Write all that can be read of a damaged bag into a new one with index and metadata."""
+    require_bag(path)
     from sysid_core.signals.bags import open_bag, recover_bag
 
     with errors.status("Recovering"):

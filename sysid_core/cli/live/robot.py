@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from sysid_core.cli.app import app, example
+from sysid_core.cli.app import example, group
 from sysid_core.cli.live.ros import ros_module
 
-robot = typer.Typer(help="What a running robot says about itself.", no_args_is_help=True)
-app.add_typer(robot, name="robot")
+robot = group("robot", "What a running robot says about itself.", "sysid robot save robot.urdf")
 
 
 @robot.callback()

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_core.cli.app import app, console, example, require_folder
+from sysid_core.cli.app import console, example, group, require_folder
 from sysid_core.cli.many.options import MemoryOption, ResumeOption, progress_shown
 from sysid_core.cli.settings import ClusterOption, WorkersOption
 
 if TYPE_CHECKING:
     from sysid_core.fleet import FleetState
 
-fleet = typer.Typer(
-    help="Nightly recordings of many robots, and what drifts.", no_args_is_help=True
+fleet = group(
+    "fleet",
+    "Nightly recordings of many robots, and what drifts.",
+    "sysid fleet watch results/fleet",
 )
-app.add_typer(fleet, name="fleet")
 
 RegistryOption = Annotated[
     Path, typer.Option(help="YAML: robots with description, calibration, recordings and tools.")

@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import typer
+from sysid_core.cli.app import group
 
-from sysid_core.cli.app import app
-
-report = typer.Typer(help="Reports of several runs.", no_args_is_help=True)
-app.add_typer(report, name="report")
+report = group("report", "Reports of several runs.", "sysid report index results")
