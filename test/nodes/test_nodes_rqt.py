@@ -66,6 +66,13 @@ def test_the_perspective_opens_the_plugins_that_are_exported() -> None:
     assert names == set(re.findall(r"robot_sysid/(\w+)'", running)) == {"Robot", "Estimate", "Send"}
 
 
+def test_the_panels_use_only_what_every_binding_has() -> None:
+    """PyQt5 and PySide2 differ in names of their own; `python_qt_binding` has what both have."""
+    for file in (ROOT / "sysid_rqt").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        assert not re.search(r"\b(PyQt\d|PySide\d?|sip|shiboken\d?|pyqt\w+)\b", text), file
+
+
 def test_point_masses_of_the_panel_have_the_moments_of_the_estimate() -> None:
     import numpy as np
 
