@@ -2,7 +2,7 @@
 """Whether recordings and robot description belong together, and what is wrong where they don't."""
 
 from sysid_core.plausibility.examine import Examination, examine, examine_samples
-from sysid_core.plausibility.findings import Finding, wrong_gain
+from sysid_core.plausibility.findings import Finding, wrong_scale
 from sysid_core.plausibility.fitness import require_fit, require_joints, stream_faults
 from sysid_core.plausibility.gravity import GravityEstimate, estimate_gravity
 from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
@@ -30,5 +30,5 @@ __all__ = [
     "require_fit",
     "require_joints",
     "stream_faults",
-    "wrong_gain",
+    "wrong_scale",
 ]

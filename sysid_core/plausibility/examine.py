@@ -14,7 +14,7 @@ from sysid_core.plausibility.findings import (
     WARN_SHARE,
     Finding,
     best_fault,
-    wrong_gain,
+    wrong_scale,
 )
 from sysid_core.plausibility.gravity import GravityEstimate
 from sysid_core.plausibility.samples import Samples, collect_samples
@@ -148,8 +148,8 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
     here, gravity = samples, None
     for _ in range(_ROUNDS if samples.duration >= _LEAST_MOTION else 0):
         best, gravity_now = best_fault(here)
-        if best is None and gains is not None:
-            best = wrong_gain(here)
+        if best is None:
+            best = wrong_scale(here, gains_known=gains is not None)
         gravity = gravity or gravity_now
         if best is None:
             break

@@ -14,19 +14,26 @@ from sysid_core.plausibility.hypotheses import (
     Fault,
     Hypothesis,
     candidates,
-    gain_fault,
-    gain_faults,
     other_gravity,
     zero_angle,
 )
 from sysid_core.plausibility.samples import Samples
+from sysid_core.plausibility.scale_hypotheses import (
+    CLOCK_FACTORS,
+    clock_fault,
+    gain_fault,
+    gain_faults,
+)
 from sysid_core.plausibility.scores import free_unexplained, joined, nominal_fit
 from sysid_core.robot import Array
 
 GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
 MOUNTING_GAIN = 0.3  # the same for a gravity whose direction is measured to be another
+ORDER_GAIN = 0.08  # the same for orders: on right data none explains anything (docs/verdicts.md)
 ONE_GAIN = 0.33  # the same for one joint's gain, which only free masses see
+CLOCK = 0.25  # the same for the clock
 _CONSIDERED = 0.1  # nats of the URDF's score that make the slower one worth trying
+_ORDERS = (Fault.EFFORT_ORDER, Fault.POSITION_ORDER, Fault.JOINT_ORDER)
 _TRIED = 30  # of them, the likeliest
 _FLOOR = 3e-3  # share of variance: less is no evidence against a description
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1  # of variance left by free masses, all joints together
@@ -64,7 +71,7 @@ def best_fault(samples: Samples) -> tuple[Finding | None, GravityEstimate | None
     nominal, free = _nominal_score(samples), _free_score(samples)
     scored = [(_nominal_score(h.mend(samples)), h) for h in candidates(samples)]
     scored.sort(key=lambda t: t[0])
-    tried = [t for t in scored if nominal - t[0] > _CONSIDERED][:_TRIED]
+    tried = [t for t in scored if nominal - t[0] > _considered(t[1])][:_TRIED]
     gravity = None
     weighs = bool(np.any(samples.model.gravity))
     suspicious = min(nominal, free) > np.log(0.1)
@@ -78,9 +85,11 @@ def best_fault(samples: Samples) -> tuple[Finding | None, GravityEstimate | None
     for score, hypothesis in tried:
         after = _free_score(hypothesis.mend(samples))
         gain = nominal - score + free - after
-        turned = hypothesis.kind is Fault.MOUNTING and gravity is not None and gravity.differs
+        least = ORDER_GAIN if hypothesis.kind in _ORDERS else GAIN
+        if hypothesis.kind is Fault.MOUNTING and gravity is not None and gravity.differs:
+            least = MOUNTING_GAIN
         # A mounting explains what the zero or sign of the first joint would, too: it is likelier.
-        if gain > max(MOUNTING_GAIN if turned else GAIN, 1.05 * best_gain):
+        if gain > max(least, 1.05 * best_gain):
             best_gain = gain
             best = Finding(
                 hypothesis,
@@ -90,49 +99,65 @@ def best_fault(samples: Samples) -> tuple[Finding | None, GravityEstimate | None
     return _refined(best, samples), gravity
 
 
-def wrong_gain(samples: Samples) -> Finding | None:
-    """One joint's gain that free masses contradict, if any."""
+def _considered(hypothesis: Hypothesis) -> float:
+    return 0.5 * ORDER_GAIN if hypothesis.kind in _ORDERS else _CONSIDERED
+
+
+def wrong_scale(samples: Samples, *, gains_known: bool = True) -> Finding | None:
+    """One joint's gain, or the clock, that free masses contradict, if any.
+
+    Args:
+        samples: With the faults mended that were found.
+        gains_known: False where gains are to be found: only the clock is looked at.
+    """
     free = _free_score(samples)
     if free > np.log(FAIL_SHARE):
         return None  # masses that explain nothing can't tell
-    scored = [(_free_score(h.mend(samples)), h) for h in gain_faults(samples)]
-    after, best = min(scored, key=lambda t: t[0], default=(free, None))
-    if best is None or free - after <= ONE_GAIN:
+    tried = [(clock_fault(factor), CLOCK) for factor in CLOCK_FACTORS]
+    tried += [(fault, ONE_GAIN) for fault in gain_faults(samples) if gains_known]
+    scored = [(_free_score(h.mend(samples)), h) for h, least in tried]
+    explained = [
+        (free - after - least, after, h)
+        for (after, h), (_, least) in zip(scored, tried, strict=True)
+        if free - after > least
+    ]
+    if not explained:
         return None
+    _, after, best = max(explained, key=lambda t: t[0])
     nominal = float(np.exp(_nominal_score(samples)))
     before = (nominal, float(np.exp(free)))
     return _refined(Finding(best, before, (nominal, float(np.exp(after)))), samples)
 
 
 def _refined(found: Finding | None, samples: Samples) -> Finding | None:
-    """A zero angle to the degree, a gain to some per cent."""
-    if found is None or found.hypothesis.joint is None:
+    """A zero angle to the degree, a factor to some per cent."""
+    if found is None or found.hypothesis.kind not in (Fault.ZERO_ANGLE, Fault.GAIN, Fault.CLOCK):
         return found
-    names, joint, coarse = (
-        samples.model.joint_names,
-        found.hypothesis.joint,
-        found.hypothesis.amount,
-    )
-    gain = found.hypothesis.kind is Fault.GAIN
+    hypothesis, names = found.hypothesis, samples.model.joint_names
+    angle = hypothesis.kind is Fault.ZERO_ANGLE
 
     def mended(x: float) -> Hypothesis:
-        return gain_fault(names, joint, float(np.exp(x))) if gain else zero_angle(names, joint, x)
+        if hypothesis.joint is None:
+            return clock_fault(float(np.exp(x)))
+        if angle:
+            return zero_angle(names, hypothesis.joint, x)
+        return gain_fault(names, hypothesis.joint, float(np.exp(x)))
 
     def score(x: float) -> float:
         there = mended(x).mend(samples)
         return _nominal_score(there) + _free_score(there)
 
-    middle, reach = (float(np.log(coarse)), 0.7) if gain else (coarse, STEP)
+    middle, reach = (hypothesis.amount, STEP) if angle else (float(np.log(hypothesis.amount)), 0.7)
     best = minimize_scalar(
         score,
         bounds=(middle - reach, middle + reach),
         method="bounded",
-        options={"xatol": 0.03 if gain else 2e-3},
+        options={"xatol": 2e-3 if angle else 0.03},
     )
-    hypothesis = mended(float(best.x))
-    there = hypothesis.mend(samples)
+    finest = mended(float(best.x))
+    there = finest.mend(samples)
     after = (float(np.exp(_nominal_score(there))), float(np.exp(_free_score(there))))
-    return replace(found, hypothesis=hypothesis, after=after)
+    return replace(found, hypothesis=finest, after=after)
 
 
 def _nominal_score(samples: Samples) -> float:

@@ -18,7 +18,6 @@ from sysid_core.robot import Array, with_gravity
 
 STEP = np.radians(15.0)
 _ANGLES = STEP * np.delete(np.arange(-11, 13), 11)  # all around, without zero
-GAIN_FACTORS = (0.2, 1.0 / 3.0, 3.0, 5.0)
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
 
 
@@ -36,6 +35,7 @@ class Fault(Kind):
     ZERO_ANGLE = "zero angle"
     MOUNTING = "mounting"
     GAIN = "gain"
+    CLOCK = "clock"
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Hypothesis:
         remedy: What to do if it is true.
         mend: Makes of the samples what they would be without the fault.
         joint: Whose zero or gain is off by `amount`; None for other kinds.
-        amount: Angle [rad], or factor.
+        amount: Angle [rad], or factor of a gain or clock.
     """
 
     kind: Fault
@@ -175,32 +175,6 @@ def matched_efforts(samples: Samples) -> Array:
         cost[j] = np.log(np.maximum(np.sum(left**2, axis=0) / variance, 3e-3))
     cost[:, np.std(samples.tau, axis=0) < 1e-9] = 0.0
     return np.asarray(scipy.optimize.linear_sum_assignment(cost)[1])
-
-
-def gain_faults(samples: Samples) -> Iterator[Hypothesis]:
-    """One joint's gain is off: the mass matrix isn't symmetric then, whatever the masses are."""
-    for j in np.flatnonzero(samples.used):
-        for factor in GAIN_FACTORS:
-            yield gain_fault(samples.model.joint_names, int(j), factor)
-
-
-def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
-    """The torque of a joint is `factor` times what it should be."""
-
-    def mend(s: Samples) -> Samples:
-        tau = s.tau.copy()
-        tau[:, joint] /= factor
-        return replace(s, tau=tau)
-
-    return Hypothesis(
-        Fault.GAIN,
-        f"The torque of '{names[joint]}' is about {factor:.2g} times what the torques that its motion"
-        " causes in the other joints ask for.",
-        f"Check the gain, and the unit of the effort, of '{names[joint]}'.",
-        mend,
-        joint,
-        factor,
-    )
 
 
 def _units() -> Iterator[Hypothesis]:

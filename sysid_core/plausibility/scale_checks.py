@@ -9,12 +9,14 @@ import numpy as np
 import scipy
 
 from sysid_core.plausibility.samples import Samples
+from sysid_core.plausibility.scale_hypotheses import times_as_fast
 from sysid_core.plausibility.scores import NominalFit, nominal_fit
 from sysid_core.robot import Array, with_gravity
 
 _CLEAR = 0.1  # share of variance that may be left where a slope counts
 _LOADED = 0.1  # of the most loaded joint's rigid torque: less is friction and URDF errors
-FAIL_FACTOR, WARN_FACTOR = 1.6, 1.3
+# A factor of two and an URDF that is up to a root of two too light look alike from here on.
+FAIL_FACTOR, WARN_FACTOR = float(np.sqrt(2.0)), 1.3
 TIME_FACTOR = 1.4
 _FELT = 0.3  # share of the URDF's torque that a loaded joint's effort must hold
 
@@ -45,7 +47,7 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
     if max(factor, 1.0 / factor) > TIME_FACTOR * (1.0 + 4.0 * sd):
         failures.append(
             f"Inertial torques are {factor**2:.2g} times what the URDF's masses give with these time"
-            f" stamps, while weights agree: the stamps seem to advance {_times(factor)} as they"
+            f" stamps, while weights agree: the stamps seem to advance {times_as_fast(factor)} as they"
             " should. Check the column of time, its unit, or `rate_hz`."
         )
         samples = samples.scaled(rate=factor)
@@ -58,10 +60,6 @@ def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
         more, warnings = _gain_faults(samples, fit, joints, gains)
         failures += more
     return ScaleFaults(tuple(failures), tuple(warnings))
-
-
-def _times(factor: float) -> str:
-    return f"{factor:.2g} times as fast" if factor > 1.0 else f"at {factor:.2g} of the speed"
 
 
 def _missing_load(samples: Samples, fit: NominalFit, rigid: Array) -> list[str]:

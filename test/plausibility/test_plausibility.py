@@ -19,7 +19,7 @@ from sysid_core.plausibility import (
     mount_of,
     require_fit,
     stream_faults,
-    wrong_gain,
+    wrong_scale,
 )
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
 from sysid_core.signals import EffortKind, JointStream, Recording
@@ -202,14 +202,22 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert judged(with_gravity(model, found.gravity), run).ok
 
 
-def test_one_wrong_gain_is_named_by_free_masses_alone(model, run):
+def test_one_wrong_scale_is_named_by_free_masses_alone(model, run):
     samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=150)
-    assert wrong_gain(samples) is None
+    assert wrong_scale(samples) is None
     tau = samples.tau * (1.0 + 4.0 * np.eye(6)[1])
-    found = wrong_gain(replace(samples, tau=tau))
+    found = wrong_scale(replace(samples, tau=tau))
     assert found is not None
     assert "'shoulder_lift_joint' is about" in found.text
     assert found.hypothesis.amount == pytest.approx(5.0, rel=0.25)
+
+
+def test_a_wrong_clock_is_named_by_free_masses_alone(model, run):
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=150)
+    found = wrong_scale(samples.scaled(rate=2.0), gains_known=False)
+    assert found is not None
+    assert "time stamps seem to advance at" in found.text
+    assert found.hypothesis.amount == pytest.approx(0.5, rel=0.1)
 
 
 def test_a_load_that_the_description_lacks_is_named(model, run):
