@@ -13,6 +13,7 @@ from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
+    Coupling,
     Loop,
     LoopEnd,
     LoopKind,
@@ -75,6 +76,8 @@ def build_closed_chain_spec(
         joint.solimp_friction = settings.solimp
     for loop in chain.loops:
         _add_loop(spec, chain, loop, settings)
+    for coupling in chain.couplings:
+        _add_coupling(spec, coupling, settings)
     return spec
 
 
@@ -213,6 +216,17 @@ def _add_loop(
         equality.objtype = mujoco.mjtObj.mjOBJ_SITE
         if weld:
             equality.data[10] = 1.0  # torque scale
+    equality.solref = settings.solref
+    equality.solimp = settings.solimp
+
+
+def _add_coupling(spec: mujoco.MjSpec, coupling: Coupling, settings: SolverSettings) -> None:
+    tendon = spec.add_tendon(name=coupling.name)
+    for joint, factor in coupling.joints.items():
+        tendon.wrap_joint(joint, factor)
+    equality = spec.add_equality(name=f"{coupling.name}_law", name1=coupling.name)
+    equality.type = mujoco.mjtEq.mjEQ_TENDON
+    equality.data[:5] = [coupling.offset, 0.0, 0.0, 0.0, 0.0]  # lengths count from zero positions
     equality.solref = settings.solref
     equality.solimp = settings.solimp
 

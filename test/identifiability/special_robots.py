@@ -3,11 +3,11 @@
 
 from sysid_core.identifiability.rpna import (
     coupling_matrix,
-    mimic_joints,
 )
 from sysid_core.robot import (
     joint_torque_regressor,
 )
+from sysid_core.robot.loops import mimic_joints
 
 # The Kinova Gen3's joint origins as its URDF writes them: right angles with four decimals.
 GEN3 = [

@@ -8,10 +8,10 @@ import pytest
 from sysid_core.errors import IdentifiabilityError, ModelError
 from sysid_core.identifiability.rpna import (
     coupling_matrix,
-    mimic_joints,
     structural_identifiability,
 )
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
+from sysid_core.robot.loops import mimic_joints
 
 FILES = {path: name for name, path in example_robots().items()}
 WITH_MIMIC = {path: name for path, name in FILES.items() if "<mimic" in path.read_text()}

@@ -99,7 +99,8 @@ class IdentifySettings:
     ] = field(default_factory=list)
     load: LoadSettings
     loops: Annotated[
-        str, typer.Option(help="YAML of closed loops (or own-leg); efforts must be torques.")
+        str,
+        typer.Option(help="YAML of closed loops (or own-leg, or mimic); efforts must be torques."),
     ] = ""
     validate: Annotated[
         list[Path], typer.Option(help="Runs that aren't fitted; may be repeated.")

@@ -22,6 +22,7 @@ from sysid_core.robot import Array
 
 BLOCKS = 6
 _NOTABLE = 1.2
+_ENOUGH = 0.5  # of the parameters must be left to compare
 _OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alone shows finite
 
 
@@ -70,10 +71,10 @@ def model_error(
     Without block b of B the estimate moves by `d_b = -(H - H_b + w N^{-1})^{-1} Y_b^T psi_b`, N the
     natural covariance and w small; the delete-a-block jackknife's variance (Kuensch 1989) is
     `(B - 1) / B sum_b (d_b - mean(d))^2`. The factor is the root of its mean ratio to the sandwich's
-    variance, over the parameters that the data show. Recordings aren't left out: one may show what the
-    others don't (a load, a joint); their influences `H^{-1} Y_b^T psi_b` are compared instead (Liang
-    and Zeger 1986). Blocks hold equally many samples, and no motion
-    is in two of them: a model error that comes back in every period would be in all.
+    variance, over the parameters that the data show without any one block, too. Recordings aren't
+    left out: one may show what the others don't (a load, a joint); their influences
+    `H^{-1} Y_b^T psi_b` are compared instead (Liang and Zeger 1986). Blocks hold equally many samples,
+    and no motion is in two of them: a model error that comes back in every period would be in all.
 
     Args:
         regression: K samples of n torques.
@@ -85,6 +86,7 @@ def model_error(
     """
     sd = np.sqrt(np.diag(natural))
     prior = scipy.linalg.pinvh(natural / np.outer(sd, sd)) * _OPEN**2
+    M = M * np.outer(sd, sd)
 
     def factor(block: NDArray[np.intp], group: NDArray[np.bool_], leave_out: bool) -> float:
         """Root of the mean ratio of a group of parameters over numbered blocks of samples."""
@@ -92,20 +94,16 @@ def model_error(
         H, right = H * np.outer(sd, sd), right * sd
         total = H.sum(axis=0)
         inverse = scipy.linalg.pinvh(total + 1e-4 * prior)
-        variance = np.diag(inverse @ (M * np.outer(sd, sd)) @ inverse)
+        variance = np.diag(inverse @ M @ inverse)
         known = group & (variance > 0.0) & (variance < 1.0)
         if not np.any(known) or len(H) < 2:
             return 1.0
         if leave_out:
-            moved = np.array(
-                [
-                    scipy.linalg.solve(total - own + prior, side, assume_a="pos")
-                    for own, side in zip(H, right, strict=True)
-                ]
-            )
-            share = (len(H) - 1) / len(H)
+            others, share = _without_blocks(H, prior), (len(H) - 1) / len(H)
+            known = _still_known(known, others, M)
         else:
-            moved, share = right @ inverse, len(H) / (len(H) - 1)
+            others, share = [inverse] * len(H), len(H) / (len(H) - 1)
+        moved = np.array([other @ side for other, side in zip(others, right, strict=True)])
         scatter = share * np.sum((moved - moved.mean(axis=0)) ** 2, axis=0)
         return float(np.sqrt(max(1.0, np.mean(scatter[known] / variance[known]))))
 
@@ -119,6 +117,24 @@ def model_error(
         mechanical = np.asarray(columns) < regression.n_inertial
         friction = max(friction, factor(of_recording - 1, ~mechanical, False))
     return ModelError(inertial, friction, len(regression.recordings))
+
+
+def _without_blocks(H: Array, prior: Array) -> list[Array]:
+    """Inverses of the normal matrix without each block, finite by a weak prior, each (b, b)."""
+    total, eye = H.sum(axis=0), np.eye(len(prior))
+    return [scipy.linalg.solve(total - own + prior, eye, assume_a="pos") for own in H]
+
+
+def _still_known(known: NDArray[np.bool_], others: Sequence[Array], M: Array) -> NDArray[np.bool_]:
+    """Those of the known parameters that the data show without any one block as well.
+
+    What one block alone shows (a joint that moves only there) falls to the prior without it, which
+    compares nothing. Where that is most of them, the recording is too short to choose.
+    """
+    shown = known.copy()
+    for other in others:
+        shown &= np.diag(other @ M @ other) < 1.0
+    return shown if np.sum(shown) > _ENOUGH * np.sum(known) else known
 
 
 def _block_sums(

@@ -2,7 +2,7 @@
 """Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
 
 from sysid_core.identifiability.rpna.answer import Identifiability, StructuralVerdict
-from sysid_core.identifiability.rpna.mimic import coupling_matrix, mimic_joints
+from sysid_core.identifiability.rpna.mimic import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
 from sysid_core.identifiability.rpna.rounded_angles import exact_angle, with_exact_angles
 from sysid_core.identifiability.rpna.stages import Mimic
@@ -16,7 +16,6 @@ __all__ = [
     "combination_text",
     "coupling_matrix",
     "exact_angle",
-    "mimic_joints",
     "reduced_nullspace",
     "structural_identifiability",
     "with_exact_angles",

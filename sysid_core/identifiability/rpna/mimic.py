@@ -3,69 +3,13 @@
 
 from __future__ import annotations
 
-import functools
-import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 
 import numpy as np
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.robot import Array, RobotModel
-
-
-@dataclass(frozen=True)
-class MimicJoint:
-    """A joint with a `<mimic>` element in the URDF, resolved to the joint that really drives it."""
-
-    joint: str
-    leader: str
-    multiplier: float
-    offset: float
-
-
-def mimic_joints(model: RobotModel) -> tuple[MimicJoint, ...]:
-    """The joints of a model that its URDF calls followers.
-
-    Raises:
-        IdentifiabilityError: Joints mimic each other in a circle.
-    """
-    direct = _mimic_elements(model.urdf_xml)
-    if not direct:
-        return ()
-    resolved = []
-    for name in model.joint_names:
-        if name not in direct:
-            continue
-        leader, multiplier, offset = direct[name]
-        seen = {name}
-        while leader in direct:
-            if leader in seen:
-                raise IdentifiabilityError(
-                    f"The joints {sorted(seen)} mimic each other in a circle.",
-                    remedy="One of them must lead: correct the URDF.",
-                )
-            seen.add(leader)
-            leader, m, b = direct[leader]
-            multiplier, offset = multiplier * m, multiplier * b + offset
-        resolved.append(MimicJoint(name, leader, multiplier, offset))
-    return tuple(resolved)
-
-
-@functools.lru_cache(maxsize=32)
-def _mimic_elements(urdf_xml: str) -> dict[str, tuple[str, float, float]]:
-    """Follower to leader, multiplier, offset."""
-    if "<mimic" not in urdf_xml:
-        return {}
-    direct: dict[str, tuple[str, float, float]] = {}
-    for joint in ET.fromstring(urdf_xml).iter("joint"):
-        mimic = joint.find("mimic")
-        if mimic is not None:
-            direct[str(joint.get("name"))] = (
-                str(mimic.get("joint")),
-                float(mimic.get("multiplier", "1")),
-                float(mimic.get("offset", "0")),
-            )
-    return direct
+from sysid_core.robot.loops import mimic_joints
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from sysid_core.identifiability.rpna.algorithm import StageResult
-from sysid_core.identifiability.rpna.mimic import mimic_joints
 from sysid_core.identifiability.rpna.stages import Layout, Mimic
 from sysid_core.identifiability.rpna.subspace import Decision
 from sysid_core.robot import INERTIAL_NAMES, RobotModel
+from sysid_core.robot.loops import mimic_joints
 
 _ROUNDING = 1e-4  # of the natural scale: kept directions below this are reported
 _MOTION_NAMES = ("vx", "vy", "vz", "wx", "wy", "wz")

@@ -11,11 +11,13 @@ from sysid_core.robot.loops.actuation import (
 from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemble
 from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
 from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
+from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.file import (
     closed_chain_from_mapping,
     load_closed_chain,
     save_closed_chain,
 )
+from sysid_core.robot.loops.mimic import MimicJoint, chain_of_mimic_joints, mimic_joints
 from sysid_core.robot.loops.projection import project_positions, project_velocities
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
@@ -33,16 +35,19 @@ __all__ = [
     "DRIVE_NAMES",
     "ClosedChain",
     "ConstrainedMotion",
+    "Coupling",
     "JointDrive",
     "Loop",
     "LoopEnd",
     "LoopKind",
+    "MimicJoint",
     "MotionBox",
     "actuated_inertia",
     "actuation_map",
     "actuation_map_rate",
     "assemble",
     "assemble_along",
+    "chain_of_mimic_joints",
     "closed_chain_from_mapping",
     "closure_state",
     "constrained_motion",
@@ -53,6 +58,7 @@ __all__ = [
     "loop_jacobian",
     "loop_jacobian_rate",
     "loop_residual",
+    "mimic_joints",
     "passive_condition",
     "project_positions",
     "project_velocities",

@@ -28,7 +28,7 @@ class Assembly:
     Attributes:
         q: All joints, shape (K, n); where it isn't assembled, the closest that was found.
         assembled: Shape (K,).
-        residual: Largest closure error per loop, shape (K, n_loops) [m or rad].
+        residual: Largest closure error per loop, shape (K, n_closures) [m or rad].
     """
 
     q: Array
@@ -161,7 +161,7 @@ def _newton(chain: ClosedChain, q: Array, iterations: int = 40) -> Array:
 
 def _assembly(chain: ClosedChain, q: Array) -> Assembly:
     c = np.abs(loop_residual(chain, q))
-    edges = np.cumsum([0] + [loop.size for loop in chain.loops])
+    edges = np.cumsum([0] + [closure.size for closure in chain.closures])
     per_loop = np.stack(
         [c[:, i:j].max(axis=1) for i, j in itertools.pairwise(edges)] or [np.zeros(len(q))],
         axis=1,
@@ -174,7 +174,7 @@ def _require_assembled(chain: ClosedChain, found: Assembly) -> None:
     if not len(lost):
         return
     k = int(lost[0])
-    loop = chain.loops[int(np.argmax(found.residual[k]))]
+    loop = chain.closures[int(np.argmax(found.residual[k]))]
     posture = {
         joint: float(found.q[k, i])
         for joint, i in zip(chain.actuated, chain.actuated_columns, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from sysid_core.errors import ModelError
 from sysid_core.kinds import Kind
 from sysid_core.robot.inertia import Array
+from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.ends import Attachment, LoopEnds
 from sysid_core.robot.model import RobotModel
 
@@ -160,6 +162,7 @@ class ClosedChain:
         home: Posture of all joints from which branches are followed, shape (n,); need not close.
         box: Where its motions should stay, or None (then it is found by trying).
         measured: Names of the passive joints that have an encoder.
+        couplings: Linear laws between joints, beside the loops.
     """
 
     model: RobotModel
@@ -169,15 +172,19 @@ class ClosedChain:
     home: Array | None = None
     box: MotionBox | None = None
     measured: tuple[str, ...] = ()
+    couplings: tuple[Coupling, ...] = ()
 
     def __post_init__(self) -> None:
         names = self.model.joint_names
         object.__setattr__(self, "actuated", tuple(self.actuated) or names)
         object.__setattr__(self, "loops", tuple(self.loops))
+        object.__setattr__(self, "couplings", tuple(self.couplings))
         object.__setattr__(self, "drives", MappingProxyType(dict(self.drives)))
-        called = [loop.name for loop in self.loops]
+        called = [closure.name for closure in self.closures]
         if len(set(called)) < len(called):
             raise ModelError(f"Two loops have the same name: {called}.", remedy="Rename one.")
+        for coupling in self.couplings:
+            _check_joints(coupling.joints, names, f"coupled by '{coupling.name}'")
         _check_joints(self.actuated, names, "actuated")
         _check_joints(self.drives, names, "driven")
         object.__setattr__(self, "measured", tuple(self.measured))
@@ -223,7 +230,20 @@ class ClosedChain:
     @property
     def n_equations(self) -> int:
         """Number of scalar closure equations."""
-        return sum(loop.size for loop in self.loops)
+        return sum(closure.size for closure in self.closures)
+
+    @property
+    def closures(self) -> tuple[Loop | Coupling, ...]:
+        """Loops, then couplings: the order of their equations."""
+        return (*self.loops, *self.couplings)
+
+    @cached_property
+    def coupling_law(self) -> tuple[Array, Array]:
+        """Coefficients and right sides of the couplings, shapes (m, n) and (m,)."""
+        K = np.array(
+            [[c.joints.get(j, 0.0) for j in self.model.joint_names] for c in self.couplings]
+        )
+        return K.reshape(-1, self.n), np.array([c.offset for c in self.couplings])
 
     @cached_property
     def passive(self) -> tuple[str, ...]:
@@ -292,7 +312,7 @@ class ClosedChain:
 
 
 def _check_joints(
-    given: Sequence[str] | Mapping[str, JointDrive],
+    given: Sequence[str] | Mapping[str, Any],
     known: tuple[str, ...],
     what: str,
     known_as: str = "Moving joints of the URDF",

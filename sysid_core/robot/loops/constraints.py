@@ -16,7 +16,7 @@ from sysid_core.robot.loops.ends import EndMotion
 
 
 def loop_residual(chain: ClosedChain, q: ArrayLike) -> Array:
-    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for the angles of a weld].
+    """c(q), zero where the loops close; (K, n) to (K, n_c) [m; rad for angles].
 
     Zhang, Haugk and Vasudevan (2024), eq. (4).
     """
@@ -38,7 +38,8 @@ def residual_at(chain: ClosedChain, at: EndMotion) -> Array:
             # The rotation vector: sin(angle) alone would vanish for frames turned by 180 degrees.
             turn = at.R[a] @ np.swapaxes(at.R[b], 1, 2)
             parts.append(scipy.spatial.transform.Rotation.from_matrix(turn).as_rotvec())
-    return np.concatenate(parts, axis=1)
+    K, offset = chain.coupling_law
+    return np.concatenate([*parts, at.q @ K.T - offset], axis=1)
 
 
 def loop_jacobian(chain: ClosedChain, q: ArrayLike) -> Array:
@@ -59,7 +60,8 @@ def jacobian_at(chain: ClosedChain, at: EndMotion) -> Array:
             blocks.append(d[:, None] @ J[:, :3] / loop.length)
         else:
             blocks.append(J[:, : loop.size])
-    return np.concatenate(blocks, axis=1)
+    K, _ = chain.coupling_law
+    return np.concatenate([*blocks, np.tile(K, (len(at.q), 1, 1))], axis=1)
 
 
 def loop_jacobian_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
@@ -75,6 +77,7 @@ def loop_jacobian_rate(chain: ClosedChain, q: ArrayLike, v: ArrayLike) -> Array:
             blocks.append((d[:, None] @ J_dot[:, :3] + d_dot @ J) / loop.length)
         else:
             blocks.append(J_dot[:, : loop.size])
+    blocks.append(np.zeros((len(q), len(chain.couplings), chain.n)))
     return np.concatenate(blocks, axis=1)
 
 

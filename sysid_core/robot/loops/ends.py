@@ -34,12 +34,14 @@ class EndMotion:
     """m frames at K postures; derivatives are those of position and of angular velocity.
 
     Attributes:
+        q: The postures, shape (K, n).
         p: Origins in the world, shape (m, K, 3) [m].
         R: Axes in the world, shape (m, K, 3, 3).
         J: Jacobians in world axes, shape (m, K, 6, n), linear rows first; empty where not asked for.
         J_dot: Their time derivatives, shape (m, K, 6, n); empty where not asked for.
     """
 
+    q: Array
     p: Array
     R: Array
     J: Array
@@ -105,4 +107,4 @@ class LoopEnds:
                     J[i, k] = pin.getFrameJacobian(tree, data, frame, axes)
                 if v is not None:
                     J_dot[i, k] = pin.getFrameJacobianTimeVariation(tree, data, frame, axes)
-        return EndMotion(X[..., :3, 3], X[..., :3, :3], J, J_dot)
+        return EndMotion(q, X[..., :3, 3], X[..., :3, :3], J, J_dot)

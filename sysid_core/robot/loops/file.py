@@ -22,10 +22,12 @@ from sysid_core.files import (
 )
 from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind
 from sysid_core.robot.loops.file_schema import DriveEntry, LoopsFile
+from sysid_core.robot.loops.mimic import chain_of_mimic_joints
 from sysid_core.robot.model import RobotModel
 from sysid_core.robot.reference import reference_robots
 from sysid_core.robot.urdf import urdf_text
 
+MIMIC = "mimic"
 _FILE = FileKind(
     "loops file",
     "It needs `actuated: [joints…]` and `loops: […]`; see docs/closed_chains.md.",
@@ -42,12 +44,19 @@ def load_closed_chain(loops: str | Path, urdf: str | Path | None = None) -> Clos
     one leg can be taken from a whole robot.
 
     Args:
-        loops: The YAML file, or the name of a reference robot with loops ("own-leg").
+        loops: The YAML file, the name of a reference robot with loops ("own-leg"), or "mimic": the
+            followers that the URDF itself names.
         urdf: The URDF (file, text or name, also "own-leg"); default: the file that the YAML names.
 
     Raises:
         ModelError: The file is damaged, or names joints or links that the robot doesn't have.
     """
+    if str(loops) == MIMIC:
+        if urdf is None:
+            raise ModelError(
+                "Mimic joints stand in the URDF: which one?", remedy="Give the URDF (--robot)."
+            )
+        return chain_of_mimic_joints(RobotModel.from_urdf(urdf))
     path = _reference_loops().get(str(loops), Path(loops))
     if not path.exists():
         examples = ", ".join(_reference_loops())
@@ -104,6 +113,7 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
         home=np.array([file.home.get(joint, 0.0) for joint in model.joint_names]),
         box=file.motion_box(),
         measured=file.measured,
+        couplings=tuple(entry.coupling() for entry in file.couplings),
     )
     _ = chain.attachments  # names a link that isn't there now rather than later
     return chain
@@ -143,6 +153,9 @@ def save_closed_chain(
             for joint, drive in chain.drives.items()
         },
         "loops": [_loop_entry(loop) for loop in chain.loops],
+        "couplings": [
+            {"name": c.name, "joints": dict(c.joints), "offset": c.offset} for c in chain.couplings
+        ],
     }
     if chain.box is not None:
         raw["excitation"] = [

@@ -12,6 +12,7 @@ from pydantic import AliasChoices, Field, model_validator
 from sysid_core.errors import ModelError
 from sysid_core.files import Angles3, FileSchema, Name, NotNegative, Number, Positive, Vector3
 from sysid_core.robot.loops.chain import Loop, LoopEnd, LoopKind, MotionBox
+from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.model import STANDARD_GRAVITY
 
 _Half = Annotated[float, Field(strict=True, gt=0.0, lt=100.0)]  # [rad or m] half a range
@@ -65,6 +66,18 @@ class LoopEntry(FileSchema):
         return Loop(self.name, self.type, self.a.end(), self.b.end(), self.length or 0.0)
 
 
+class CouplingEntry(FileSchema):
+    """A linear law between joints: `sum of factor times position = offset`."""
+
+    name: Name
+    joints: dict[Name, Number]
+    offset: Number = 0.0
+
+    def coupling(self) -> Coupling:
+        """As a value."""
+        return Coupling(self.name, self.joints, self.offset)
+
+
 class CoordinateEntry(FileSchema):
     """A coordinate of the motion box and half its range [rad or m]."""
 
@@ -92,6 +105,7 @@ class LoopsFile(FileSchema):
     home: dict[Name, Number] = Field(default_factory=dict)
     joints: dict[Name, DriveEntry | None] = Field(default_factory=dict)
     loops: list[LoopEntry] = Field(default_factory=list)
+    couplings: list[CouplingEntry] = Field(default_factory=list)
     excitation: list[CoordinateEntry] | BoxEntry = Field(default_factory=list)
     excitation_center: dict[Name, Number] = Field(default_factory=dict)
 

@@ -205,6 +205,23 @@ def test_a_model_error_that_comes_back_in_every_period_widens_deviations(clean):
     assert np.median(seen.standard_deviations / unseen.standard_deviations) > 1.4
 
 
+def test_a_joint_that_moves_in_one_block_only_leaves_the_others_deviations_alone(clean):
+    regression = noisy(clean, np.random.default_rng(12), 0.0, 0.0)
+    noise, truth = regression.tau - clean.tau, np.append(arm().pi.ravel(), USUAL_VALUES)
+    Y = clean.matrix.copy()
+    own = np.array([name.startswith("joint2.") for name in clean.names])
+    Y[len(Y) // 8 :, :, own] *= 0.02  # it hardly moves afterwards
+    alone = LeastSquares("joint").fit(replace(clean, Y=Y, tau=Y @ truth + noise))
+    everywhere = LeastSquares("joint").fit(regression)
+    others = [i for i, name in enumerate(everywhere.names) if not name.startswith("joint2.")]
+    names = [everywhere.names[i] for i in others]
+    ratio = (
+        alone.standard_deviations[[alone.names.index(name) for name in names]]
+        / everywhere.standard_deviations[others]
+    )
+    assert np.median(ratio) < 1.3
+
+
 def test_motion_that_comes_back_has_the_time_at_which_it_first_occurred():
     time = np.arange(0.0, 30.0, 0.01)
     q = np.column_stack([np.sin(0.2 * np.pi * time), np.cos(0.4 * np.pi * time + 0.3)])
