@@ -29,7 +29,8 @@ from sysid_core.robot import Array
 
 GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
 MOUNTING_GAIN = 0.3  # the same for a gravity whose direction is measured to be another
-ORDER_GAIN = 0.08  # the same for orders: on right data none explains anything (docs/verdicts.md)
+# The same for orders, where masses explain at all: on right data no order does (docs/verdicts.md).
+ORDER_GAIN = 0.08
 ONE_GAIN = 0.33  # the same for one joint's gain, which only free masses see
 CLOCK = 0.25  # the same for the clock
 _CONSIDERED = 0.1  # nats of the URDF's score that make the slower one worth trying
@@ -85,7 +86,7 @@ def best_fault(samples: Samples) -> tuple[Finding | None, GravityEstimate | None
     for score, hypothesis in tried:
         after = _free_score(hypothesis.mend(samples))
         gain = nominal - score + free - after
-        least = ORDER_GAIN if hypothesis.kind in _ORDERS else GAIN
+        least = ORDER_GAIN if hypothesis.kind in _ORDERS and free < np.log(FAIL_SHARE) else GAIN
         if hypothesis.kind is Fault.MOUNTING and gravity is not None and gravity.differs:
             least = MOUNTING_GAIN
         # A mounting explains what the zero or sign of the first joint would, too: it is likelier.

@@ -19,6 +19,7 @@ _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking t
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _MEASURABLE = 0.02  # less is no evidence against a model
+_CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD, FAIL_SPREAD = 1.2, 8.0  # of predictions, in residuals (docs/verdicts.md)
 DISAGREEMENT = (
@@ -135,14 +136,16 @@ def judge_identification(
     judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
     urdf, free = examination.shares
     left = unexplained(training)
-    failures = []
-    if left > max(4.0 * free, 2.0 * urdf) + _MEASURABLE:
-        failures.append(
+    possible = max(4.0 * free, 2.0 * urdf)
+    if left > possible + _MEASURABLE:
+        text = (
             f"The fit leaves {100 * left:.2g} % of the variance where the URDF's masses leave"
             f" {100 * urdf:.2g} % and free masses {100 * free:.2g} %: constraints, fixed parameters"
             " or outliers contradict the data."
         )
-    judgement = judgement + Judgement(tuple(failures)) + judge_spread(spread)
+        failed = left > possible + _CONTRADICTION
+        judgement += Judgement((text,)) if failed else Judgement((), (text,))
+    judgement = judgement + judge_spread(spread)
     if validation:
         return judgement + judge_predictions(validation, "runs that weren't fitted", left)
     return judgement + Judgement(
