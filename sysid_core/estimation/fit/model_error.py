@@ -121,8 +121,8 @@ def model_error(
 
 def _without_blocks(H: Array, prior: Array) -> list[Array]:
     """Inverses of the normal matrix without each block, finite by a weak prior, each (b, b)."""
-    total, eye = H.sum(axis=0), np.eye(len(prior))
-    return [scipy.linalg.solve(total - own + prior, eye, assume_a="pos") for own in H]
+    total = H.sum(axis=0)
+    return [scipy.linalg.pinvh(total - own + prior) for own in H]
 
 
 def _still_known(known: NDArray[np.bool_], others: Sequence[Array], M: Array) -> NDArray[np.bool_]:
