@@ -90,6 +90,13 @@ GUIDES: Sequence[Guide] = (
         "files.md",
     ),
     Guide(
+        "Joints that follow others",
+        r"^Joints that mimic others",
+        "A joint without a motor of its own loads the one that it follows; an open chain doesn't know that.",
+        "Identify with --loops mimic (or a file of couplings), or hold the follower with --lock.",
+        "closed_chains.md",
+    ),
+    Guide(
         "Efforts that can't be right",
         r"channel is dead|are spikes|is saturated|measurement is saturated",
         "Single efforts are constant, far outside all others, or stuck at an end.",

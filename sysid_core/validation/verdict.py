@@ -11,6 +11,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, PredictionSpread
 from sysid_core.judgement import Judgement
 from sysid_core.plausibility import Examination
+from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.metrics import TorqueError, total
 from sysid_core.validation.prediction import Prediction
 
@@ -134,6 +135,7 @@ def judge_identification(
     """
     fitted = judge_predictions(training, "the fitted runs")
     judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
+    judgement += _judge_followers(identification)
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
@@ -151,6 +153,16 @@ def judge_identification(
     return judgement + Judgement(
         not_judged=("Predictions of runs that weren't fitted: none was given (--validate).",)
     )
+
+
+def _judge_followers(identification: Identification) -> Judgement:
+    """Joints that follow others are fitted as if they were driven on their own."""
+    followers = ", ".join(f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model))
+    if not followers:
+        return Judgement()
+    text = f"Joints that mimic others, by the URDF: {followers}. They were taken for joints with drives of"
+    text += " their own, so their weight is lacking at their leaders (--loops mimic, or --lock)."
+    return Judgement((), (text,))
 
 
 def judge_spread(spread: PredictionSpread | None) -> Judgement:
@@ -227,9 +239,7 @@ def unexplained(predictions: Sequence[Prediction]) -> float:
     """
     left = spread = 0.0
     for p in predictions:
-        if not p.motion.any():
-            continue
-        for stats in p.joints_below(p.band_hz).values():
+        for stats in p.joints_below(p.band_hz).values() if p.motion.any() else ():
             if np.isfinite(stats["r2"]):
                 variance = stats["rms"] ** 2 / max(1.0 - stats["r2"], 1e-12)
                 left, spread = left + stats["rms"] ** 2, spread + variance
