@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,15 +95,12 @@ def _assembly(report: Report, chain: ClosedChain, limits: AssemblyMap, inside: A
         ("loop", "kind", "from", "to"),
         [(loop.name, loop.kind.value, loop.a.link, loop.b.link) for loop in chain.loops],
     )
-    if chain.couplings:
-        report.table(
-            ("coupling", "law"),
-            [(c.name, f"{_sum(c.joints)} = {c.offset:.6g}") for c in chain.couplings],
-        )
-
-
-def _sum(joints: Mapping[str, float]) -> str:
-    return " ".join(f"{factor:+.6g} {joint}" for joint, factor in joints.items())
+    laws = [
+        (c.name, " ".join(f"{k:+.6g} {joint}" for joint, k in c.joints.items()), f"{c.offset:.6g}")
+        for c in chain.couplings
+    ]
+    if laws:
+        report.table(("coupling", "sum", "equals"), laws)
 
 
 def _box(report: Report, chain: ClosedChain, box: MotionBox) -> None:
