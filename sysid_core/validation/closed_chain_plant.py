@@ -216,8 +216,7 @@ def _add_loop(
         equality.objtype = mujoco.mjtObj.mjOBJ_SITE
         if weld:
             equality.data[10] = 1.0  # torque scale
-    equality.solref = settings.solref
-    equality.solimp = settings.solimp
+    equality.solref, equality.solimp = settings.solref, settings.solimp
 
 
 def _add_coupling(spec: mujoco.MjSpec, coupling: Coupling, settings: SolverSettings) -> None:
@@ -227,8 +226,7 @@ def _add_coupling(spec: mujoco.MjSpec, coupling: Coupling, settings: SolverSetti
     equality = spec.add_equality(name=f"{coupling.name}_law", name1=coupling.name)
     equality.type = mujoco.mjtEq.mjEQ_TENDON
     equality.data[:5] = [coupling.offset, 0.0, 0.0, 0.0, 0.0]  # lengths count from zero positions
-    equality.solref = settings.solref
-    equality.solimp = settings.solimp
+    equality.solref, equality.solimp = settings.solref, settings.solimp
 
 
 def _add_site(spec: mujoco.MjSpec, chain: ClosedChain, loop: Loop, end: LoopEnd, side: str) -> str:

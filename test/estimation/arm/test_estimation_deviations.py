@@ -79,7 +79,7 @@ def test_95_percent_of_estimates_are_inside_two_deviations(clean, method, outlie
         inside.append(np.abs(found.values - pi_b) < 2.0 * found.standard_deviations)
         sd.append(found.standard_deviations)
     # Ten seconds: fits without a sixth of them differ by a little more than the noise makes them.
-    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.995)
+    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.992)
     if outliers[0]:  # outliers that are rejected don't come back into the deviations
         plain = data_part(METHODS[method]().fit(noisy(clean, np.random.default_rng(9), 0.0, 0.0)))
         assert np.median(np.mean(sd, axis=0) / plain.standard_deviations) < 1.5
