@@ -204,7 +204,7 @@ class ShapePrior:
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
 
     def _unknown(self, first: Array) -> list[tuple[Array, Array]]:
-        """Bodies of no told shape, about a first answer (10,): means and covariances."""
+        """Bodies without a given shape about a first answer (10,): means and covariances."""
         if self.grasp is not None:
             return grasp_priors(first, self.grasp, self.extent)
         reach = self.extent / 2.0

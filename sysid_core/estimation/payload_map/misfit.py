@@ -29,7 +29,7 @@ class Misfit:
         slow: Residual averaged over some samples, in its own noise: what isn't white.
         nuisance: The most unlikely sensor error, in three of its standard deviations.
         wrong_shape: Probability that the shape isn't as given.
-        worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was told.
+        worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was declared.
     """
 
     white: float

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples that arrive one by one, under several beliefs of the sensor: as told, or worse.
+"""Samples that arrive one by one, under several beliefs of the sensor: as declared, or worse.
 
 A tare may be stale, and a hum near a multiple of the sampling rate looks like a bias that wanders.
 All beliefs take the same samples, and are weighed by their evidence (MacKay 2003, Information
@@ -35,7 +35,7 @@ class RunningBelief:
     """Sum of whitened samples under each belief.
 
     Args:
-        sensor: What the sensor's errors may be, as told.
+        sensor: What the sensor's errors may be, as declared.
         prior: Prior of the payload.
     """
 
@@ -62,7 +62,7 @@ class RunningBelief:
             one.drift(seconds)
 
     def compressed(self) -> tuple[Array, Array, Array]:
-        """R, r and the way back of the sensor as told (`eliminate_nuisances`)."""
+        """R, r and the way back of the sensor as declared (`eliminate_nuisances`)."""
         return self._sums[0].compressed()
 
     def posterior(self, samples: int) -> tuple[PayloadPosterior, Misfit]:

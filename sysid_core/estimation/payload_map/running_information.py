@@ -69,7 +69,7 @@ class RunningInformation:
         return R, r, back
 
     def log_evidence(self, r: Array) -> float:
-        """Of the samples given a payload with `R pi = r`, but for what doesn't depend on the belief.
+        """Log-likelihood of the samples given a payload with `R pi = r`, but for what doesn't depend on the belief.
 
         Args:
             r: As `compressed` gives it.
