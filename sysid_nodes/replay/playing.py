@@ -63,7 +63,7 @@ def replay(
             if node.unheard() and not stopped():
                 say(f"Nobody listens to {node.unheard()} after {wait_s:g} s.")
             if node.deaf(listeners) and not stopped():
-                say(f"{node.deaf(listeners)} don't listen to any topic after {wait_s:g} s.")
+                say(f"Not listening after {wait_s:g} s: {', '.join(node.deaf(listeners))}.")
             heard = node.matched()
             while not stopped():
                 pace = _Pace(node, rate, start_s, key, stopped)
