@@ -123,7 +123,7 @@ def _explanation(middle: float, slopes: Array, gains: Array) -> str:
         (1e3, "milliamperes or N mm declared as amperes or N m? Scale the efforts."),
         (1e-3, "amperes or N m declared in thousandths? Scale the efforts."),
     ):
-        if 0.75 < middle / factor < 1.33:
+        if 0.5 < middle / factor < 2.0:
             return text
     if np.all(gains == 1.0):
         return (
