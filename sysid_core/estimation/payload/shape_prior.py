@@ -175,13 +175,8 @@ class ShapePrior:
             EstimationError: The data ask for a negative mass.
         """
         first = self.first(R, r)
-        bodies, spreads, logs = self._kinds
         mass = float(first[0])
-        balls = self._unknown(first)
-        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(balls))
-        means = np.concatenate([mass * bodies, [mean for mean, _ in balls]])
-        spreads = np.concatenate([mass**2 * spreads, [C for _, C in balls]])
-        logs = np.concatenate([logs, np.full((2, len(balls)), share)], axis=1)
+        means, spreads, logs = self._hypotheses(first)
         open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         found, left, evidence = _conditioned(R, r, means, spreads + open_mass)
         weights = _weights(logs[0] + evidence)
@@ -198,10 +193,30 @@ class ShapePrior:
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
-        given = len(bodies) // (1 + len(_SHAPE_COVARIANCES))
+        given = len(self._kinds[0]) // (1 + len(_SHAPE_COVARIANCES))
         wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
+
+    def log_evidence(self, R: Array, r: Array, first: Array) -> float:
+        """As in the posterior, about a first answer, shape (10,): much quicker."""
+        means, spreads, logs = self._hypotheses(first)
+        open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        return float(
+            np.logaddexp.reduce(logs[0] + _conditioned(R, r, means, spreads + open_mass)[2])
+        )
+
+    def _hypotheses(self, first: Array) -> tuple[Array, Array, Array]:
+        """Means (H, 10), covariances with the mass given, logarithms of probabilities (2, H)."""
+        bodies, spreads, logs = self._kinds
+        mass = float(first[0])
+        balls = self._unknown(first)
+        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(balls))
+        return (
+            np.concatenate([mass * bodies, [mean for mean, _ in balls]]),
+            np.concatenate([mass**2 * spreads, [C for _, C in balls]]),
+            np.concatenate([logs, np.full((2, len(balls)), share)], axis=1),
+        )
 
     def _unknown(self, first: Array) -> list[tuple[Array, Array]]:
         """Bodies without a given shape about a first answer (10,): means and covariances."""

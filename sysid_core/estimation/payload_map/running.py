@@ -119,6 +119,7 @@ class RunningMAP:
         self._first: list[_Sample] = []
         self._last_time: float | None = None
         self._pi: Array | None = None
+        self._larger_of: Array | None = None
         self.information = CompressedWrenches()
 
     def update(
@@ -164,7 +165,9 @@ class RunningMAP:
         a, omega, alpha = np.split(sample.x, 3)
         A = wrench_regressor(a, omega, alpha)
         pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
-        T = wrench_sensitivity(sample.x[None], self._larger(pi))[0]
+        if self._larger_of is not pi:
+            self._larger, self._larger_of = self._of_more_inertia(pi), pi
+        T = wrench_sensitivity(sample.x[None], self._larger)[0]
         rate = T[:, :3] @ skew(omega) @ sample.gravity  # of the wrench, by gravity's turning
         U = self._batch.sensor.columns(
             (A @ pi)[None],
@@ -299,7 +302,7 @@ class RunningMAP:
             self._pi = pi
             self._bias = (back[:, -1] - back[:, :-1] @ pi)[:6]
 
-    def _larger(self, pi: Array) -> Array:
+    def _of_more_inertia(self, pi: Array) -> Array:
         """A body of as much inertia as this may have: filtered motion's errors are weighed with it."""
         if self._measured_motion:  # its errors stay the same, and are taken out of the inertia
             return pi

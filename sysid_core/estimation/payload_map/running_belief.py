@@ -20,6 +20,7 @@ from sysid_core.robot import Array
 
 # Prior probabilities that the sensor is as told, that its tare is stale, that its bias wanders.
 _BELIEFS = (0.9, 0.05, 0.05)
+_LITTLE = 0.01  # probability below which a belief isn't followed up
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,22 +75,32 @@ class RunningBelief:
         Raises:
             EstimationError: The data ask for a negative mass.
         """
-        answers = [self._answer(one, samples) for one in self._sums]
-        if len(answers) == 1:
-            return answers[0].found, answers[0].misfit
-        logs = np.log(_BELIEFS) + [answer.log_evidence for answer in answers]
+        told = self._answer(self._sums[0], samples)
+        if len(self._sums) == 1:
+            return told.found, told.misfit
+        evidence = [told.log_evidence]
+        for one in self._sums[1:]:
+            R, r, _ = one.compressed()
+            quick = self._prior.log_evidence(R, r, told.found.pi)
+            evidence.append(one.log_evidence(r) + quick)
+        logs = np.log(_BELIEFS) + evidence
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
+        believed = [k for k, weight in enumerate(weights) if weight > _LITTLE]
+        answers = [self._answer(self._sums[k], samples) if k else told for k in believed]
+        worse = float(weights[1:].sum())
+        weights = weights[believed] / weights[believed].sum()
         found = [answer.found for answer in answers]
         pi = np.asarray(weights @ [one.pi for one in found])
         covariance = np.zeros((10, 10))
-        for weight, one in zip(weights, found, strict=True):
-            covariance += weight * (one.covariance + np.outer(one.pi - pi, one.pi - pi))
+        for weight, answer in zip(weights, found, strict=True):
+            off = answer.pi - pi
+            covariance += weight * (answer.covariance + np.outer(off, off))
         best = answers[int(np.argmax(weights))]
         wrong = float(weights @ [one.wrong_shape for one in found])
         return (
             replace(best.found, pi=pi, covariance=covariance, wrong_shape=wrong),
-            replace(best.misfit, wrong_shape=wrong, worse_sensor=float(weights[1:].sum())),
+            replace(best.misfit, wrong_shape=wrong, worse_sensor=worse),
         )
 
     def _answer(self, one: RunningInformation, samples: int) -> _Answer:
