@@ -157,6 +157,8 @@ def _block_sums(
             right[b] += np.einsum("kji,kj->i", kept, scores[rows][own])
             weighted = (kept * roots[rows][own][:, :, None]).reshape(-1, len(chosen))
             H[b] += weighted.T @ weighted
+            del kept, weighted
+        del Y  # the next block is made without this one in memory
     return H, right
 
 
