@@ -46,6 +46,7 @@ NODE_ROOMS: dict[str, tuple[str, ...]] = {
     "security": (),
     "execution": ("drives",),
     "exploration": (),
+    "experiment": (),
     "torque_control": (),
     "logging": (),
     "components": (),

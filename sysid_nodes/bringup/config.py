@@ -14,6 +14,7 @@ from sysid_core.files import FileKind, FileSchema, Name, read_schema, read_yaml,
 from sysid_nodes.bringup.graph import TOPICS, NodeSpec, bringup_graph
 from sysid_nodes.components import EstimatorConfig
 from sysid_nodes.execution import TrajectoryExecutorConfig
+from sysid_nodes.experiment import RunnerConfig
 from sysid_nodes.lifecycle import CommonConfig, check
 from sysid_nodes.logging import DataLoggerConfig
 from sysid_nodes.torque_control import ComputedTorqueControllerConfig
@@ -28,6 +29,7 @@ SCHEMAS = {
     "estimator": EstimatorConfig,
     "payload_bridge": PayloadBridgeConfig,
     CONTROLLER: ComputedTorqueControllerConfig,
+    "runner": RunnerConfig,
 }
 
 
@@ -35,8 +37,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
     """The node graph of a bringup file, every parameter checked against its schema.
 
     The file has `topics` (names of the robot's own), `common` (parameters of every node, such as
-    `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge` and
-    `computed_torque_controller` are started only where they have one. A ROS parameter file
+    `joints`, `lock`, `use_sim_time`), and one section of parameters per node; `payload_bridge`,
+    `computed_torque_controller` and `runner` are started only where they have one. A ROS parameter file
     (`/**: ros__parameters: …`) is taken too; topics are then the nodes' own names.
 
     Args:
@@ -68,6 +70,7 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
         estimator=values["estimator"],
         payload_bridge=values["payload_bridge"] if "payload_bridge" in given else None,
         controller=values[CONTROLLER] if CONTROLLER in given else None,
+        runner=values["runner"] if "runner" in given else None,
         **file.topics,
     )
 
@@ -115,3 +118,4 @@ class _File(FileSchema):
     estimator: dict[str, Any] | None = None
     payload_bridge: dict[str, Any] | None = None
     computed_torque_controller: dict[str, Any] | None = None
+    runner: dict[str, Any] | None = None

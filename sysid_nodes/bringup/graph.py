@@ -46,6 +46,7 @@ def bringup_graph(
     estimator: Mapping[str, Any] | None = None,
     payload_bridge: Mapping[str, Any] | None = None,
     controller: Mapping[str, Any] | None = None,
+    runner: Mapping[str, Any] | None = None,
     **topics: str,
 ) -> tuple[NodeSpec, ...]:
     """The nodes that run on a real robot.
@@ -57,6 +58,7 @@ def bringup_graph(
         estimator: Parameters of `estimator`.
         payload_bridge: Parameters of `payload_bridge`; None: not started.
         controller: Parameters of `computed_torque_controller`; None: not started.
+        runner: Parameters of `runner`; None: not started.
         topics: The robot's names of those in `TOPICS`, where they are others.
     """
     remappings = {name: topic for name, topic in topics.items() if name != topic}
@@ -69,6 +71,8 @@ def bringup_graph(
         parameters["payload_bridge"] = payload_bridge
     if controller is not None:
         parameters["computed_torque_controller"] = controller
+    if runner is not None:
+        parameters["runner"] = runner
     return tuple(
         NodeSpec(name, name, namespace, values, remappings) for name, values in parameters.items()
     )

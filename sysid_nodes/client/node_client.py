@@ -96,7 +96,7 @@ class NodeClient:
         self.wait_until(lambda: topic in self.latest, timeout_s, f"a message on {topic}")
         return self.latest[topic]
 
-    def wait_for_active(self, name: str, timeout_s: float = 30.0) -> None:
+    def wait_for_active(self, name: str, timeout_s: float = 90.0) -> None:
         """Wait until a lifecycle node is active."""
         client = self.node.create_client(GetState, f"{name}/get_state")
         self.wait_until(client.service_is_ready, timeout_s, f"the node {name}")

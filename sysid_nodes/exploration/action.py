@@ -13,12 +13,11 @@ from robot_sysid.srv import Arm
 from sysid_core.errors import SysIdError
 from sysid_core.excitation import MotionChecker, Trajectory, Unknowns, export_trajectory
 from sysid_core.excitation.design import Ending, Explorer, Goal
-from sysid_nodes.execution import Arming, planning_limits
+from sysid_nodes.execution import Arming, RemoteExecutor, planning_limits
 from sysid_nodes.exploration.aside import aside
 from sysid_nodes.exploration.config import ExplorerConfig
-from sysid_nodes.exploration.piece_player import PiecePlayer
 from sysid_nodes.exploration.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction
+from sysid_nodes.lifecycle import ManagedNode, Remote, SingleGoalAction
 from sysid_nodes.security import new_inside
 
 _FRESH_S = 0.5  # age of the joint state from which a piece begins
@@ -37,7 +36,8 @@ class ExploreAction:
         self._node, self._motion = node, motion
         self._config: ExplorerConfig = node.config
         self._arming = Arming(self._config.arm_timeout_s)
-        self._player = PiecePlayer(node)
+        self._remote = Remote(node)
+        self._player = RemoteExecutor(node, self._remote)
         self._result = Explore.Result()  # of the goal under way
         self._action = SingleGoalAction(
             node,
@@ -45,7 +45,7 @@ class ExploreAction:
             "~/explore",
             run=self._explore,
             failed=self._failed,
-            cancel=self._player.stop,
+            cancel=self._remote.stop,
         )
 
     def serve(self) -> None:
@@ -55,7 +55,7 @@ class ExploreAction:
 
     def stop(self) -> None:
         """Stop a running motion."""
-        self._player.stop()
+        self._remote.stop()
 
     def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
         response.token, response.success = self._arming.arm(), True
@@ -104,7 +104,10 @@ class ExploreAction:
                 raise SysIdError("Cancelled.")
             self._motion.begin()
             played = await self._player.play(
-                file, goal, lambda done: self._report(goal, explorer, "playing", done)
+                str(file),
+                goal,
+                lambda done: self._report(goal, explorer, "playing", done),
+                speed_scale=request.speed_scale,
             )
             await aside(self._node, lambda: explorer.add(*self._motion.end()))
             self._fill(result, explorer)

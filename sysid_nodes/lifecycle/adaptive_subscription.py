@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.guarded_node import GuardedNode
 
 
 def offered_qos(publishers: list[Any], depth: int) -> QoSProfile:
@@ -26,7 +28,7 @@ class AdaptiveSubscription:
     """A subscription that begins as soon as somebody publishes, with what is offered.
 
     Args:
-        node: That subscribes.
+        node: That subscribes; where the queue is deeper than 1, it reports what is lost.
         message_type: Type of the topic.
         topic: Its name.
         callback: Called with each message, or with its bytes.
@@ -36,7 +38,7 @@ class AdaptiveSubscription:
 
     def __init__(
         self,
-        node: Node,
+        node: GuardedNode,
         message_type: type,
         topic: str,
         callback: Callable[..., None],
@@ -52,10 +54,11 @@ class AdaptiveSubscription:
             if publishers:
                 self._timer.cancel()
                 qos = offered_qos(publishers, depth)
-                # What is lost shows in the stream's statistics.
                 self._subscription = node.create_subscription(
                     message_type, topic, callback, qos, raw=raw
                 )
+                if depth > 1:
+                    node.losses.watch(self._subscription)
 
         self._timer = node.create_timer(0.05, attempt)
 

@@ -16,6 +16,7 @@ from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
 from sysid_nodes.lifecycle.guard import guarded, words_of
 from sysid_nodes.lifecycle.health import Health
+from sysid_nodes.lifecycle.losses import LossWatch
 
 _LOG_AGAIN_S = 5.0
 
@@ -29,6 +30,7 @@ class GuardedNode(LifecycleNode):
     Attributes:
         health: Diagnostics of the node.
         actions: Action servers and clients of the node.
+        losses: Subscriptions whose lost messages are reported.
     """
 
     def __init__(self, name: str) -> None:
@@ -36,6 +38,7 @@ class GuardedNode(LifecycleNode):
         super().__init__(name)
         self.health = Health(self)
         self.actions = Actions(self)
+        self.losses = LossWatch(self)
 
     def create_publisher(self, msg_type: Any, topic: str, *a: Any, **k: Any) -> Any:
         """As rclpy's, without event callbacks."""
@@ -49,6 +52,11 @@ class GuardedNode(LifecycleNode):
         callback = guarded(callback, partial(self._fault_in, topic))
         k.setdefault("event_callbacks", SubscriptionEventCallbacks(use_default_callbacks=False))
         return super().create_subscription(msg_type, topic, callback, *a, **k)
+
+    def destroy_subscription(self, subscription: Any) -> bool:
+        """As rclpy's."""
+        self.losses.forget(subscription)
+        return bool(super().destroy_subscription(subscription))
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **k: Any) -> Any:
         """As rclpy's, guarded."""

@@ -41,6 +41,7 @@ def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
     specs = (
         *specs,
         NodeSpec("payload_bridge", "payload_bridge", parameters=bridge),
+        NodeSpec("runner", "runner"),
         NodeSpec("explorer", "explorer", parameters={"robot": "xarm7"}),
     )
     client, _ = start_nodes(specs)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 import signal
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,9 +24,13 @@ from emulated import (
     remappings,
     truth,
 )
+from rclpy.action import ActionClient
+from rclpy.task import Future
+from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.srv import Arm
 
 from sysid_nodes.bringup import NodeSpec
-from sysid_nodes.client import LiveError
+from sysid_nodes.client import LiveClient, LiveError
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
@@ -83,18 +89,45 @@ def test_a_franka_with_its_hand_runs_stops_with_a_reflex_and_goes_on_when_recove
         assert truth(client, log).since(when + 1.0).acceleration.max() < 1.3 * ACCELERATION
 
 
+def intruder(client: LiveClient, name: str, file: str, refusals: list[str]) -> Callable[[], None]:
+    """Has another executor play a motion, whatever the robot is doing; what it says is kept."""
+    arm = client.node.create_client(Arm, f"{name}/arm")
+    action = ActionClient(client.node, ExecuteTrajectory, f"{name}/execute")
+    client.wait_until(lambda: arm.service_is_ready() and action.server_is_ready(), 20.0, name)
+
+    def ended(future: Future) -> None:
+        refusals.append(future.result().result.message)
+
+    def accepted(future: Future) -> None:
+        future.result().get_result_async().add_done_callback(ended)
+
+    def send(future: Future) -> None:
+        goal = ExecuteTrajectory.Goal(
+            trajectory_file=file, speed_scale=1.0, token=future.result().token
+        )
+        action.send_goal_async(goal).add_done_callback(accepted)
+
+    return lambda: arm.call_async(Arm.Request()).add_done_callback(send)
+
+
 def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
     in_real_ros: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("ur", tmp_path / "motion.npz")
-    client, _ = start_nodes([spec("ur", dead_man_s=3.0, tracking_error=0.4)])  # for busy machines
+    first = spec("ur", dead_man_s=3.0, tracking_error=0.4)  # for busy machines
+    second = replace(first, name="second_executor")
+    client, _ = start_nodes([first, second])
+    refusals: list[str] = []
     with driver("ur", log):
-        client.wait_for_active("trajectory_executor")
+        for executor in (first, second):
+            client.wait_for_active(executor.name)
+        intrude = intruder(client, second.name, file, refusals)
         cause(client, scaling=0.8)
         pause(client, 1.0)
-        result, _ = play(client, file)
+        result, _ = play(client, file, intrude)
         assert result.success, result.message
+        assert len(refusals) == 1 and "plays a goal of somebody else" in refusals[0]
         moved = truth(client, log)
         assert moved.acceleration.max() < 1.3 * ACCELERATION
         result, _ = play(client, file, lambda: cause(client, blocked=True))

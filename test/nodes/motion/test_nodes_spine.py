@@ -14,7 +14,7 @@ from conftest import EXECUTOR, FRAME, PAYLOAD, Start, simulated
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.srv import ChangeState
 from rclpy.action import ActionClient
-from robot_sysid.action import ExecuteTrajectory
+from robot_sysid.action import ExecuteTrajectory, RunPlan
 from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate
 from robot_sysid.srv import Arm, MarkRecording, SaveResult
 from scipy.interpolate import BPoly
@@ -29,7 +29,7 @@ from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
 from sysid_nodes.bringup import NodeSpec, demo_graph
-from sysid_nodes.client import LiveError
+from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.conversions import (
     estimate_from_message,
     ns_from_stamp,
@@ -51,6 +51,8 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
         logger={"effort_kind": "actuator_torque"},
         estimator={"sensor_frame": FRAME, "shape": SHAPE},
     )
+    runner = NodeSpec("runner", "runner", "left_arm")
+    specs = (*specs, runner)
     client, nodes = start_nodes(specs, "left_arm")
     client.follow(Identifiability, "estimator/identifiability")
     client.follow(PayloadEstimate, "estimator/payload_estimate")
@@ -89,7 +91,27 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     replay_payload(recording, session)
     assert session.online.n_samples == live.n_samples
     np.testing.assert_allclose(session.online.estimate().values, live.values, rtol=1e-6, atol=1e-9)
+    again = ran(client, file, [])
+    assert "armed" in again.message and not again.success and not again.recording
+    steps: list[str] = []
+    again = ran(client, file, steps, token=client.call(Arm, "runner/arm", Arm.Request()).token)
+    assert again.success and "kg" in again.message, again.message
+    assert list(dict.fromkeys(steps)) == ["checking", "playing", "weighing"]
+    assert abs(Estimate.load(again.result).values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
+    assert len(read_bag(again.recording).joints) > 500
     assert set(nodes.stop().values()) == {0}
+
+
+def ran(client: LiveClient, file: Path, steps: list[str], token: str = "") -> RunPlan.Result:
+    """The result of `~/run` without a first pass."""
+    action = ActionClient(client.node, RunPlan, "runner/run")
+    client.wait_until(action.server_is_ready, 30.0, "the action")
+    goal = RunPlan.Goal(trajectory_file=str(file), method="payload", token=token)
+    sent = action.send_goal_async(goal, feedback_callback=lambda m: steps.append(m.feedback.step))
+    client.wait_until(sent.done, 20.0, "acceptance")
+    ended = sent.result().get_result_async()
+    client.wait_until(ended.done, 150.0, "the end of the run")
+    return ended.result().result
 
 
 def test_a_killed_logger_leaves_a_bag_that_can_be_read(start_nodes: Start, tmp_path: Path) -> None:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of the runner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sysid_nodes.lifecycle import parameter
+
+
+@dataclass(frozen=True)
+class RunnerConfig:
+    """Parameters of `runner`."""
+
+    arm_timeout_s: float = parameter(
+        30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
+    )
+    settled_s: float = parameter(
+        2.0, "A payload that stays the same for so long is final [s].", minimum=0.5, maximum=60.0
+    )
+    patience_s: float = parameter(
+        60.0, "How long a payload is waited for after the motion [s].", minimum=5.0, maximum=3600.0
+    )

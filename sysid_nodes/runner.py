@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner: what `sysid run` does, as an action of a running graph.
+
+It has the other nodes check, play, record and identify; nothing moves without a goal with a token of
+`~/arm`. It is started where the bringup file has a section for it.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from sysid_nodes.experiment import RunAction, RunnerConfig
+from sysid_nodes.lifecycle import ManagedNode, run_node
+
+
+class RunnerNode(ManagedNode):
+    """Serves `~/run`, one goal at a time, and `~/arm`."""
+
+    Config = RunnerConfig
+
+    def __init__(self) -> None:
+        super().__init__("runner")
+        self._action: RunAction | None = None
+
+    def configure(self) -> None:
+        """Find the other nodes' services."""
+        self._action = RunAction(self)
+
+    def activate(self) -> None:
+        """Accept goals."""
+        assert self._action is not None
+        self._action.serve()
+
+    def deactivate(self) -> None:
+        """Stop what goes on."""
+        self._halt()
+
+    def clean_up(self) -> None:
+        """Stop what goes on."""
+        self._halt()
+
+    def _halt(self) -> None:
+        if self._action is not None:
+            self._action.stop()
+
+
+def main(args: list[str] | None = None) -> int:
+    """Entry point."""
+    return run_node(RunnerNode, args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
