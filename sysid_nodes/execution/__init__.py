@@ -13,6 +13,7 @@ from sysid_nodes.execution.limits import (
     planning_limits,
 )
 from sysid_nodes.execution.player import MotionPlayer
+from sysid_nodes.execution.remote import Remote
 from sysid_nodes.execution.remote_executor import RemoteExecutor
 from sysid_nodes.execution.reports import feedback_of, refusal, state_of
 from sysid_nodes.execution.safety_inputs import SafetyInput
@@ -23,6 +24,7 @@ __all__ = [
     "CommandMode",
     "ControllerWatch",
     "MotionPlayer",
+    "Remote",
     "RemoteExecutor",
     "RobotInputs",
     "SafetyInput",

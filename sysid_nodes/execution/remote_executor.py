@@ -9,7 +9,8 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 
-from sysid_nodes.lifecycle import ManagedNode, Remote
+from sysid_nodes.execution.remote import Remote
+from sysid_nodes.lifecycle import ManagedNode
 
 _LONGEST_S = 7200.0
 

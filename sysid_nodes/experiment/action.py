@@ -10,9 +10,9 @@ from robot_sysid.srv import Arm, SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
-from sysid_nodes.execution import Arming, RemoteExecutor
+from sysid_nodes.execution import Arming, Remote, RemoteExecutor
 from sysid_nodes.experiment.config import RunnerConfig
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, Remote, SingleGoalAction
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
 
 _WEIGHING = "payload"
 _LONGEST_S = 3600.0

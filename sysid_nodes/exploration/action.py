@@ -13,11 +13,11 @@ from robot_sysid.srv import Arm
 from sysid_core.errors import SysIdError
 from sysid_core.excitation import MotionChecker, Trajectory, Unknowns, export_trajectory
 from sysid_core.excitation.design import Ending, Explorer, Goal
-from sysid_nodes.execution import Arming, RemoteExecutor, planning_limits
+from sysid_nodes.execution import Arming, Remote, RemoteExecutor, planning_limits
 from sysid_nodes.exploration.aside import aside
 from sysid_nodes.exploration.config import ExplorerConfig
 from sysid_nodes.exploration.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import ManagedNode, Remote, SingleGoalAction
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction
 from sysid_nodes.security import new_inside
 
 _FRESH_S = 0.5  # age of the joint state from which a piece begins

@@ -15,7 +15,6 @@ from sysid_nodes.lifecycle.parameters import (
 )
 from sysid_nodes.lifecycle.process import die_with_parent, stop_flag
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
-from sysid_nodes.lifecycle.remote import Remote
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import run_node
 
@@ -28,7 +27,6 @@ __all__ = [
     "CommonConfig",
     "ManagedNode",
     "ParameterError",
-    "Remote",
     "SingleGoalAction",
     "check",
     "descriptor_of",

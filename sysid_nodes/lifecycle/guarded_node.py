@@ -14,9 +14,9 @@ from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
+from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
 from sysid_nodes.lifecycle.guard import guarded, words_of
 from sysid_nodes.lifecycle.health import Health
-from sysid_nodes.lifecycle.losses import LossWatch
 
 _LOG_AGAIN_S = 5.0
 

@@ -12,7 +12,7 @@ from rclpy.task import Future
 from sysid_core.errors import SysIdError
 
 if TYPE_CHECKING:
-    from sysid_nodes.lifecycle.managed_node import ManagedNode
+    from sysid_nodes.lifecycle import ManagedNode
 
 _ANSWER_S = 20.0
 
