@@ -91,14 +91,13 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     replay_payload(recording, session)
     assert session.online.n_samples == live.n_samples
     np.testing.assert_allclose(session.online.estimate().values, live.values, rtol=1e-6, atol=1e-9)
-    again = ran(client, file, [])
-    assert "armed" in again.message and not again.success and not again.recording
+    refused = ran(client, file, [])
+    assert "armed" in refused.message and not refused.success and not refused.recording
     steps: list[str] = []
-    again = ran(client, file, steps, token=client.call(Arm, "runner/arm", Arm.Request()).token)
-    assert again.success and "kg" in again.message, again.message
-    assert list(dict.fromkeys(steps)) == ["checking", "playing", "weighing"]
-    assert abs(Estimate.load(again.result).values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
-    assert len(read_bag(again.recording).joints) > 500
+    token = client.call(Arm, "runner/arm", Arm.Request()).token
+    refused = ran(client, tmp_path / "bag", steps, token)
+    assert refused.message.startswith("checking: ") and not refused.recording
+    assert steps == ["checking"]
     assert set(nodes.stop().values()) == {0}
 
 
