@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -34,17 +35,17 @@ class Waits:
 
         Args:
             done: The condition.
-            timeout_s: Longest time, on the node's clock [s].
+            timeout_s: Longest time, on the steady clock [s]: simulated time may stand still, and begins with a jump.
         """
         node = self._node
         finished: Future = Future()
-        end = node.now_ns() + round(timeout_s * 1e9)
+        end = time.monotonic() + timeout_s
 
         def poll() -> None:
-            if not finished.done() and (done() or node.now_ns() > end):
+            if not finished.done() and (done() or time.monotonic() > end):
                 finished.set_result(None)
 
-        timer = node.create_timer(_PERIOD_S, poll)
+        timer = node.create_timer(_PERIOD_S, poll, clock=node.health.clock)
         self.timers.add(timer)
         await finished
         self.timers.discard(timer)
