@@ -39,7 +39,7 @@ class RemoteExecutor:
         """Play a file.
 
         Args:
-            file: The trajectory, as the executor may be told it.
+            file: The trajectory, by a path that the executor accepts.
             goal: For which it is played; its cancel ends the motion.
             report: Takes the progress, 0 to 1.
             speed_scale: Share of the planned speed.

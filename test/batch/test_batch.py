@@ -218,9 +218,11 @@ def test_long_work_says_how_far_it_is_and_ctrl_c_keeps_what_it_has(scheduler: tu
 
     def report(number: int, share: float, ended: bool) -> None:
         heard[number] = share
-        if {0, 1} <= set(heard) and not ended and number == -1:
+        if 0 in heard and not ended and number == -1:
             raise KeyboardInterrupt  # as Ctrl-C in the waiting thread
 
     with Engine(cluster=scheduler[0]) as engine:
         found = run_watched(engine, work.count_until_told, [1000.0, 2000.0], report)
-    assert [int(x) // 1000 for x in found] == [1, 2] and all(0.0 < heard[k] < 1.0 for k in (0, 1))
+    assert [int(x) // 1000 for x in found] == [1, 2]
+    assert all(x % 1000.0 < 600.0 for x in found)  # nobody counted to the end
+    assert all(0.0 < share < 1.0 for number, share in list(heard.items()) if number >= 0)

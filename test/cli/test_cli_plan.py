@@ -51,7 +51,8 @@ def test_a_payload_motion_is_planned_checked_and_written(tmp_path):
     assert max(plan["usage"].values()) <= 1.0
     trajectory = Trajectory.load(tmp_path / "trajectory.npz")
     trajectory.belongs_to(RobotModel.from_urdf("xarm7"))
-    assert trajectory.limits["held"] == {"size": [0.2, 0.3, 0.05], "centre": [0.0, 0.0, 0.1]}
+    held = {"size": [0.2, 0.3, 0.05], "centre": [0.0, 0.0, 0.1], "mass": 0.0}
+    assert trajectory.limits["held"] == held
     page = (tmp_path / "report.html").read_text()
     assert "inside all limits" in page and page.count('class="chart"') == 4
 

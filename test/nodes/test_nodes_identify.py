@@ -110,7 +110,7 @@ def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     client.wait_for_active("estimator")
     for hostile in (
         {"recording": "--help"},
-        {"recording": str(tmp_path / "run")},
+        {"recording": "/etc"},  # whole paths lie below the configured folder
         {"recording": "run", "directory": "../elsewhere"},
         {"recording": "run", "directory": "."},
         {"recording": "run", "loops_file": "/etc/passwd"},

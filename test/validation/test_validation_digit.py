@@ -109,7 +109,7 @@ def test_deviations_cover_the_truth_of_many_simulated_legs(digit, side, rng, tmp
     motions = plan_loop_excitation(leg, rng, 2, LoopExcitation(duration=8.0))
     gains = Gains.for_chain(leg, 60.0)
     z, relative = [], []
-    for _ in range(5):
+    for _ in range(3):
         truth = perturbed_truth(leg, rng)
         plant = ClosedChainPlant(truth)
         runs = [track(plant, ComputedTorque(leg, t, gains, feedforward=False)) for t in motions]

@@ -38,6 +38,7 @@ from sysid_nodes.conversions import (
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 SHAPE = "box 0.2 0.2 0.16"
+IN_SIMULATED_TIME = {"use_sim_time": True}
 
 
 def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
@@ -46,12 +47,12 @@ def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     file, plan = short_plan
     specs = demo_graph(
         namespace="left_arm",
-        robot=simulated(plan),
-        executor=EXECUTOR,
-        logger={"effort_kind": "actuator_torque"},
-        estimator={"sensor_frame": FRAME, "shape": SHAPE},
+        robot=simulated(plan, clock=True),  # a busy machine slows everything alike
+        executor={**EXECUTOR, **IN_SIMULATED_TIME},
+        logger={"effort_kind": "actuator_torque", **IN_SIMULATED_TIME},
+        estimator={"sensor_frame": FRAME, "shape": SHAPE, **IN_SIMULATED_TIME},
     )
-    runner = NodeSpec("runner", "runner", "left_arm")
+    runner = NodeSpec("runner", "runner", "left_arm", IN_SIMULATED_TIME)
     specs = (*specs, runner)
     client, nodes = start_nodes(specs, "left_arm")
     client.follow(Identifiability, "estimator/identifiability")
