@@ -12,12 +12,12 @@ import sys
 from robot_sysid.msg import FilteredJointState
 
 from sysid_core.robot import RobotModel
-from sysid_nodes.execution import planning_limits
+from sysid_nodes.execution import ActionNode, planning_limits
 from sysid_nodes.exploration import ExploreAction, ExplorerConfig, PlayedMotion
-from sysid_nodes.lifecycle import DATA, ManagedNode, run_node
+from sysid_nodes.lifecycle import DATA, run_node
 
 
-class ExplorerNode(ManagedNode):
+class ExplorerNode(ActionNode):
     """Serves `~/explore`, one goal at a time, and `~/arm`."""
 
     Config = ExplorerConfig
@@ -25,11 +25,10 @@ class ExplorerNode(ManagedNode):
     def __init__(self) -> None:
         super().__init__("explorer")
         self._motion = PlayedMotion()
-        self._action: ExploreAction | None = None
 
     def configure(self) -> None:
         """Find the executor's action and service."""
-        self._action = ExploreAction(self, self._motion)
+        self.action = ExploreAction(self, self._motion)
         self.use_robot(self.config.robot)
 
     def got_robot(self, model: RobotModel) -> None:
@@ -39,23 +38,10 @@ class ExplorerNode(ManagedNode):
 
     def activate(self) -> None:
         """Listen to the logger and accept goals."""
-        assert self._action is not None
         self.create_subscription(
             FilteredJointState, "data_logger/filtered", self._motion.take, DATA
         )
-        self._action.serve()
-
-    def deactivate(self) -> None:
-        """Stop a running motion."""
-        self._halt()
-
-    def clean_up(self) -> None:
-        """Stop a running motion."""
-        self._halt()
-
-    def _halt(self) -> None:
-        if self._action is not None:
-            self._action.stop()
+        super().activate()
 
 
 def main(args: list[str] | None = None) -> int:

@@ -9,39 +9,22 @@ from __future__ import annotations
 
 import sys
 
+from sysid_nodes.execution import ActionNode
 from sysid_nodes.experiment import RunAction, RunnerConfig
-from sysid_nodes.lifecycle import ManagedNode, run_node
+from sysid_nodes.lifecycle import run_node
 
 
-class RunnerNode(ManagedNode):
+class RunnerNode(ActionNode):
     """Serves `~/run`, one goal at a time, and `~/arm`."""
 
     Config = RunnerConfig
 
     def __init__(self) -> None:
         super().__init__("runner")
-        self._action: RunAction | None = None
 
     def configure(self) -> None:
         """Find the other nodes' services."""
-        self._action = RunAction(self)
-
-    def activate(self) -> None:
-        """Accept goals."""
-        assert self._action is not None
-        self._action.serve()
-
-    def deactivate(self) -> None:
-        """Stop what goes on."""
-        self._halt()
-
-    def clean_up(self) -> None:
-        """Stop what goes on."""
-        self._halt()
-
-    def _halt(self) -> None:
-        if self._action is not None:
-            self._action.stop()
+        self.action = RunAction(self)
 
 
 def main(args: list[str] | None = None) -> int:

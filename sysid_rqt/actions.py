@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ from rclpy.action import ActionClient
 from rclpy.node import Node
 
 Say = Callable[[str, bool], None]  # text, whether it is good
+_DISCOVERY_S = 3.0  # a client that was just made finds its server within
 
 
 class Caller:
@@ -23,8 +25,16 @@ class Caller:
     def __init__(self, node: Node, say: Say) -> None:
         self._node, self._say = node, say
         self._clients: dict[str, Any] = {}
+        self._unsent: list[tuple[float, Callable[[], bool], Callable[[], None], str]] = []
         self._waiting: list[tuple[Any, Callable[[Any], None]]] = []
+        self._wanted: object = None  # the goal that is to be sent, unless it is cancelled before
         self._goal: Any = None
+
+    def find(self, kind: type, name: str) -> Any:
+        """The client of a service; made early, its server has been found when it is called."""
+        if name not in self._clients:
+            self._clients[name] = self._node.create_client(kind, name)
+        return self._clients[name]
 
     def call(
         self, kind: type, name: str, request: Any, then: Callable[[Any], None] | None = None
@@ -37,11 +47,7 @@ class Caller:
             request: What is asked.
             then: Takes a good answer.
         """
-        client = self._clients.setdefault(name, None) or self._node.create_client(kind, name)
-        self._clients[name] = client
-        if not client.service_is_ready():
-            self._say(f"{name} isn't there: is the node running?", False)
-            return
+        client = self.find(kind, name)
 
         def answered(response: Any) -> None:
             good = bool(getattr(response, "success", True))
@@ -50,15 +56,21 @@ class Caller:
             if good and then is not None:
                 then(response)
 
-        self._waiting.append((client.call_async(request), answered))
+        self._send(
+            client.service_is_ready,
+            lambda: self._waiting.append((client.call_async(request), answered)),
+            f"{name} isn't there: is the node running?",
+        )
 
     def send_goal(self, kind: type, name: str, goal: Any) -> None:
-        """Send a goal of an action; `cancel` stops it."""
+        """Send a goal of an action; `cancel` stops it, or keeps it from being sent."""
         client = self._clients.setdefault(name, None) or ActionClient(self._node, kind, name)
         self._clients[name] = client
-        if not client.server_is_ready():
-            self._say(f"{name} isn't there: is the executor active?", False)
-            return
+        wanted = self._wanted = object()
+
+        def send() -> None:
+            if self._wanted is wanted:
+                self._waiting.append((client.send_goal_async(goal), answered))
 
         def answered(handle: Any) -> None:
             if not handle.accepted:
@@ -72,10 +84,15 @@ class Caller:
             self._goal = None
             self._say(answer.result.message or answer.result.final_state, answer.result.success)
 
-        self._waiting.append((client.send_goal_async(goal), answered))
+        self._send(
+            client.server_is_ready,
+            send,
+            f"{name} isn't there: is the executor active?",
+        )
 
     def cancel(self) -> bool:
         """Cancel the goal that this panel sent; whether there was one."""
+        self._wanted = None
         if self._goal is None:
             return False
         self._goal.cancel_goal_async()
@@ -83,6 +100,7 @@ class Caller:
 
     def poll(self) -> None:
         """Hand out answers that have come."""
+        self._send_what_is_ready()
         done = [item for item in self._waiting if item[0].done()]
         self._waiting = [item for item in self._waiting if not item[0].done()]
         for future, take in done:
@@ -91,3 +109,19 @@ class Caller:
                 self._say(str(error), False)
             else:
                 take(future.result())
+
+    def _send(self, ready: Callable[[], bool], send: Callable[[], None], missing: str) -> None:
+        """Send as soon as the server has been found; say what is missing where none is."""
+        self._unsent.append((time.monotonic() + _DISCOVERY_S, ready, send, missing))
+        self._send_what_is_ready()
+
+    def _send_what_is_ready(self) -> None:
+        unsent, self._unsent = self._unsent, []
+        for item in unsent:
+            until, ready, send, missing = item
+            if ready():
+                send()
+            elif time.monotonic() < until:
+                self._unsent.append(item)
+            else:
+                self._say(missing, False)

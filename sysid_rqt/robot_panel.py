@@ -24,6 +24,7 @@ from sysid_rqt.panel import COLOURS, Panel, button, fill, table
 
 STOP = "background-color: #b3261e; color: white; font-weight: bold; font-size: 18px; padding: 10px"
 EXECUTOR, LOGGER = "trajectory_executor", "data_logger"
+CANCEL = f"{EXECUTOR}/execute/_action/cancel_goal"
 
 
 class RobotPanel(Panel):
@@ -102,6 +103,7 @@ class RobotPanel(Panel):
         self.margins.setWordWrap(True)
         column.addWidget(self.margins)
         column.addWidget(button("STOP", "stop", self.stop, STOP))
+        self.caller.find(CancelGoal, f"{self.prefix}{CANCEL}")  # a stop doesn't wait for discovery
         box.setLayout(column)
         return box
 
@@ -170,9 +172,9 @@ class RobotPanel(Panel):
         self.caller.send_goal(ExecuteTrajectory, f"{self.prefix}{EXECUTOR}/execute", goal)
 
     def stop(self) -> None:
-        """Cancel every goal of the executor, whoever sent it."""
-        name = f"{EXECUTOR}/execute/_action/cancel_goal"
-        self._call(CancelGoal, name, CancelGoal.Request())  # an empty id: all goals
+        """Cancel every goal of the executor, whoever sent it, and what wasn't sent yet."""
+        self.caller.cancel()
+        self._call(CancelGoal, CANCEL, CancelGoal.Request())  # an empty id: all goals
 
     def _call(self, kind: type, name: str, request: object) -> None:
         self.caller.call(kind, f"{self.prefix}{name}", request)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the trajectory executor: who may start a motion, how it is sent, what is watched."""
 
+from sysid_nodes.execution.action_node import ActionNode
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import Arming
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
@@ -19,6 +20,7 @@ from sysid_nodes.execution.reports import feedback_of, refusal, state_of
 from sysid_nodes.execution.safety_inputs import SafetyInput
 
 __all__ = [
+    "ActionNode",
     "Admission",
     "Arming",
     "CommandMode",

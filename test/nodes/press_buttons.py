@@ -73,6 +73,24 @@ def main(plan: str, bag: str, pictures: str) -> None:
     robot.path.setText("results/bag")
     for name, panel in panels.items():
         panel.grab().save(str(Path(pictures) / f"{name}.png"))
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    console.print(page(robot.view.snapshot()))
+    drawn = re.sub(
+        r"@font-face \{.*?\}", "", console.export_svg(title="sysid watch"), flags=re.DOTALL
+    )
+    (Path(pictures) / "watch.svg").write_text(drawn.replace("Fira Code", "monospace"), "utf-8")
+    robot.plan.setText(plan)
+    for _ in range(3):  # a motion may end before it is stopped: once more then
+        if "done" in robot.state.text():
+            press(robot, "arm")
+            press(robot, "play", 30.0)
+            until(lambda: 20 < robot.progress.value() < 900, 60.0)
+        found["stop"] = press(robot, "stop")
+        ended = until(lambda: re.search("abort|done", robot.state.text()) is not None, 20.0)
+        found["stopped"] = ended and "abort" in robot.state.text()
+        if found["stopped"]:
+            break
+    found["state"] = robot.state.text()
     estimate.tabs.setCurrentIndex(1)
     until(lambda: estimate._shape is not None, 10.0)
     until(lambda: False, 1.5)
@@ -84,20 +102,6 @@ def main(plan: str, bag: str, pictures: str) -> None:
     found["curves"] = not estimate.left_curves.pixmap().isNull()
     found["residual_line"] = estimate.left_line.text()
     estimate.grab().save(str(Path(pictures) / "residuals.png"))
-    robot.plan.setText(plan)
-    if "done" in robot.state.text():  # a machine so slow that the motion ended meanwhile
-        press(robot, "arm")
-        press(robot, "play", 30.0)
-        until(lambda: 20 < robot.progress.value() < 900, 60.0)
-    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
-    console.print(page(robot.view.snapshot()))
-    drawn = re.sub(
-        r"@font-face \{.*?\}", "", console.export_svg(title="sysid watch"), flags=re.DOTALL
-    )
-    (Path(pictures) / "watch.svg").write_text(drawn.replace("Fira Code", "monospace"), "utf-8")
-    found["stop"] = press(robot, "stop")
-    found["stopped"] = until(lambda: "abort" in robot.state.text(), 20.0)
-    found["state"] = robot.state.text()
     found["stop_recording"] = press(robot, "stop_recording")
     found["no_bridge"] = press(send, "propose")
     for panel in panels.values():
