@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The live pipeline at 500 Hz and 1 kHz: messages lost, latency, CPU per node and message.
 
-Simulated robot, logger (filtering and recording) and estimator as real processes over DDS; beside
+Simulated robot, logger (filtering and recording) and estimator as real processes over DDS; after
 them `echo.py`, which computes nothing: what rclpy and DDS cost for the same messages.
 Usage: source scripts/env.sh; python benchmarks/nodes/live.py [seconds]
 """
@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes.bringup import below, demo_graph, running
-from sysid_nodes.client import live_client, own_domain
+from sysid_nodes.client import LiveClient, live_client, own_domain
 from sysid_nodes.lifecycle import DATA
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,11 +46,9 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
     came: dict[bytes, float] = {}  # when the raw sample reached this process, by stamp
     latencies: list[float] = []  # of the filtered one, from its stamp
     added: list[float] = []  # by the logger, to what DDS needs for the raw one
-    echo = [sys.executable, str(Path(__file__).with_name("echo.py"))]
     with (
         running(below(specs, folder), folder / "logs") as nodes,
         live_client(check=nodes.check) as client,
-        subprocess.Popen(echo) as empty,
     ):
         for spec in specs:
             client.wait_for_active(spec.name)
@@ -70,29 +68,44 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
             FilteredJointState, "data_logger/filtered", arrived, DATA, raw=True
         )
         client.node.create_subscription(JointState, "joint_states", raw, DATA, raw=True)
-        echoed: list[int] = []
-        for kind, topic in ((FilteredJointState, "filtered"), (FilteredWrench, "wrench")):
-            client.node.create_subscription(
-                kind, f"echo/{topic}", lambda data: echoed.append(len(data)), DATA, raw=True
-            )
-        client.wait_until(lambda: bool(echoed), 30.0, "the empty node")
-        end = time.monotonic() + 1.0  # until everybody has found everybody
-        while time.monotonic() < end:
-            rclpy.spin_once(client.node, timeout_sec=0.05)
+        spin(client, 1.0)  # until everybody has found everybody
         latencies.clear()
         added.clear()
-        processes = {**nodes.processes, "empty node": empty}
-        before = {name: cpu_seconds(p.pid) for name, p in processes.items()}
-        echoed.clear()
-        begin = time.monotonic()
-        while time.monotonic() - begin < seconds:
-            rclpy.spin_once(client.node, timeout_sec=0.05)
-        span = time.monotonic() - begin
-        cpu = {n: (cpu_seconds(p.pid) - before[n]) / span for n, p in processes.items()}
-        count = len(echoed)
-        empty.terminate()
+        before = {name: cpu_seconds(p.pid) for name, p in nodes.processes.items()}
+        span = spin(client, seconds)
+        cpu_s = {n: cpu_seconds(p.pid) - before[n] for n, p in nodes.processes.items()}
+        load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         client.stop_recording()
-    return row(rate_hz, bag, latencies, added, {n: x * span for n, x in cpu.items()}, span, count)
+        empty = empty_node(client)
+    return row(rate_hz, bag, latencies, added, cpu_s, span, load) | empty
+
+
+def spin(client: LiveClient, seconds: float) -> float:
+    """Take messages for some time; how long it was [s]."""
+    begin = time.monotonic()
+    while time.monotonic() - begin < seconds:
+        rclpy.spin_once(client.node, timeout_sec=0.05)
+    return time.monotonic() - begin
+
+
+def empty_node(client: LiveClient) -> dict[str, object]:
+    """What `echo.py` costs, after the latency was measured: hearing it takes time, too."""
+    echoed: list[int] = []
+    for kind, topic in ((FilteredJointState, "filtered"), (FilteredWrench, "wrench")):
+        client.node.create_subscription(
+            kind, f"echo/{topic}", lambda data: echoed.append(len(data)), DATA, raw=True
+        )
+    with subprocess.Popen([sys.executable, str(Path(__file__).with_name("echo.py"))]) as process:
+        client.wait_until(lambda: bool(echoed), 30.0, "the empty node")
+        echoed.clear()
+        before = cpu_seconds(process.pid)
+        span = spin(client, 10.0)
+        cost = cpu_seconds(process.pid) - before
+        process.terminate()
+    return {
+        "empty node [µs/message]": f"{1e6 * cost / len(echoed):.0f}",
+        "empty node [% of a core]": f"{100 * cost / span:.0f}",
+    }
 
 
 def row(
@@ -102,7 +115,7 @@ def row(
     added: list[float],
     cpu_s: dict[str, float],
     span: float,
-    echoed: int,
+    load: str,
 ) -> dict[str, object]:
     recording = read_bag(bag)
     stamps = recording.joints.stamps_ns
@@ -117,8 +130,7 @@ def row(
         **{f"after the stamp, p{p} [ms]": f"{np.percentile(ms, p):.2f}" for p in (50, 90, 99)},
         **{f"after the raw one, p{p} [ms]": f"{np.percentile(more, p):.2f}" for p in (50, 90, 99)},
         "logger [µs/message]": f"{1e6 * cpu_s['data_logger'] / open_bag(bag).count:.0f}",
-        "empty node [µs/message]": f"{1e6 * cpu_s['empty node'] / echoed:.0f}",
-        "load average": f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores",
+        "load average": load,
         **{f"{name} [% of a core]": f"{100 * s / span:.0f}" for name, s in cpu_s.items()},
     }
 
