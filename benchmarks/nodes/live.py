@@ -74,10 +74,11 @@ def measure(rate_hz: float, seconds: float, folder: Path) -> dict[str, object]:
         before = {name: cpu_seconds(p.pid) for name, p in nodes.processes.items()}
         span = spin(client, seconds)
         cpu_s = {n: cpu_seconds(p.pid) - before[n] for n, p in nodes.processes.items()}
+        late = latencies.copy(), added.copy()  # what comes later is slower: real-time throttling
         load = f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
         client.stop_recording()
         empty = empty_node(client)
-    return row(rate_hz, bag, latencies, added, cpu_s, span, load) | empty
+    return row(rate_hz, bag, *late, cpu_s, span, load) | empty
 
 
 def spin(client: LiveClient, seconds: float) -> float:
