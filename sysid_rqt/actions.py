@@ -90,13 +90,11 @@ class Caller:
             f"{name} isn't there: is the executor active?",
         )
 
-    def cancel(self) -> bool:
-        """Cancel the goal that this panel sent; whether there was one."""
+    def cancel(self) -> None:
+        """Cancel the goal that this panel sent, or keep it from being sent."""
         self._wanted = None
-        if self._goal is None:
-            return False
-        self._goal.cancel_goal_async()
-        return True
+        if self._goal is not None:
+            self._goal.cancel_goal_async()
 
     def poll(self) -> None:
         """Hand out answers that have come."""

@@ -68,6 +68,9 @@ class EstimatePanel(Panel):
         self._asked = False
         self._shown_arm: Any = None
         self._residuals: deque[tuple[float, JointState]] = deque(maxlen=_RESIDUALS)
+        self._shown: tuple[float, JointState] | None = (
+            None  # the newest of them in table and curves
+        )
         self._heard = self.view.node.create_subscription(
             JointState, f"{self.prefix}estimator/torque_residuals", self._on_residuals, 10
         )
@@ -88,7 +91,8 @@ class EstimatePanel(Panel):
             self._show_payload(message, snapshot)
         if snapshot.parameters is not None:
             self._show_arm(snapshot.parameters, snapshot)
-        if self._residuals:
+        if self.left.isVisible() and self._residuals and self._residuals[-1] is not self._shown:
+            self._shown = self._residuals[-1]
             self._show_residuals(snapshot.parameters is not None)
 
     def _show_payload(self, message: Any, snapshot: Snapshot) -> None:
@@ -166,8 +170,7 @@ class EstimatePanel(Panel):
         rms = np.sqrt(np.mean(efforts**2, axis=0))
         rows = zip(names, efforts[-1], rms, strict=True)
         fill(self.left, [(name, f"{now:+.3g}", f"{size:.3g}") for name, now, size in rows])
-        if self.left_curves.isVisible():
-            draw(self.left_curves, residual_curves(times - times[-1], efforts, names))
+        draw(self.left_curves, residual_curves(times - times[-1], efforts, names))
 
 
 def matched(value: float, deviation: float) -> tuple[str, str]:

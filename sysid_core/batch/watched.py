@@ -57,18 +57,20 @@ def run_watched(
     client.subscribe_topic(topic, said)
     work = threading.Thread(target=collect, daemon=True)
     work.start()
-    while work.is_alive():
-        try:
-            work.join(POLL)
-            report(-1, 0.0, ended)
-        except KeyboardInterrupt:
-            if ended:
-                raise
-            ended = True
-            client.sync(_set_event, client, topic)
+    try:
+        while work.is_alive():
+            try:
+                work.join(POLL)
+                report(-1, 0.0, ended)
+            except KeyboardInterrupt:
+                if ended:
+                    raise
+                ended = True
+                client.sync(_set_event, client, topic)
+    finally:
+        client.unsubscribe_topic(topic)
     if failed:
         raise failed[0]
-    client.unsubscribe_topic(topic)
     return [found[k].unwrap() for k in range(len(items))]
 
 

@@ -14,14 +14,11 @@ import numpy as np
 
 from sysid_core.batch import hash_of
 from sysid_core.certificate.repeat import repeat_numbers
-from sysid_core.certificate.repeat_command import SAME_SHARE, Again, Numbers
+from sysid_core.certificate.repeat_command import RESULT, SAME_SHARE, Again, Numbers
 from sysid_core.errors import EstimationError
-from sysid_core.files import FileKind, read_json
+from sysid_core.files import read_json
 
 SCHEMA = "robot_sysid/certificate/1"
-RESULT = FileKind(
-    "result", "Give the folder that `sysid identify` wrote with this version.", EstimationError
-)
 _RESULTS = ("estimate.yaml", "parameters.yaml")
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 SAME_ERROR = 1e-5  # of relative errors

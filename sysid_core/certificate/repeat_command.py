@@ -16,7 +16,9 @@ from sysid_core.estimation import Estimate
 from sysid_core.files import FileKind, read_json
 
 SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the same
-_RESULT = FileKind("result", "Identify again.", EstimationError)
+RESULT = FileKind(
+    "result", "Give the folder that `sysid identify` wrote with this version.", EstimationError
+)
 # Options, where files are now by where they were, and the folder for the results.
 Again = Callable[[Mapping[str, Any], Mapping[str, Path], Path], None]
 
@@ -69,7 +71,7 @@ def repeat_command(
         out = Path(name)
         again(inputs["options"], places, out)
         estimate = Estimate.load(out / "estimate.yaml")
-        result = read_json(out / "result.json", _RESULT)
+        result = read_json(out / "result.json", RESULT)
     stated = Estimate.load(folder / "estimate.yaml")
     require_same(stated, estimate, folder)
     errors = {f"{k}: {name}": e for k, (name, *e) in enumerate(_errors(result), 1)}

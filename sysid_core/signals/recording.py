@@ -33,6 +33,11 @@ class EffortKind(Kind):
     UNKNOWN = "unknown"  # refused for identification
 
     @property
+    def is_torque(self) -> bool:
+        """Whether the values are whole torques (forces of sliding joints)."""
+        return self in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
+
+    @property
     def unit(self) -> str:
         """Unit of the values."""
         return {"motor_current": "A", "unknown": "?"}.get(self.value, "N m")

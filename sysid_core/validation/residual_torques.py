@@ -13,7 +13,6 @@ from sysid_core.estimation.arm import Identification
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import EffortKind
 
-_TORQUES = (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
 _SPAN = 100  # samples
 
 
@@ -51,6 +50,6 @@ class ResidualTorques:
         found = self.identification
         if found is not None:
             return measured - found.friction.drives.efforts(found.torques(q, v, a), q)[-1]
-        if kind in _TORQUES:
+        if kind.is_torque:
             return measured - self.model.inverse_dynamics(q[-1:], v[-1:], a[-1:])[-1]
         return None

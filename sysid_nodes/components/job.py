@@ -15,7 +15,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, read_yaml
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_nodes.lifecycle import die_with_parent
-from sysid_nodes.security import existing_inside_any, new_inside
+from sysid_nodes.security import existing_inside, new_inside
 
 _METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
 _METHODS = {"constrained": "lmi"}  # of a closed chain
@@ -42,7 +42,7 @@ class IdentificationJob:
     def __init__(
         self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
     ) -> None:
-        self._recording = existing_inside_any((recordings,), request.recording, "The recording")
+        self._recording = existing_inside(recordings, request.recording, "The recording")
         options = ["--method", _METHODS.get(request.method, request.method or "auto")]
         for option, name, what in (
             ("--validate", request.validation, "The recording to predict"),
@@ -52,7 +52,7 @@ class IdentificationJob:
             if option == "--loops" and _NAME.fullmatch(name):
                 options += [option, name]
             elif name:
-                options += [option, str(existing_inside_any((recordings,), name, what))]
+                options += [option, str(existing_inside(recordings, name, what))]
         if not np.allclose(model.gravity, STANDARD_GRAVITY):  # mounted otherwise
             options += ["--gravity=" + ",".join(f"{g!r}" for g in model.gravity.tolist())]
         for joint, position in model.locked.items():

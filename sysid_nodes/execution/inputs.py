@@ -33,8 +33,7 @@ class RobotInputs:
     def __init__(self, node: ManagedNode) -> None:
         self._node = node
         c: TrajectoryExecutorConfig = node.config
-        torques = c.effort_kind in (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
-        self.robot = RobotState(node.now_ns, torques)
+        self.robot = RobotState(node.now_ns, EffortKind(c.effort_kind).is_torque)
         self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 

@@ -47,12 +47,12 @@ def below(folder: str | Path, name: str) -> str:
 
 
 def existing_inside(folder: str | Path, name: str, what: str) -> Path:
-    """A regular file or a folder that is there.
+    """A regular file or a folder that is there; its name may be in full where it lies below.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
     """
-    path = inside(folder, name, what)
+    path = inside(folder, below(folder, name), what)
     if not (path.is_file() or path.is_dir()):
         raise PathError(
             f"{what} '{name[:200]}' is neither a file nor a folder below '{folder}'.",
@@ -62,7 +62,7 @@ def existing_inside(folder: str | Path, name: str, what: str) -> Path:
 
 
 def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
-    """The same for several folders; a name may also be in full, where it lies below one of them.
+    """The same for the first of several folders that has it.
 
     Raises:
         PathError: It isn't allowed, isn't there, or is a pipe or device.
@@ -72,9 +72,9 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
             f"{what} '{name[:200]}' isn't allowed: no folder is.", remedy="Set the node's folders."
         )
     for folder in folders:
-        short = below(folder, name)
-        if short != name or (name.isprintable() and (Path(folder) / name).exists()):
-            return existing_inside(folder, short, what)
+        lies_below = below(folder, name) != name
+        if lies_below or (name.isprintable() and (Path(folder) / name).exists()):
+            return existing_inside(folder, name, what)
     return existing_inside(next(iter(folders)), name, what)
 
 

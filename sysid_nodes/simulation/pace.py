@@ -48,10 +48,7 @@ class LockStep(WallPace):
     def __init__(self, wall: float, simulated: float, patience: float) -> None:
         super().__init__(wall, simulated)
         self._patience = patience
-        self._allowed, self._before = (
-            simulated,
-            wall,
-        )  # simulated time that may be reached, and when
+        self._allowed, self._before = simulated, wall  # the time that may be reached, and when
         self._streams: dict[str, tuple[float, float]] = {}  # wall and simulated time of the newest
 
     def due(self, wall: float, simulated: float) -> float:

@@ -10,50 +10,31 @@ import io
 import json
 import re
 import sys
-import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
-import rclpy
+from panel_stage import Stage, stage
 from python_qt_binding import QT_BINDING
-from python_qt_binding.QtWidgets import QApplication, QPushButton
-from rclpy.executors import SingleThreadedExecutor
 from rich.console import Console
 
 from sysid_monitor.watch import page
 from sysid_rqt.estimate_panel import EstimatePanel
-from sysid_rqt.panel import Panel
 from sysid_rqt.robot_panel import RobotPanel
 from sysid_rqt.send_panel import SendPanel
 
 
 def main(plan: str, bag: str, pictures: str) -> None:
-    app = QApplication([])
-    rclpy.init()
-    node = rclpy.create_node("panels")
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    spinning = threading.Thread(target=executor.spin, daemon=True)
-    spinning.start()
-    robot, estimate, send = RobotPanel(node), EstimatePanel(node), SendPanel(node)
+    with stage() as here:
+        print(json.dumps(pressed(here, plan, bag, pictures)), flush=True)
+
+
+def pressed(here: Stage, plan: str, bag: str, pictures: str) -> dict[str, object]:
+    """What the panels showed and answered."""
+    until, press = here.until, here.press
+    robot, estimate, send = RobotPanel(here.node), EstimatePanel(here.node), SendPanel(here.node)
     panels = {"robot": robot, "estimate": estimate, "send": send}
     for panel in panels.values():
         panel.resize(760, 820)
         panel.show()
-
-    def until(done: Callable[[], bool], seconds: float) -> bool:
-        end = time.monotonic() + seconds
-        while not done() and time.monotonic() < end:
-            app.processEvents()
-            time.sleep(0.02)
-        return done()
-
-    def press(panel: Panel, name: str, seconds: float = 20.0) -> str:
-        panel.answer.setText("")
-        panel.findChild(QPushButton, name).click()
-        until(lambda: bool(panel.answer.text()), seconds)
-        return str(panel.answer.text())
 
     found: dict[str, object] = {"binding": QT_BINDING}
     found["nodes"] = until(lambda: robot.nodes.rowCount() >= 2, 30.0)
@@ -106,11 +87,7 @@ def main(plan: str, bag: str, pictures: str) -> None:
     found["no_bridge"] = press(send, "propose")
     for panel in panels.values():
         panel.close_view()
-    print(json.dumps(found))
-    sys.stdout.flush()
-    executor.shutdown(timeout_sec=1.0)
-    spinning.join(20.0)  # a thread that waits inside DDS can't be ended by the interpreter
-    rclpy.try_shutdown()
+    return found
 
 
 if __name__ == "__main__":

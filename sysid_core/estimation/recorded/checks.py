@@ -37,10 +37,8 @@ def require_torques(stream: JointStream, source: str, *, currents: bool = False)
             f"'{source}' has no efforts.",
             remedy="Identification needs measured currents or torques: record them too.",
         )
-    usable = (EffortKind.LINK_TORQUE, EffortKind.ACTUATOR_TORQUE)
-    if stream.effort_kind in usable or (
-        currents and stream.effort_kind is EffortKind.MOTOR_CURRENT
-    ):
+    kind = stream.effort_kind
+    if kind.is_torque or (currents and kind is EffortKind.MOTOR_CURRENT):
         return
     unit = "torques or currents" if currents else "torques"
     raise SignalError(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +12,14 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate, EstimateDifference, difference, measured_part
-from sysid_core.files import FileKind, read_yaml
+from sysid_core.files import FileKind, read_json, read_yaml
 from sysid_core.report.charts import COLOURS, panels
 from sysid_core.report.html import Report, cell_text, with_deviation
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+_RESULT = FileKind("result", "Make the result again.", SignalError)
 _SETTINGS = FileKind("identified robot", "Give the folder that `sysid identify` wrote.")
 _SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate", "friction_terms")
 
@@ -55,12 +55,7 @@ class SavedRun:
                 f"'{folder}' has no estimate.yaml.",
                 remedy="Give folders that --out of `sysid identify` or `sysid payload` named.",
             )
-        try:
-            result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError) as err:
-            raise SignalError(
-                f"'{folder / 'result.json'}' can't be read: {err}", remedy="Make the result again."
-            ) from err
+        result = read_json(folder / "result.json", _RESULT)
         estimate = Estimate.load(folder / "estimate.yaml")
         settings = {"URDF": estimate.urdf_hash, "samples": str(estimate.n_samples)}
         settings |= {k: _text(result[k]) for k in _SAID if k in result}

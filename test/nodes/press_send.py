@@ -7,33 +7,21 @@ Usage: press_send.py; prints one JSON object.
 from __future__ import annotations
 
 import json
-import threading
-import time
-from collections.abc import Callable
 
-import rclpy
-from python_qt_binding.QtWidgets import QApplication, QPushButton
-from rclpy.executors import SingleThreadedExecutor
+from panel_stage import Stage, stage
+from python_qt_binding.QtWidgets import QPushButton
 
 from sysid_rqt.send_panel import SendPanel
 
 
 def main() -> None:
-    app = QApplication([])
-    rclpy.init()
-    node = rclpy.create_node("panel")
-    executor = SingleThreadedExecutor()
-    executor.add_node(node)
-    spinning = threading.Thread(target=executor.spin, daemon=True)
-    spinning.start()
-    panel = SendPanel(node)
+    with stage() as here:
+        print(json.dumps(dry_run(here)), flush=True)
 
-    def until(done: Callable[[], bool]) -> bool:
-        end = time.monotonic() + 30.0
-        while not done() and time.monotonic() < end:
-            app.processEvents()
-            time.sleep(0.02)
-        return done()
+
+def dry_run(here: Stage) -> dict[str, object]:
+    """What the panel showed and answered."""
+    panel, until = SendPanel(here.node), here.until
 
     def cell(row: int, column: int) -> str:
         item = panel.comparison.item(row, column)
@@ -53,10 +41,7 @@ def main() -> None:
     panel.allowed.click()
     found["locked_again"] = until(lambda: "locked" in panel.answer.text())
     panel.close_view()
-    print(json.dumps(found), flush=True)
-    executor.shutdown(timeout_sec=1.0)
-    spinning.join(20.0)
-    rclpy.try_shutdown()
+    return found
 
 
 if __name__ == "__main__":
