@@ -34,7 +34,10 @@ class SensorSettings:
         typer.Option(help="Another frame id of the wrench that means the sensor's frame."),
     ] = field(default_factory=list)
     sensor_parent: Annotated[
-        str, typer.Option(help="Link that the sensor is fixed to, where the URDF lacks its frame.")
+        str,
+        typer.Option(
+            help="Link that the sensor is fixed to, where neither the URDF nor tf_static has its frame."
+        ),
     ] = ""
     sensor_pose: Annotated[
         str, typer.Option(help="Its mounting there: 'x y z roll pitch yaw' (m, rad).")
@@ -53,8 +56,8 @@ class SensorSettings:
             SignalError: There is no description, or the wrench is in another frame.
             ModelError: There is no such joint or link.
         """
-        from sysid_core.robot import RobotModel, held_text, hold_joints, with_mounted_frame
-        from sysid_core.signals.wrench import check_wrench_frame
+        from sysid_core.robot import RobotModel, held_text, hold_joints
+        from sysid_core.signals.wrench import check_wrench_frame, mount_sensor
 
         if not self.robot and not run.urdf_xml:
             raise SignalError(
@@ -63,9 +66,10 @@ class SensorSettings:
         model = RobotModel.from_urdf(self.robot or run.urdf_xml)
         model = mounted(model, self.gravity, self.mount)
         model = hold_joints(model, lock=self.lock, measured=run.joints.names)
-        if self.sensor_parent:
-            model = with_mounted_frame(model, sensor_frame, self.sensor_parent, self._pose())
-        sentences = [held_text(model)]
+        model, mounting = mount_sensor(
+            model, sensor_frame, run.transforms, parent=self.sensor_parent, pose=self._pose()
+        )
+        sentences = [held_text(model), mounting]
         if run.wrench is not None:
             sentences.append(
                 check_wrench_frame(model, run.wrench.frame, sensor_frame, self.wrench_frame)

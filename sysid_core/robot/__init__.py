@@ -43,6 +43,7 @@ from sysid_core.robot.reference import (
 )
 from sysid_core.robot.regressor import inertial_parameter_names, joint_torque_regressor
 from sysid_core.robot.rotors import Rotor, load_rotors, rotor_regressor, rotors_from_urdf, rotors_of
+from sysid_core.robot.static_transforms import StaticTransform, with_static_transforms
 from sysid_core.robot.urdf import allowed_contacts, example_robots, received_urdf
 from sysid_core.robot.urdf_write import identified_urdf, write_urdf
 
@@ -63,6 +64,7 @@ __all__ = [
     "Rotor",
     "Spring",
     "SpringLaw",
+    "StaticTransform",
     "allowed_contacts",
     "consistency_margin",
     "example_robots",
@@ -99,6 +101,7 @@ __all__ = [
     "transform_pi",
     "with_gravity",
     "with_mounted_frame",
+    "with_static_transforms",
     "wrench_regressor",
     "write_urdf",
 ]

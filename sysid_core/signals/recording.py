@@ -17,6 +17,7 @@ from sysid_core.kinds import Kind
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from sysid_core.robot import StaticTransform
     from sysid_core.signals.timing import TimingReport
 
 Array = NDArray[Any]  # of float64
@@ -194,6 +195,7 @@ class Recording:
         marks: Labelled instants, in time order.
         source: Where it came from (a path or a topic list).
         urdf_xml: The robot's description if it was recorded, else "".
+        transforms: What `tf_static` said, if it was recorded.
         notes: What was repaired or dropped while reading, one sentence each.
         timing: What the stamps of `joints` and `wrench` looked like before anything was dropped;
             empty where nobody has looked.
@@ -204,6 +206,7 @@ class Recording:
     marks: tuple[Mark, ...] = ()
     source: str = ""
     urdf_xml: str = field(default="", repr=False)
+    transforms: tuple[StaticTransform, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
     timing: Mapping[str, TimingReport] = field(default_factory=dict, repr=False)
 

@@ -20,7 +20,9 @@ class EstimatorConfig:
         " no link of the robot.",
     )
     sensor_parent: str = parameter(
-        "", "Link that the sensor is fixed to, where the description has no sensor_frame."
+        "",
+        "Link that the sensor is fixed to, where neither the description nor tf_static has"
+        " sensor_frame.",
     )
     sensor_pose: tuple[float, ...] = parameter(
         (0.0,) * 6, "Mounting of sensor_frame in sensor_parent: x y z roll pitch yaw [m, rad]."

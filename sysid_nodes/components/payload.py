@@ -48,11 +48,11 @@ class PayloadComponent:
         self.session: PayloadSession | None = None
         self.latest: Estimate | None = None
         self._published, self._published_ns = 0, 0
-        self._sensor = SensorComponent(node)
         c = self.config
         self.wanted = bool(c.sensor_frame)
         if not self.wanted:
             return
+        self._sensor = SensorComponent(node, self._begin)
         self._shape = load_shape(c.shape) if c.shape else None
         self._quality = SensorModel.named(c.sensor_quality)
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
@@ -63,10 +63,13 @@ class PayloadComponent:
 
     def got_robot(self, model: RobotModel) -> None:
         """Get ready for a payload of this robot, forget another's samples."""
+        self._published, self.latest, self.session = 0, None, None
+        if self.wanted:
+            self._sensor.got_robot(model)
+
+    def _begin(self, model: RobotModel) -> None:
+        """Begin a session with a robot whose sensor's place is known."""
         self._published, self.latest = 0, None
-        if not self.wanted:
-            return
-        model = self._sensor.mounted(model)
         kept = self._kept.load() if self._calibration is None else None
         online = OnlinePayload(self._shape, sensor=self._quality)
         self.session = PayloadSession(
@@ -95,7 +98,7 @@ class PayloadComponent:
     def _on_wrench(self, message: FilteredWrench) -> None:
         if self.session is None:
             return
-        self._sensor.check_frame(self.session.model, message.header.frame_id)
+        self._sensor.check_frame(message.header.frame_id)
         self.session.add_wrench(
             conversions.ns_from_stamp(message.header.stamp),
             conversions.wrench_from_message(message.measured),

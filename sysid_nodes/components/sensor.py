@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from sysid_core.robot import RobotModel, with_mounted_frame
+from sysid_core.errors import ModelError
+from sysid_core.robot import RobotModel
 from sysid_core.signals import WrenchStream
-from sysid_core.signals.wrench import check_wrench_frame, wrench_faults
-from sysid_nodes.lifecycle import OK, WARN, ManagedNode
+from sysid_core.signals.wrench import check_wrench_frame, mount_sensor, wrench_faults
+from sysid_nodes.lifecycle import OK, WARN, ManagedNode, StaticTransforms
 
 if TYPE_CHECKING:
     from sysid_nodes.components.config import EstimatorConfig
 
 _FEW = 10  # readings that say nothing of a sensor's health
+_PATIENCE_S = 3.0  # for tf_static to say where a sensor is that the description lacks
 
 
 class SensorComponent:
@@ -21,36 +25,71 @@ class SensorComponent:
 
     Args:
         node: The estimator.
+        mounted: Called with the robot that carries the sensor, as soon as it is known where, and
+            again when `tf_static` says something else.
     """
 
-    def __init__(self, node: ManagedNode) -> None:
-        self._node = node
+    def __init__(self, node: ManagedNode, mounted: Callable[[RobotModel], None]) -> None:
+        self._node, self._mounted = node, mounted
         self._config: EstimatorConfig = node.config
         self._known: set[str] = set()
+        self._bare: RobotModel | None = None  # as described
+        self._robot: RobotModel | None = None  # with the sensor
+        self._transforms = StaticTransforms(node, self._heard)
 
-    def mounted(self, model: RobotModel) -> RobotModel:
-        """The robot with the sensor's frame, which the description may lack.
+    def got_robot(self, model: RobotModel) -> None:
+        """Find the sensor on this robot; where its frame is unknown, wait a little for TF.
 
         Raises:
-            ModelError: There is no such link, or the frame is there already.
+            ModelError: Nobody says where the sensor is, or several do.
         """
+        self._bare, self._robot = model, None
         self._known.clear()
-        c = self._config
-        if c.sensor_parent:
-            model = with_mounted_frame(model, c.sensor_frame, c.sensor_parent, c.sensor_pose)
-        model.frame_id(c.sensor_frame)
-        return model
+        try:
+            self._mount()
+        except ModelError:
+            if not self._transforms.available or self._config.sensor_parent:
+                raise
+            self._patience = self._node.create_timer(_PATIENCE_S, self._give_up)
 
-    def check_frame(self, model: RobotModel, frame_id: str) -> None:
+    def _heard(self) -> None:
+        with contextlib.suppress(ModelError):  # of frames that don't help: `_give_up` reports it
+            self._mount()
+
+    def _mount(self) -> None:
+        if self._bare is None:
+            return
+        c = self._config
+        given = {"parent": c.sensor_parent, "pose": c.sensor_pose}
+        model, remark = mount_sensor(self._bare, c.sensor_frame, self._transforms.all, **given)
+        before, self._robot = self._robot, model
+        self._known.clear()
+        if before is not None and _same_place(before, model, c.sensor_frame):
+            return
+        if remark:
+            self._node.get_logger().info(remark)
+            self._node.health.say("sensor frame", OK, remark)
+        self._mounted(model)
+
+    def _give_up(self) -> None:
+        self._patience.cancel()
+        if self._robot is not None:
+            return
+        try:
+            self._mount()
+        except ModelError as err:
+            self._node.give_up_configuration(err)
+
+    def check_frame(self, frame_id: str) -> None:
         """Look at each frame id once; report once what there is to remark.
 
         Raises:
             SignalError: The wrench is in another frame.
         """
-        if frame_id in self._known:
+        if frame_id in self._known or self._robot is None:
             return
         c = self._config
-        remark = check_wrench_frame(model, frame_id, c.sensor_frame, c.wrench_frames)
+        remark = check_wrench_frame(self._robot, frame_id, c.sensor_frame, c.wrench_frames)
         self._known.add(frame_id)
         if remark:
             self._node.get_logger().warning(remark)
@@ -65,3 +104,8 @@ class SensorComponent:
         words = " ".join(f"{fault.text} {fault.remedy}" for fault in faults)
         self._node.health.say("sensor", WARN, words)
         self._node.get_logger().warning(words, throttle_duration_sec=10.0)
+
+
+def _same_place(one: RobotModel, other: RobotModel, frame: str) -> bool:
+    a, b = (model.pin_model.frames[model.frame_id(frame)] for model in (one, other))
+    return bool(a.parentJoint == b.parentJoint and a.placement == b.placement)

@@ -17,17 +17,20 @@ from sysid_nodes.lifecycle.process import die_with_parent, stop_flag
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import run_node
+from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
 
 __all__ = [
     "DATA",
     "ERROR",
     "LATCHED",
     "OK",
+    "TRANSFORMS",
     "WARN",
     "CommonConfig",
     "ManagedNode",
     "ParameterError",
     "SingleGoalAction",
+    "StaticTransforms",
     "check",
     "descriptor_of",
     "die_with_parent",

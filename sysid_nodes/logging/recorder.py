@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_nodes import conversions
-from sysid_nodes.lifecycle import DATA, ERROR, ManagedNode
+from sysid_nodes.lifecycle import DATA, ERROR, TRANSFORMS, ManagedNode, StaticTransforms
 from sysid_nodes.logging.bag_recording import BagRecording
 from sysid_nodes.logging.live_filtering import LiveFiltering
 from sysid_nodes.security import new_inside
@@ -26,6 +26,7 @@ TYPES = {
     WRENCH: "geometry_msgs/msg/WrenchStamped",
     MARKS: "robot_sysid/msg/Mark",
     DESCRIPTION: "std_msgs/msg/String",
+    TRANSFORMS: "tf2_msgs/msg/TFMessage",
 }
 
 
@@ -49,6 +50,12 @@ class Recorder:
         self.bag: BagRecording | None = None
         self.description = ""
         self._began_ns = 0
+        self._transforms = StaticTransforms(node, self._put_transforms)
+        self._recorded = {
+            name: TYPES[topic]
+            for topic, name in topics.items()
+            if topic != TRANSFORMS or self._transforms.available
+        }
         self._marks = node.create_publisher(Mark, MARKS, DATA)
         node.create_service(StartRecording, "~/start", self._on_start)
         node.create_service(StopRecording, "~/stop", self._on_stop)
@@ -73,6 +80,11 @@ class Recorder:
         """Record a message, if a bag is running."""
         if self.bag is not None:
             self.bag.put(self._topics[topic], data, now_ns)
+
+    def _put_transforms(self) -> None:
+        """Record where frames are, all of them in one message: the topic is latched."""
+        if self._transforms.serialised:
+            self.put(TRANSFORMS, self._transforms.serialised, self._node.now_ns())
 
     def close(self, reason: str) -> str:
         """Close a running bag; what went wrong, or nothing."""
@@ -114,8 +126,8 @@ class Recorder:
             path = str(new_inside(config.directory, request.path or name, "The bag"))
             self.bag = BagRecording(
                 path,
-                {self._topics[topic]: type_name for topic, type_name in TYPES.items()},
-                latched=(self._topics[DESCRIPTION],),
+                self._recorded,
+                latched=(self._topics[DESCRIPTION], self._topics[TRANSFORMS]),
                 custom_data={
                     "effort_kind": config.effort_kind.value,
                     "joint_topic": self._topics[JOINTS],
@@ -132,6 +144,7 @@ class Recorder:
         if self.description:
             text = serialize_message(String(data=self.description))
             self.put(DESCRIPTION, text, self._began_ns)
+        self._put_transforms()
         response.success, response.path = True, path
         self._node.get_logger().info(f"Recording to {path}")
         return response

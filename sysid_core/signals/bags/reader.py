@@ -3,21 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sysid_core.errors import SignalError
 from sysid_core.signals.bags.columns import JointColumns, WrenchColumns
 from sysid_core.signals.bags.layouts import JOINT_STATE, WRENCH_STAMPED
 from sysid_core.signals.bags.records import StoredTopic
 from sysid_core.signals.bags.storage import StoredBag, open_bag
-from sysid_core.signals.bags.types import message_decoder, stored_typestore
+from sysid_core.signals.bags.texts import Texts, namespace_of
 from sysid_core.signals.recording import EffortKind, Mark, Recording
 
 MOST_SAMPLES = 200_000  # of a stream in memory, seven minutes at 500 Hz: with 7 joints 36 MB
-STRING = "std_msgs/msg/String"
-MARK = "robot_sysid/msg/Mark"
 
 
 def read_marks(bag: StoredBag, joint_topic: str | None = None) -> tuple[Mark, ...]:
@@ -30,7 +27,7 @@ def read_marks(bag: StoredBag, joint_topic: str | None = None) -> tuple[Mark, ..
     Raises:
         SignalError: No or several joint topics.
     """
-    texts = _Texts(bag, _joint_topic(bag, joint_topic).name)
+    texts = Texts(bag, _joint_topic(bag, joint_topic).name)
     takers = texts.takers()
     for message in bag.messages(texts.names) if texts.names else ():
         takers[message.topic](message.log_ns, message.data)
@@ -67,10 +64,10 @@ def read_bag(
     bag = path if isinstance(path, StoredBag) else open_bag(path)
     notes = list(bag.damage)
     joint = _joint_topic(bag, joint_topic)
-    wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic", _namespace(joint.name))
+    wrench = _choose(bag, WRENCH_STAMPED, wrench_topic, "wrench_topic", namespace_of(joint.name))
     joint_columns = JointColumns(tuple(joints) if joints else (), _thinning(joint, window_ns))
     wrench_columns = WrenchColumns(_thinning(wrench, window_ns))
-    texts = _Texts(bag, joint.name)
+    texts = Texts(bag, joint.name)
     wanted = {joint.name, *texts.names, *([wrench.name] if wrench is not None else [])}
     takers = texts.takers()
     first, last = window_ns or (0, 2**63 - 1)
@@ -98,6 +95,7 @@ def read_bag(
         marks=tuple(sorted(texts.marks, key=lambda mark: mark.stamp_ns)),
         source=str(bag.path),
         urdf_xml=texts.description,
+        transforms=tuple(texts.transforms.values()),
         notes=tuple(notes),
         timing={"joints": joint_columns.timing}
         | ({} if wrench is None else {"wrench": wrench_columns.timing}),
@@ -128,7 +126,7 @@ def _choose(
             f"'{bag.path}' has no {type_name} messages on '{wanted}'.",
             remedy=f"Topics with such messages: {list(topics)}.",
         )
-    near = [topic for topic in topics.values() if _namespace(topic.name) == beside]
+    near = [topic for topic in topics.values() if namespace_of(topic.name) == beside]
     if len(topics) > 1 and len(near) == 1:
         return near[0]
     if len(topics) > 1:
@@ -148,81 +146,6 @@ def _thinning(topic: StoredTopic | None, window_ns: tuple[int, int] | None) -> i
     if window_ns is not None and topic.last_ns > topic.first_ns:
         share = min(1.0, (window_ns[1] - window_ns[0]) / (topic.last_ns - topic.first_ns))
     return max(1, -(-round(share * topic.count) // MOST_SAMPLES))
-
-
-def _namespace(topic: str) -> str:
-    return topic.rpartition("/")[0]
-
-
-class _Texts:
-    """Descriptions and marks of the robot whose joint states are read.
-
-    Where several robots are in a bag, what stands in the joint states' namespace counts, or in the
-    nearest one above it.
-    """
-
-    def __init__(self, bag: StoredBag, joint_topic: str) -> None:
-        self.marks: list[Mark] = []
-        self.description = ""
-        self.notes: list[str] = []
-        self.broken = 0
-        named = {
-            "descriptions": [
-                t for t in bag.topics_of(STRING) if t.name.endswith("robot_description")
-            ],
-            "marks": [
-                *(t for t in bag.topics_of(STRING) if t.name.endswith("/marks")),
-                *bag.topics_of(MARK),
-            ],
-        }
-        self._used: dict[str, tuple[StoredTopic, Callable[[int, Any], None]]] = {}
-        for what, topics in named.items():
-            mine = [
-                t
-                for t in topics
-                if (_namespace(joint_topic) + "/").startswith(_namespace(t.name) + "/")
-            ]
-            nearest = max((len(_namespace(t.name)) for t in mine), default=0)
-            if len(topics) == 1:
-                mine, nearest = topics, len(_namespace(topics[0].name))
-            used = [t for t in mine if len(_namespace(t.name)) == nearest]
-            others = [t.name for t in topics if t not in used]
-            if others:
-                self.notes.append(f"{what} on {others} are another robot's and were left out.")
-            take = self._describe if what == "descriptions" else self._mark
-            self._used |= {topic.name: (topic, take) for topic in used}
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Their topics."""
-        return tuple(self._used)
-
-    def takers(self) -> dict[str, Callable[[int, bytes], None]]:
-        """What takes the messages of each topic."""
-
-        def taker(topic: StoredTopic, take: Callable[[int, Any], None]) -> Any:
-            store = stored_typestore(topic.type, topic.definition, topic.encoding)
-            decode = message_decoder(store, topic.type)
-
-            def take_bytes(log_ns: int, data: bytes) -> None:
-                try:
-                    take(log_ns, decode(data))
-                except Exception:  # whatever a deserialiser makes of damaged bytes
-                    self.broken += 1
-
-            return take_bytes
-
-        return {name: taker(*used) for name, used in self._used.items()}
-
-    def _describe(self, log_ns: int, message: Any) -> None:
-        self.description = message.data
-
-    def _mark(self, log_ns: int, message: Any) -> None:
-        if hasattr(message, "label"):
-            stamp = message.stamp
-            self.marks.append(Mark(int(stamp.sec) * 10**9 + int(stamp.nanosec), message.label))
-        else:
-            self.marks.append(Mark(log_ns, message.data))
 
 
 def _effort_kind(

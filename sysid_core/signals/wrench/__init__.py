@@ -12,7 +12,7 @@ from sysid_core.signals.wrench.checks import (
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, estimate_clock
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
-from sysid_core.signals.wrench.frames import check_wrench_frame
+from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.mounting import check_mounting, require_weight
 from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
@@ -45,6 +45,7 @@ __all__ = [
     "estimate_clock",
     "estimate_delay",
     "filter_wrench",
+    "mount_sensor",
     "require_sensor_frame",
     "require_sound_wrench",
     "require_weight",

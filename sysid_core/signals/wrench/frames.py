@@ -1,21 +1,70 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Is the wrench's frame the sensor's? Drivers name frames that are no links of the robot.
+"""Where is the sensor, and is the wrench's frame the sensor's?
 
-ur_robot_driver sends `tool0_controller`, xarm_ros2 `uf_ft_sensor_raw_data`: the sensor's axes are
-those of a link all the same. Live and offline ask here, so that both accept the same.
+Drivers name frames that are no links of the robot: ur_robot_driver sends `tool0_controller`, xarm_ros2
+`uf_ft_sensor_raw_data`. The description, a mounting that the user gives, or TF's `tf_static` say where
+they are; else their axes are those of a link all the same. Live and offline ask here, so that both
+accept the same and say the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.robot import RobotModel
+from sysid_core.robot import (
+    RobotModel,
+    StaticTransform,
+    with_mounted_frame,
+    with_static_transforms,
+)
 
 _SAME_PLACE = 1e-6  # [m and -] two links in one place are one frame
+
+
+def mount_sensor(
+    model: RobotModel,
+    sensor_frame: str,
+    transforms: Iterable[StaticTransform] = (),
+    *,
+    parent: str = "",
+    pose: Sequence[float] = (0.0,) * 6,
+) -> tuple[RobotModel, str]:
+    """The robot with the sensor's frame, and where that is if the description doesn't say.
+
+    Args:
+        model: The robot.
+        sensor_frame: Frame of the sensor.
+        transforms: What `tf_static` says.
+        parent: Link that the user has the sensor fixed to; empty: description or TF say it.
+        pose: x y z roll pitch yaw of the sensor in `parent`, shape (6,) [m, rad].
+
+    Returns:
+        The robot, with all frames of `tf_static` on it; a remark, "" when there is nothing to remark.
+
+    Raises:
+        ModelError: Nobody says where the sensor is, or several do.
+    """
+    if parent:
+        model = with_mounted_frame(model, sensor_frame, parent, pose)
+    out = with_static_transforms(model, transforms)
+    try:
+        index = out.frame_id(sensor_frame)
+    except ModelError as err:
+        raise ModelError(
+            f"The robot '{model.name}' has no frame '{sensor_frame}', and tf_static fixes none of that"
+            " name to its links.",
+            remedy="Choose one of its links, publish a static transform to one, or say where the sensor"
+            f" is mounted (sensor_parent and sensor_pose). {err.remedy}",
+        ) from err
+    if model.pin_model.existFrame(sensor_frame):  # of the description, or of the user
+        return out, ""
+    frame = out.pin_model.frames[index]
+    link = out.pin_model.frames[frame.parentFrame].name
+    return out, f"Sensor frame '{sensor_frame}' is fixed to '{link}', as tf_static says."
 
 
 def check_wrench_frame(

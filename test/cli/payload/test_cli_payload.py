@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import sysid_core.signals.bags
 from sysid_core.cli.app import app
 from sysid_core.errors import SignalError
-from sysid_core.robot import RobotModel, wrench_regressor
+from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
 from sysid_core.signals.wrench import tare_single
@@ -77,6 +77,28 @@ def test_all_methods_answer_and_the_default_is_the_joint_one(run):
         assert answer["methods"][name][0] == pytest.approx(pi[0], rel=0.02)
     assert (folder / "out" / "report.html").is_file()
     assert (folder / "out" / "estimate.yaml").is_file()
+
+
+def test_tf_static_in_the_bag_says_where_the_sensor_is(run, monkeypatch):
+    folder, pi = run
+    whole = sysid_core.signals.bags.read_bag("bag")
+    half = np.sqrt(0.5)
+    mounting = StaticTransform("link7", "ft", (0.0, 0.0, 0.1), (0.0, 0.0, half, half))
+    R, p = mounting.pose.rotation, mounting.pose.translation
+    force, torque = whole.wrench.wrench[:, :3], whole.wrench.wrench[:, 3:]
+    there = np.hstack([force @ R, (torque - np.cross(p, force)) @ R])
+    wrench = replace(whole.wrench, frame="ft", wrench=there)
+    other = replace(whole, wrench=wrench, transforms=(mounting,))
+    monkeypatch.setattr(sysid_core.signals.bags, "read_bag", lambda bag, **options: other)
+    command = ["payload", "bag", "--sensor-frame", "ft", "--out", str(folder / "out")]
+    command += ["--calibration", str(folder / "sensor.yaml"), "--no-compare", "--json", "-"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 0, result.output + repr(result.exception)
+    values = np.array(json.loads(result.stdout)["methods"]["map"])
+    assert values[0] == pytest.approx(pi[0], rel=0.02)
+    com = R.T @ (pi[1:4] / pi[0] - p)
+    np.testing.assert_allclose(values[1:4] / values[0], com, atol=3e-3)
+    assert "'ft' is fixed to 'link7', as tf_static says" in " ".join(result.stderr.split())
 
 
 def test_an_unknown_method_is_refused(run):

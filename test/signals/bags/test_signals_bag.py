@@ -20,7 +20,9 @@ from bag_messages import (
     T0,
     URDF,
     assert_same,
+    header,
     joint_state,
+    message,
     only_file,
     write,
 )
@@ -33,11 +35,51 @@ from rosbags.rosbag2 import Reader, ReaderError, StoragePlugin, Writer
 
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import (
+    BagWriter,
+    OfferedQos,
+    cut_bag,
     open_bag,
     read_bag,
     recover_bag,
 )
 from sysid_core.signals.filters import filter_joints
+
+TF = "tf2_msgs/msg/TFMessage"
+
+
+def static_transform(parent: str, child: str, z: float) -> bytes:
+    stamped = STORE.types["geometry_msgs/msg/TransformStamped"](
+        header=header(T0, parent),
+        child_frame_id=child,
+        transform=STORE.types["geometry_msgs/msg/Transform"](
+            translation=STORE.types["geometry_msgs/msg/Vector3"](0.0, 0.0, z),
+            rotation=STORE.types["geometry_msgs/msg/Quaternion"](0.0, 0.0, 0.0, 1.0),
+        ),
+    )
+    return message(TF, transforms=[stamped])
+
+
+def test_static_transforms_are_read_also_behind_a_cut_and_never_another_robots(
+    tmp_path: Path,
+) -> None:
+    with BagWriter(tmp_path / "bag") as writer:
+        writer.add_topic(JOINTS, JOINT_STATE)
+        for topic in ("/tf_static", "/left/tf_static"):
+            writer.add_topic(topic, TF, OfferedQos(durability="transient_local", depth=1))
+            for z in (0.1, 0.2):  # what comes last counts
+                writer.write(topic, static_transform("wrist", "ft", z + len(topic)), T0)
+        writer.write("/tf_static", static_transform("/ft", "adapter", 0.3), T0)
+        for k in range(100):
+            now = T0 + 10_000_000 * k
+            writer.write(JOINTS, joint_state(now, np.zeros(3)), now)
+    cut_bag(tmp_path / "bag", tmp_path / "cut", start_s=0.5)
+    for name in ("bag", "cut"):
+        recording = read_bag(tmp_path / name)
+        assert [(t.parent, t.child, t.translation[2]) for t in recording.transforms] == [
+            ("wrist", "ft", 0.2 + len("/tf_static")),
+            ("ft", "adapter", 0.3),
+        ]
+        assert any("/left/tf_static" in note for note in recording.notes)
 
 
 def test_everything_written_is_read_back(bag: Path, tmp_path: Path) -> None:

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `tf_static` says, where tf2_msgs is installed (PyPI has no wheel of it)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.serialization import serialize_message
+
+from sysid_core.robot import StaticTransform
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.managed_node import ManagedNode
+
+TRANSFORMS = "tf_static"
+# As tf2's own listeners: several nodes publish their part, each latched.
+_QOS = QoSProfile(depth=100, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+_MOST = 1000  # frames; more is no robot
+
+
+class StaticTransforms:
+    """Listens to `tf_static`, and knows all its frames.
+
+    Args:
+        node: That listens, as long as it is configured.
+        heard: Called when there is something new.
+
+    Attributes:
+        available: Whether tf2_msgs is installed; without it nothing is heard.
+    """
+
+    def __init__(self, node: ManagedNode, heard: Callable[[], None]) -> None:
+        self._heard = heard
+        self._stamped: dict[str, Any] = {}  # by child
+        try:
+            from tf2_msgs.msg import TFMessage
+        except ImportError:
+            self.available = False
+            return
+        self.available, self._type = True, TFMessage
+        node.create_subscription(TFMessage, TRANSFORMS, self._on_transforms, _QOS)
+
+    @property
+    def all(self) -> tuple[StaticTransform, ...]:
+        """Every frame in its parent."""
+        return tuple(StaticTransform.of(stamped) for stamped in self._stamped.values())
+
+    @property
+    def serialised(self) -> bytes:
+        """One message with every frame; empty where there is none."""
+        if not self._stamped:
+            return b""
+        return bytes(serialize_message(self._type(transforms=list(self._stamped.values()))))
+
+    def _on_transforms(self, message: Any) -> None:
+        """Take a message whole, or not at all: what is no rigid transform is refused."""
+        found = {stamped.child_frame_id: stamped for stamped in message.transforms}
+        known = {t.child: t for t in self.all}
+        new = [t for t in map(StaticTransform.of, found.values()) if known.get(t.child) != t]
+        if new and len(self._stamped | found) <= _MOST:
+            self._stamped |= found
+            self._heard()
