@@ -74,6 +74,10 @@ def _with_messages(environment: dict[str, str]) -> dict[str, str]:
             build += ["--base-paths", str(MESSAGES), "--build-base", str(out / "build")]
             build += ["--install-base", str(out / "install"), "--cmake-args", "-DBUILD_TESTING=OFF"]
             build += [f"-DPython3_EXECUTABLE={_python()}"]
+            there = [
+                p.name for p in MESSAGES.iterdir() if _has(environment, p.name)
+            ]  # a ROS has tf2
+            build += ["--packages-skip", *there] if there else []
             prefixes = {"CMAKE_PREFIX_PATH": environment.get("AMENT_PREFIX_PATH", "")}
             subprocess.run(build, env=prefixes | environment, check=True, capture_output=True)
             (out / "done").touch()
@@ -101,6 +105,11 @@ def _variables(output: bytes) -> dict[str, str]:
 def _python() -> str:
     python = ROOT / ".venv" / "bin" / "python"
     return str(python) if python.exists() else "python3"
+
+
+def _has(environment: dict[str, str], package: str) -> bool:
+    probe = [_python(), "-c", f"import {package}"]
+    return subprocess.run(probe, env=environment, capture_output=True).returncode == 0
 
 
 def _works(environment: dict[str, str]) -> bool:

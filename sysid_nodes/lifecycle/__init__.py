@@ -13,10 +13,9 @@ from sysid_nodes.lifecycle.parameters import (
     descriptor_of,
     parameter,
 )
-from sysid_nodes.lifecycle.process import die_with_parent, stop_flag
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.robot_description import mounted
-from sysid_nodes.lifecycle.run import run_node
+from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
 from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
 
 __all__ = [
