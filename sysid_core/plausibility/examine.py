@@ -46,7 +46,8 @@ class Examination:
             leave, all joints together.
         duration: Duration of the motion [s].
         streams: Faults of single efforts (`effort_faults`).
-        load: What the URDF lacks at the last link; None where that wasn't looked for.
+        load: What the URDF lacks at the last link; None where that wasn't looked for, or where the first
+            finding explains more.
     """
 
     joint_names: tuple[str, ...]
@@ -73,7 +74,7 @@ class Examination:
         failures += list(self.scales.failures)
         failures += self.streams.failures
         warnings = [*self.scales.warnings, *self.streams.warnings]
-        if self.load is not None and self.load.notable and not self.findings:
+        if self.load is not None and self.load.notable:
             warnings.append(self.load.text)
         _, free = self.shares
         if self.findings and free > WARN_SHARE:
@@ -170,5 +171,12 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
         scale_faults(here, gains),
         (shares[0], shares[1]),
         samples.duration,
-        load=unmodelled_load(here) if samples.duration >= _LEAST_MOTION else None,
+        load=_load(samples, findings),
     )
+
+
+def _load(samples: Samples, findings: Sequence[Finding]) -> UnmodelledLoad | None:
+    load = unmodelled_load(samples) if samples.duration >= _LEAST_MOTION else None
+    if load is None or (findings and load.gain < findings[0].gain):
+        return None
+    return load

@@ -56,6 +56,11 @@ class Finding:
     after: tuple[float, float]
 
     @property
+    def gain(self) -> float:
+        """How much it explains: the sum of both scores' logarithms [nats]."""
+        return float(np.sum(np.log(self.before) - np.log(self.after)))
+
+    @property
     def text(self) -> str:
         """The sentence with its evidence and the remedy."""
         (urdf, free), (urdf_after, free_after) = self.before, self.after

@@ -18,6 +18,19 @@ _LOADED = 0.1  # of the most loaded joint's rigid torque: less is friction and U
 # A factor of two and an URDF that is up to a root of two too light look alike from here on.
 FAIL_FACTOR, WARN_FACTOR = float(np.sqrt(2.0)), 1.3
 TIME_FACTOR = 1.4
+_THOUSANDS = {
+    1e3: "milliamperes or N mm declared as amperes or N m? Scale the efforts.",
+    1e-3: "amperes or N m declared in thousandths? Scale the efforts.",
+}
+_UNITS = {
+    "kgf m": 1.0 / 9.80665,
+    "kgf cm": 100.0 / 9.80665,
+    "lbf ft": 1.0 / 1.355818,
+    "lbf in": 12.0 / 1.355818,
+    "N cm": 100.0,
+    "ozf in": 192.0 / 1.355818,
+}  # of torque, how many make a newton metre
+_UNIT_FACTOR = 1.3  # by which masses may be off where a unit is named
 _FELT = 0.3  # share of the URDF's torque that a loaded joint's effort must hold
 
 
@@ -119,16 +132,19 @@ def _gain_faults(
 
 
 def _explanation(middle: float, slopes: Array, gains: Array) -> str:
-    for factor, text in (
-        (1e3, "milliamperes or N mm declared as amperes or N m? Scale the efforts."),
-        (1e-3, "amperes or N m declared in thousandths? Scale the efforts."),
-    ):
+    for factor, text in _THOUSANDS.items():
         if 0.5 < middle / factor < 2.0:
             return text
     if np.all(gains == 1.0):
+        units = [
+            f"{name} ({size:.3g} to the N m)"
+            for name, size in _UNITS.items()
+            if max(middle / size, size / middle) < _UNIT_FACTOR
+        ]
         return (
-            "motor currents or kgf m declared as torques [N m], or another variant of the robot?"
-            " Declare the effort's kind and gains, or give the URDF that belongs to the robot."
+            f"{' or '.join([*units, 'motor currents'])} declared as torques [N m], or another variant"
+            " of the robot? Declare the effort's kind and gains, or give the URDF that belongs to the"
+            " robot."
         )
     ratio = slopes / gains
     if np.all((ratio > 0.7) & (ratio < 1.4)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A load on the last link that the robot description lacks.
+r"""A load on the last link that the robot description lacks, or that the efforts lack.
 
 `tau_j = s_j tau_URDF,j + friction_j + (Y_last delta)_j` with ten parameters delta common to all joints:
 free masses would take the load for the last link's own, only the URDF's can show it.
@@ -28,7 +28,7 @@ class UnmodelledLoad:
 
     Attributes:
         link: Name of the last link.
-        mass: Its mass, URDF errors included [kg].
+        mass: Its mass, URDF errors included; negative where the URDF has too much [kg].
         mass_sd: Standard deviation of that [kg].
         gain: Logarithm of held-out variance that it explains, mean over joints.
     """
@@ -41,16 +41,25 @@ class UnmodelledLoad:
     @property
     def notable(self) -> bool:
         """Whether it is more than the URDF's own errors are on right data."""
-        return self.gain > GAIN and self.mass > _SURE * self.mass_sd
+        return self.gain > GAIN and abs(self.mass) > _SURE * self.mass_sd
 
     @property
     def text(self) -> str:
         """The sentence with its evidence and the remedy."""
+        more = self.mass > 0.0
+        why = (
+            "Is a tool or payload attached that the description lacks? It becomes part of the last"
+            " link's parameters."
+            if more
+            else "Has the controller subtracted the payload that it is configured for, or has the"
+            " URDF a tool that isn't attached? Record efforts before any compensation, with the"
+            " controller's payload at zero, or take the tool out of the URDF."
+        )
         return (
-            f"The torques ask for {self.mass:.2g} ± {self.mass_sd:.1g} kg more at '{self.link}' than the"
-            f" URDF has; so understood, {100 * (1 - np.exp(-self.gain)):.0f} % less of their variance on"
-            " held-out blocks is left. Is a tool or payload attached that the description lacks? It"
-            " becomes part of the last link's parameters."
+            f"The torques ask for {abs(self.mass):.2g} ± {self.mass_sd:.1g} kg"
+            f" {'more' if more else 'less'} at '{self.link}' than the URDF has; so understood,"
+            f" {100 * (1 - np.exp(-self.gain)):.0f} % less of their variance on held-out blocks is left."
+            f" {why}"
         )
 
 

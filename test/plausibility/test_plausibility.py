@@ -116,7 +116,9 @@ FAULTS = {
         "q": s.q + np.eye(6)[1] * np.pi / 2
     },
     "milliamperes or N mm": lambda s: {"effort": 1000.0 * s.effort},
-    "motor currents or kgf m declared as torques": lambda s: {"effort": 0.1 * s.effort},
+    "kgf m (0.102 to the N m) or motor currents declared": lambda s: {"effort": s.effort / 9.81},
+    "kgf cm (10.2 to the N m) or lbf in (8.85": lambda s: {"effort": 8.85 * s.effort},
+    ": motor currents declared as torques": lambda s: {"effort": 0.2 * s.effort},
     "The torque of 'elbow_joint' is": lambda s: {"effort": s.effort * (1.0 + 4.0 * np.eye(6)[2])},
     "2 times as fast as they should": lambda s: {"stamps_ns": 2 * s.stamps_ns, "v": None},
     "is no model": lambda s: {"effort": np.random.default_rng(0).normal(size=s.effort.shape)},
@@ -229,3 +231,5 @@ def test_a_load_that_the_description_lacks_is_named(model, run):
     more = loaded - model.inverse_dynamics(s.q, s.v, a)
     found = judged(model, changed(run, effort=s.effort + more))
     assert "kg more at 'wrist_3_link'" in found.text
+    found = judged(model.with_pi(model.pi + load), run)
+    assert "kg less at 'wrist_3_link'" in found.text and "subtracted the payload" in found.text

@@ -131,10 +131,10 @@ def _fit(settings: PayloadTorquesSettings, data: _Data) -> LoadedArm:
     model = data.model
     friction = FrictionModel(data.drives, friction_terms(settings.friction))
     processing = Processing(rate_hz=settings.rate_hz, motion_cutoff_hz=settings.motion_cutoff_hz)
-    streams = [
-        [s for run in some for s in torque_streams(model, run, friction, processing)]
+    loaded, unloaded = (
+        [(s, run) for run in some for s in torque_streams(model, run, friction, processing)]
         for some in (data.loaded, data.unloaded)
-    ]
+    )
     return PayloadFromTorques(
         model,
         settings.frame,
@@ -144,9 +144,11 @@ def _fit(settings: PayloadTorquesSettings, data: _Data) -> LoadedArm:
         size=settings.size,
         density=DensityPrior(load_shape(settings.shape)) if settings.shape else None,
     ).compare(
-        *streams,
+        [s for s, _ in loaded],
+        [s for s, _ in unloaded],
         identified=Estimate.load(settings.arm) if settings.arm else None,
         source=", ".join(str(path) for path in settings.loaded),
+        runs=[run for _, run in loaded],
     )
 
 
@@ -164,15 +166,24 @@ def _judge(settings: PayloadTorquesSettings, data: _Data, fit: LoadedArm) -> Jud
 
 
 def judge_added(mass: float, sd: float) -> Judgement:
-    """Fail where loaded runs carry less than unloaded ones, mass and deviation in kg."""
-    if mass >= -3.0 * sd:
+    """Fail where loaded runs carry less than unloaded ones, warn where nothing; in kg."""
+    if mass < -3.0 * sd:
+        return Judgement(
+            (
+                f"The loaded runs carry {-mass:.2f} ± {sd:.2f} kg less than the unloaded arm: are"
+                " loaded and unloaded runs exchanged, or are the efforts' signs or the mounting"
+                " (--gravity) wrong?",
+            )
+        )
+    if mass > 3.0 * sd:
         return Judgement()
     return Judgement(
+        (),
         (
-            f"The loaded runs carry {-mass:.2f} ± {sd:.2f} kg less than the unloaded arm: are loaded"
-            " and unloaded runs exchanged, or are the efforts' signs or the mounting (--gravity)"
-            " wrong?",
-        )
+            f"The loaded runs carry no more than the unloaded arm ({mass:+.2f} ± {sd:.2f} kg). Is the"
+            " same run given twice, or has the controller subtracted the payload that it is"
+            " configured for? Record both with its payload at zero.",
+        ),
     )
 
 

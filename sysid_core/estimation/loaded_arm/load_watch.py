@@ -9,6 +9,7 @@ import numpy as np
 
 from sysid_core.estimation.payload_live import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.robot import Array
+from sysid_core.signals import JointStream, Recording
 
 _SIGNALS = 4  # mass and its three moments: what gravity shows
 _LIMIT = 4.0  # deviations of the residual, averaged over a tenth of a second
@@ -86,14 +87,27 @@ def load_changes(
     return tuple(change for change in found if change is not None)
 
 
-def change_note(time: Array, extra: Array, Y: Array, noise: Array, prior: Array) -> tuple[str, ...]:
-    """A remark on the largest change of a recording; none without. Arguments of `load_changes`."""
-    changes = load_changes(time, extra, Y, noise, prior)
+def change_note(
+    stream: JointStream, extra: Array, Y: Array, noise: Array, prior: Array, run: Recording | None
+) -> tuple[str, ...]:
+    """A remark on the largest change of a span; none without.
+
+    Args:
+        stream: The span, K samples; the other arrays as for `load_changes`.
+        extra: Shape (K, n) [N m].
+        Y: Shape (K, n, 10).
+        noise: Shape (n,) [N m].
+        prior: Shape (10, 10).
+        run: The recording that it was cut from, to name it; None: not known.
+    """
+    changes = load_changes(stream.time, extra, Y, noise, prior)
     if not changes:
         return ()
     largest = max(changes, key=lambda change: abs(change.mass))
+    begins = 0.0 if run is None else float(stream.stamps_ns[0] - run.joints.stamps_ns[0]) * 1e-9
+    where = "a recording" if run is None else f"'{run.source}'"
     return (
-        f"The load seems to change {largest.stamp_s:.1f} s into a recording"
+        f"The load seems to change {begins + largest.stamp_s:.1f} s into {where}"
         f" ({largest.kind.value}, {largest.mass:+.2g} kg): weigh what is before and after on their"
         " own.",
     )

@@ -57,7 +57,7 @@ from sysid_core.robot import (
     RobotModel,
     is_physically_consistent,
 )
-from sysid_core.signals import JointStream
+from sysid_core.signals import JointStream, Recording
 
 _PASSES = 3  # of noise levels, load-dependent friction and the prior's scale
 _SETTLED = 0.3  # of its standard deviation that the last pass may change the mass by
@@ -145,6 +145,7 @@ class PayloadFromTorques:
         *,
         identified: Estimate | None = None,
         source: str = "",
+        runs: Sequence[Recording] = (),
     ) -> LoadedArm:
         """Estimate the payload, and show what it rests on.
 
@@ -154,6 +155,7 @@ class PayloadFromTorques:
             identified: Full parameters of the unloaded arm with covariance, as a prior instead of
                 the model's.
             source: Where the data came from.
+            runs: The recording that each loaded span was cut from, to name it in notes.
 
         Raises:
             EstimationError: Efforts that aren't torques, missing signals, foreign parameters.
@@ -186,8 +188,10 @@ class PayloadFromTorques:
         )
         if unloaded:
             noise = np.sqrt(np.mean(fit.residual[: starts[0]] ** 2, axis=0))
-            for part, rows in zip(extra, parts, strict=True):
-                notes += change_note(part.time, part.measured, Y[rows, :, -10:], noise, prior)
+            for k, (part, rows) in enumerate(zip(extra, parts, strict=True)):
+                run = runs[k] if runs else None
+                more = part.measured, Y[rows, :, -10:]
+                notes += change_note(loaded[k], *more, noise, prior, run)
         rms = np.sqrt(np.mean(fit.residual[starts[0] :] ** 2, axis=0))
         joints = self.model.joint_names
         by_joint = dict(zip(joints, rms.tolist(), strict=True))

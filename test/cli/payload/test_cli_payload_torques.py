@@ -14,6 +14,7 @@ from sysid_core.cli.payload_torques.command import judge_added
 from sysid_core.cli.payload_torques.gains import column_range
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
+from sysid_core.judgement import Outcome
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -64,4 +65,9 @@ def test_wrong_column_ranges_are_refused(text: str) -> None:
 
 def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:
     assert "exchanged" in judge_added(-2.8, 0.1).text and not judge_added(-2.8, 0.1).ok
-    assert judge_added(-0.2, 0.1).ok and judge_added(2.8, 0.1).ok
+    assert judge_added(2.8, 0.1).outcome is Outcome.PASS
+
+
+def test_a_payload_that_the_controller_has_subtracted_is_supposed() -> None:
+    found = judge_added(-0.2, 0.1)
+    assert found.outcome is Outcome.WARN and "subtracted the payload" in found.text
