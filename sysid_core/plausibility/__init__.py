@@ -9,6 +9,7 @@ from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
 from sysid_core.plausibility.recorded_motion import PayloadShown, RecordedMotion
 from sysid_core.plausibility.samples import Samples, collect_samples
 from sysid_core.plausibility.stream_checks import effort_faults
+from sysid_core.plausibility.unmodelled_load import judge_carried_mass
 from sysid_core.plausibility.uses import Use, UseJudge
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "estimate_gravity",
     "examine",
     "examine_samples",
+    "judge_carried_mass",
     "mount_of",
     "require_fit",
     "require_joints",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""A load on the last link that the robot description lacks, or that the efforts lack.
+r"""A load on the last link that the robot description or the efforts lack, or that no arm can carry.
 
 `tau_j = s_j tau_URDF,j + friction_j + (Y_last delta)_j` with ten parameters delta common to all joints:
 free masses would take the load for the last link's own, only the URDF's can show it.
@@ -11,14 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
+from numpy.typing import ArrayLike
 
+from sysid_core.estimation.loaded_arm import with_load
+from sysid_core.judgement import Judgement
 from sysid_core.plausibility.samples import LEAST_ROWS, Samples
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel, joint_torque_regressor
 
 GAIN = 1.0  # nats of variance held out that the load must explain, mean over joints
 _SURE = 4.0  # standard deviations that its mass must be above zero
 _FLOOR = 3e-3  # share of variance: less is no evidence
 _FOLDS = 4
+_PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
+_POSTURES = 200
 _OWN = 5  # columns of a joint alone: scale of the URDF's torque, friction
 
 
@@ -119,4 +124,32 @@ def _held_out(A: Array, y: Array, fold: Array, joint: Array) -> Array:
         left[~rest] = y[~rest] - A[~rest] @ x
     return np.array(
         [np.mean(left[joint == k] ** 2) / np.var(y[joint == k]) for k in np.unique(joint)]
+    )
+
+
+def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Judgement:
+    """Fail where a load at rest would ask for more than twice the torque limits of the joints.
+
+    Args:
+        model: The robot without the load; limits of 0 or infinity aren't looked at.
+        frame: What carries the load.
+        pi: The load's parameters in that frame, shape (10,).
+        q: Postures in which it was carried, shape (K, n).
+    """
+    rest = q[:: max(1, len(q) // _POSTURES)]
+    still = np.zeros_like(rest)
+    carrying = with_load(model, frame, pi)
+    needed = np.max(np.abs(carrying.inverse_dynamics(rest, still, still)), axis=0, initial=0.0)
+    limits = model.effort_limits
+    known = np.isfinite(limits) & (limits > 0.0)
+    share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
+    j = int(np.argmax(share))
+    if share[j] <= _PEAK:
+        return Judgement()
+    return Judgement(
+        (
+            f"The arm can't have carried {np.asarray(pi)[0]:.3g} kg: '{model.joint_names[j]}' would need"
+            f" {needed[j]:.0f} of its {limits[j]:.0f} N m at rest. Are forces or efforts in another unit"
+            " than declared (gram-force, kgf, lbf, mA), or a gain wrong?",
+        )
     )

@@ -16,6 +16,7 @@ from sysid_core.plausibility import (
     effort_faults,
     estimate_gravity,
     examine,
+    judge_carried_mass,
     mount_of,
     require_fit,
     stream_faults,
@@ -233,3 +234,10 @@ def test_a_load_that_the_description_lacks_is_named(model, run):
     assert "kg more at 'wrist_3_link'" in found.text
     found = judged(model.with_pi(model.pi + load), run)
     assert "kg less at 'wrist_3_link'" in found.text and "subtracted the payload" in found.text
+
+
+def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
+    load = np.array([1.117, 0.0, 0.0, 0.1, 0.01, 0.01, 0.01, 0.0, 0.0, 0.0])
+    assert judge_carried_mass(model, "tool0", load, run.joints.q).ok
+    found = judge_carried_mass(model, "tool0", load * 1000.0 / 9.81, run.joints.q)
+    assert "can't have carried 114 kg" in found.text and "gram-force" in found.text

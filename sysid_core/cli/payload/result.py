@@ -66,9 +66,13 @@ class Answer:
     def judgement(self) -> Judgement:
         """Whether it may be sent to a controller."""
         from sysid_core.estimation.payload_live import judge_weighing
+        from sysid_core.plausibility import judge_carried_mass
 
         session = self.weighing.session
-        return judge_weighing(self.estimate, session.calibration, session.changes)
+        q = self.run.joints.ordered(self.model.joint_names).q
+        return judge_weighing(
+            self.estimate, session.calibration, session.changes
+        ) + judge_carried_mass(self.model, session.sensor_frame, self.estimate.values, q)
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:

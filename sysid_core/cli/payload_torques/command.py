@@ -154,10 +154,13 @@ def _fit(settings: PayloadTorquesSettings, data: _Data) -> LoadedArm:
 
 def _judge(settings: PayloadTorquesSettings, data: _Data, fit: LoadedArm) -> Judgement:
     from sysid_core.estimation.loaded_arm import with_load
-    from sysid_core.plausibility import examine
+    from sysid_core.plausibility import examine, judge_carried_mass
     from sysid_core.validation import judge_estimate
 
     judgement = judge_estimate(fit.estimate) + judge_added(*fit.added)
+    for run in data.loaded:
+        q = run.joints.ordered(data.model.joint_names).q
+        judgement += judge_carried_mass(data.model, settings.frame, fit.estimate.values, q)
     carrying = with_load(data.model, settings.frame, fit.estimate.values)
     for robot, runs in ((carrying, data.loaded), (data.model, data.unloaded)):
         if runs:

@@ -13,6 +13,7 @@ from sysid_core.estimation.arm.model_choice import (
     choose_differentiation,
     choose_motion_cutoff,
     choose_terms,
+    held_out_error,
     term_benefits,
 )
 from sysid_core.estimation.arm.prediction_spread import (
@@ -45,6 +46,7 @@ __all__ = [
     "choose_prior_weight",
     "choose_terms",
     "first_times",
+    "held_out_error",
     "identify",
     "identify_equations",
     "load_identification",

@@ -110,7 +110,15 @@ def judge_weighing(
     basis = "Explained by the sensor's errors" + (
         f"; {dominated} of ten parameters come mostly from the prior." if dominated else "."
     )
-    return Judgement(tuple(failures), (*estimate.notes, *notes), basis)
+    return Judgement(
+        tuple(failures),
+        (*estimate.notes, *notes),
+        basis,
+        not_judged=(
+            "The unit of force: a gain common to all axes (kgf or lbf for N) scales mass and moments"
+            " alike, and no motion shows it. Weigh something of known mass once.",
+        ),
+    )
 
 
 @dataclass(frozen=True, eq=False)
