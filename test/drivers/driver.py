@@ -16,7 +16,7 @@ import numpy as np
 import rclpy
 import yaml
 from control_msgs.action import FollowJointTrajectory
-from geometry_msgs.msg import WrenchStamped
+from geometry_msgs.msg import TransformStamped, WrenchStamped
 from joint_trajectory_controller import Goal, JointTrajectoryController
 from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.executors import ExternalShutdownException
@@ -26,6 +26,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_system_default
 from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
+from tf2_msgs.msg import TFMessage
 from vendor_safety import SAFETY, Safety
 from vendors import VENDORS, Vendor
 
@@ -87,6 +88,11 @@ class Driver(Node):
             )
         description = self.create_publisher(String, "/robot_description", LATCHED)
         description.publish(String(data=self.whole.urdf_xml))
+        if v.mounting:
+            self.transforms = self.create_publisher(TFMessage, "/tf_static", LATCHED)
+            fixed = TransformStamped(child_frame_id=v.wrench_frame)
+            fixed.header.frame_id, fixed.transform.translation.z = v.mounting
+            self.transforms.publish(TFMessage(transforms=[fixed]))
         self.create_subscription(String, "/driver/fault", self.on_fault, 10)
         self.server = ActionServer(
             self,

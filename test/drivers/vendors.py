@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 
 
@@ -39,6 +39,7 @@ class Vendor:
     scaling_topic: str = ""
     safety_inputs: tuple[str, ...] = ()
     deceleration_on_cancel: float | None = None
+    mounting: tuple[str, float] | None = None  # of the sensor by tf_static: link, height [m]
 
     def drives(self, joint: str) -> bool:
         """Whether the controller moves a joint."""
@@ -138,4 +139,14 @@ DIGIT = Vendor(
     deceleration_on_cancel=5.0,  # `decelerate_on_cancel: true`
 )
 
-VENDORS = {"ur": UR, "franka": FRANKA, "xarm": XARM, "digit": DIGIT}
+_LEG = ("hip_*", "knee", "tarsus", "toe_a", "toe_b", "toe_pitch", "toe_roll")  # not the rods
+LEG = replace(
+    # Rods as they are: `own_leg.urdf`, with a sensor that only tf_static knows.
+    DIGIT,
+    states=(States("/joint_states", 500.0, _LEG),),
+    driven=_LEG,
+    start=(0.0,) * 9,
+    mounting=("toe_roll_link", 0.03),
+)
+
+VENDORS = {"ur": UR, "franka": FRANKA, "xarm": XARM, "digit": DIGIT, "leg": LEG}
