@@ -13,6 +13,7 @@ TOPICS = (
     "joint_states",
     "wrench",
     "robot_description",
+    "tf_static",
     "joint_trajectory",
     "position_commands",
     "effort_commands",

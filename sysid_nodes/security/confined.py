@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paths that come over the network: below a folder of ours, and nothing is overwritten."""
+"""Paths that come over the network: below a folder of ours, and nothing is overwritten.
+
+A name in full is the same as the name relative to that folder, where it lies below it once links are
+followed: answers of services (a bag's path) can be sent on. Whoever may call a service gains nothing by
+it; any other absolute path is refused.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,20 @@ from pathlib import Path
 
 from sysid_core.errors import SysIdError
 
+_LONGEST, _PART = (
+    1000,
+    200,
+)  # characters of a name and of one of its parts; systems have 4096 and 255
+
 
 class PathError(SysIdError):
     """A path that a service or an action may not use."""
+
+
+def _is_sound(name: str) -> bool:
+    """Whether a file system takes it, and a person can read it."""
+    short = len(name) <= _LONGEST and all(len(part) <= _PART for part in Path(name).parts)
+    return name.isprintable() and short
 
 
 def inside(folder: str | Path, name: str, what: str) -> Path:
@@ -26,7 +42,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
         PathError: It is absolute, leaves the folder, or holds what no file name should.
     """
     root = Path(folder).resolve()
-    bad = not name or name.startswith(("/", "-", "~")) or not name.isprintable()
+    bad = not name or name.startswith(("/", "-", "~")) or not _is_sound(name)
     path = root if bad else (root / name).resolve()
     if bad or ".." in Path(name).parts or path == root or not path.is_relative_to(root):
         raise PathError(
@@ -40,7 +56,7 @@ def inside(folder: str | Path, name: str, what: str) -> Path:
 def below(folder: str | Path, name: str) -> str:
     """A name given in full, relative to a folder that it lies below; any other as it is."""
     root = Path(folder).resolve()
-    if not name.startswith("/") or not name.isprintable():
+    if not name.startswith("/") or not _is_sound(name):
         return name
     full = Path(name).resolve()
     return str(full.relative_to(root)) if full.is_relative_to(root) and full != root else name
@@ -73,7 +89,7 @@ def existing_inside_any(folders: Collection[str], name: str, what: str) -> Path:
         )
     for folder in folders:
         lies_below = below(folder, name) != name
-        if lies_below or (name.isprintable() and (Path(folder) / name).exists()):
+        if lies_below or (_is_sound(name) and (Path(folder) / name).exists()):
             return existing_inside(folder, name, what)
     return existing_inside(next(iter(folders)), name, what)
 

@@ -23,15 +23,27 @@ from sysid_nodes.security import existing_inside, inside, new_inside
 
 
 @pytest.mark.parametrize(
-    "name", ["", "/etc/passwd", "../x", "a/../../x", "-rf", "~/x", "a\0b", "a\nb", "link/x", "."]
+    "name",
+    ["", "/etc/passwd", "../x", "a/../../x", "-rf", "~/x", "a\0b", "a\nb", "link/x", "."]
+    + ["x" * 300, "x/" * 3000, "{root}/../x", "{root}/link/x", "{root}-other/x", "{root}"],
 )
 def test_no_path_from_the_network_leaves_its_folder(tmp_path: Path, name: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "link").symlink_to(tmp_path)
+    (tmp_path / "root-other").mkdir()
+    (tmp_path / "root-other" / "x").touch()
+    name = name.replace(
+        "{root}", str(root)
+    )  # in full: only what lies below once links are followed
     with pytest.raises(SysIdError) as caught:
         inside(root, name, "The file")
     assert caught.value.remedy
+    with pytest.raises(SysIdError, match="isn't allowed"):
+        existing_inside(root, name, "The file")
+    if name:
+        with pytest.raises(SysIdError, match="isn't allowed"):
+            new_inside(root, name, "The file")
 
 
 def test_pipes_are_no_recordings_and_nothing_is_overwritten(tmp_path: Path) -> None:
