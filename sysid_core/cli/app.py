@@ -8,6 +8,7 @@ import ctypes
 import os
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -16,6 +17,7 @@ from rich.console import Console, RenderableType
 from rich.status import Status
 from rich.text import Text
 
+from sysid_core.cli.lazy import help_of, lazy_group
 from sysid_core.errors import SysIdError
 from sysid_core.progress import watch_progress
 
@@ -26,12 +28,34 @@ for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
-app = typer.Typer(
+app = lazy_group(
+    {
+        "doctor": "doctor.command",
+        "identifiability": "identifiability",
+        "plan": "app",
+        "limits": "limits",
+        "identify": "identify.command",
+        "validate": "validate.command",
+        "loops": "loops",
+        "tare": "tare.command",
+        "payload": "payload.command",
+        "payload-torques": "payload_torques.command",
+        "report": "report.group",
+        "bag": "bag.group",
+        "fleet": "many.fleet",
+        "certify": "many.certificate",
+        "verify": "many.certificate",
+        "bench": "many.bench",
+        "reproduce": "app",
+        "up": "live.up",
+        "run": "live.run",
+        "watch": "live.watch",
+        "robot": "live.robot",
+    },
     name="sysid",
     help="Find out what robots, and what they hold, really weigh and resist.",
     no_args_is_help=True,
     add_completion=True,
-    rich_markup_mode="markdown",  # leaves units such as [s] as they are
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 1 done but the result isn't fit for use, 2 an error that says what"
@@ -44,15 +68,16 @@ def example(command: str) -> str:
     return f"Example: {command}"
 
 
-def group(name: str, about: str, command: str) -> typer.Typer:
+def group(name: str, about: str, command: str, files: Mapping[str, str]) -> typer.Typer:
     """A group of commands.
 
     Args:
         name: As one types it.
         about: First line of its help.
         command: Command line of it that its help ends with.
+        files: Module of each command, below `sysid_core.cli`.
     """
-    made = typer.Typer(help=about, no_args_is_help=True, epilog=example(command))
+    made = lazy_group(files, name=name, help=about, no_args_is_help=True, epilog=example(command))
     app.add_typer(made, name=name)
     return made
 
@@ -61,9 +86,28 @@ plan = group(
     "plan",
     "Plan motions that excite what is to be identified.",
     "sysid plan payload xarm7 --out plan",
+    {
+        "arm": "plan.arm",
+        "check": "plan.files",
+        "show": "plan.files",
+        "validation": "plan.files",
+        "loops": "plan.loops",
+        "payload": "plan.payload",
+        "postures": "plan.postures",
+        "sequential": "plan.sequential",
+    },
 )
 reproduce = group(
-    "reproduce", "The papers' tables, next to the papers' numbers.", "sysid reproduce stanford"
+    "reproduce",
+    "The papers' tables, next to the papers' numbers.",
+    "sysid reproduce stanford",
+    {
+        "constrained": "reproduce.constrained",
+        "identifiability": "reproduce.identifiability",
+        "cheetah3": "reproduce.identifiability",
+        "payload": "reproduce.payload",
+        "stanford": "reproduce.stanford",
+    },
 )
 
 # Names and paths are the user's: brackets in them are text, never markup.
@@ -190,7 +234,8 @@ def run() -> None:
     """Run the command line; an error of ours is one red message and exit status 2."""
     _give_memory_back()
     try:
-        app()
+        text = help_of(app, sys.argv[1:])
+        app() if text is None else sys.stdout.write(f"{text}\n")
     except SysIdError as err:
         _explain(err.message, err.remedy)
     except KeyboardInterrupt:  # where typer doesn't see it

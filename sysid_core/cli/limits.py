@@ -14,12 +14,8 @@ limits = group(
     "limits",
     "The file of motion limits that planner and executor read.",
     "sysid limits init ur5 --out limits.yaml",
+    {"init": "limits"},
 )
-
-
-@limits.callback()
-def _group() -> None:
-    """The file of motion limits that planner and executor read."""
 
 
 @limits.command(epilog=example("sysid limits init robot.urdf --tcp-frame tool0 --out limits.yaml"))

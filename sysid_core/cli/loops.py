@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from sysid_core.identifiability import ConstrainedRanks
     from sysid_core.robot.loops import ClosedChain, MotionBox
 
-loops = group("loops", "Mechanisms with closed loops.", "sysid loops check own-leg")
+loops = group(
+    "loops", "Mechanisms with closed loops.", "sysid loops check own-leg", {"check": "loops"}
+)
 
 
 @loops.command("check", epilog=example("sysid loops check own-leg --html results/own_leg.html"))

@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sysid bag`: one file a sub-command or two."""
 
-from sysid_core.cli.bag import (  # noqa: F401  (each registers its command)
-    check,
-    editing,
-    info,
-)
 from sysid_core.cli.bag.group import PathArgument, bag
 
 __all__ = ["PathArgument", "bag"]

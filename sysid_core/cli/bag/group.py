@@ -16,6 +16,15 @@ bag = group(
     "bag",
     "rosbag2 bags: look into, check, recover. No ROS needed.",
     "sysid bag check results/demo/bag",
+    {
+        "check": "bag.check",
+        "cut": "bag.editing",
+        "merge": "bag.editing",
+        "export": "bag.editing",
+        "info": "bag.info",
+        "recover": "bag.info",
+        "replay": "live.replay",
+    },
 )
 
 PathArgument = Annotated[Path, typer.Argument(help="rosbag2 folder, or an .mcap or .db3 file.")]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`sysid identify`."""
 
-from sysid_core.cli.identify import command  # noqa: F401  (registers the command)
 from sysid_core.cli.identify.again import identify_again
 
 __all__ = ["identify_again"]

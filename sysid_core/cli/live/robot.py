@@ -11,12 +11,12 @@ import typer
 from sysid_core.cli.app import example, group
 from sysid_core.cli.live.ros import ros_module
 
-robot = group("robot", "What a running robot says about itself.", "sysid robot save robot.urdf")
-
-
-@robot.callback()
-def _group() -> None:
-    """Keeps `save` a sub-command."""
+robot = group(
+    "robot",
+    "What a running robot says about itself.",
+    "sysid robot save robot.urdf",
+    {"save": "live.robot"},
+)
 
 
 @robot.command(epilog=example("sysid robot save robot.urdf"))

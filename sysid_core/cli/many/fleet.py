@@ -20,6 +20,7 @@ fleet = group(
     "fleet",
     "Nightly recordings of many robots, and what drifts.",
     "sysid fleet watch results/fleet",
+    {"identify": "many.fleet", "watch": "many.fleet"},
 )
 
 RegistryOption = Annotated[

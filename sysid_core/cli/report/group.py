@@ -5,4 +5,9 @@ from __future__ import annotations
 
 from sysid_core.cli.app import group
 
-report = group("report", "Reports of several runs.", "sysid report index results")
+report = group(
+    "report",
+    "Reports of several runs.",
+    "sysid report index results",
+    {"compare": "report.compare", "index": "report.index"},
+)
