@@ -107,3 +107,22 @@ def test_the_commands_of_a_tutorial_run(name: str, script: str, tmp_path: Path) 
 def test_the_python_of_a_tutorial_runs(name: str, script: str, tmp_path: Path) -> None:
     done = in_a_folder_with_examples(tmp_path, [sys.executable, "-c", script])
     assert done.returncode == 0, done.stderr[-1500:]
+
+
+def test_the_readmes_python_block_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    assert "43 of 70" in capsys.readouterr().out
+
+
+def test_the_commands_of_the_readme_exist() -> None:
+    from typer.testing import CliRunner
+
+    from sysid_core.cli.app import app
+
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    groups = re.findall(r"`sysid (\w[\w-]*)", text)
+    known = CliRunner().invoke(app, ["--help"]).output
+    missing = sorted({name for name in groups if name not in known})
+    assert not missing

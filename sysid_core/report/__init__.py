@@ -39,6 +39,7 @@ from sysid_core.report.runs import (
     SavedRun,
     comparison_report,
     comparison_sentence,
+    differences_from_first,
     save_and_list,
     write_index,
 )
@@ -58,6 +59,7 @@ __all__ = [
     "consistency_sentence",
     "constrained_identification_report",
     "curves",
+    "differences_from_first",
     "dots",
     "error_growth_figure",
     "error_summary",

@@ -13,7 +13,7 @@ from scipy.stats import kstest, norm
 
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate, Verdict, difference
-from sysid_core.report import SavedRun, comparison_report
+from sysid_core.report import SavedRun, comparison_report, differences_from_first
 
 NAMES = tuple(f"link{k}.m" for k in range(12))
 TRUE = np.linspace(0.5, 3.0, len(NAMES))
@@ -81,7 +81,11 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
         saved(tmp_path / "friday", fitted(rng, change=0.5), 0.07, delay="auto", fix=[]),
         saved(tmp_path / "sunday", fitted(rng), 0.051, delay="0", fix=[]),
     ]
-    page = comparison_report(runs).save(tmp_path / "page.html").read_text(encoding="utf-8")
+    page = (
+        comparison_report(runs, differences_from_first(runs))
+        .save(tmp_path / "page.html")
+        .read_text(encoding="utf-8")
+    )
     assert "friday: 1 of 12 parameters differ from monday" in page and "(link2.m)" in page
     assert "held_out predicted to 7.00 % instead of 5.00 %" in page
     assert "sunday: 0 of 12 parameters differ" in page
@@ -89,6 +93,6 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
     differing = page[page.index("What differs") : page.index("The same in all runs")]
     assert "delay" in differing and "fix" not in differing
     with pytest.raises(SignalError, match="Only one run"):
-        comparison_report(runs[:1])
+        differences_from_first(runs[:1])
     with pytest.raises(SignalError, match=r"no estimate\.yaml"):
         SavedRun.read(tmp_path)

@@ -34,14 +34,19 @@ def compare(
     every: Annotated[bool, typer.Option("--all", help="Print every parameter.")] = False,
 ) -> None:
     """Lay results side by side: parameters with the significance of their difference, errors, settings."""
-    from sysid_core.estimation import difference
-    from sysid_core.report import SavedRun, comparison_report, comparison_sentence, save_and_list
+    from sysid_core.report import (
+        SavedRun,
+        comparison_report,
+        comparison_sentence,
+        differences_from_first,
+        save_and_list,
+    )
 
     require_folder(out)
     found = [SavedRun.read(folder) for folder in runs]
-    page = save_and_list(comparison_report(found), out / "report.html")
-    for run in found[1:]:
-        change = difference(found[0].estimate, run.estimate)
+    changes = differences_from_first(found)
+    page = save_and_list(comparison_report(found, changes), out / "report.html")
+    for run, change in zip(found[1:], changes, strict=True):
         console.print(comparison_sentence(found[0], run, change), highlight=False, soft_wrap=True)
         print_list(_lines(found[0], run, change), most=_MOST, whole=every)
     console.print(f"written to {page}", highlight=False, soft_wrap=True)

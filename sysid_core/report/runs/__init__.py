@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pages about several runs: their list, and their results side by side."""
 
-from sysid_core.report.runs.comparison import SavedRun, comparison_report, comparison_sentence
+from sysid_core.report.runs.comparison import (
+    comparison_report,
+    comparison_sentence,
+    differences_from_first,
+)
 from sysid_core.report.runs.index import save_and_list, write_index
+from sysid_core.report.runs.saved import SavedRun
 
 __all__ = [
     "SavedRun",
     "comparison_report",
     "comparison_sentence",
+    "differences_from_first",
     "save_and_list",
     "write_index",
 ]

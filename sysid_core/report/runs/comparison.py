@@ -3,94 +3,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation import Estimate, EstimateDifference, difference, measured_part
-from sysid_core.files import FileKind, read_json, read_yaml
+from sysid_core.estimation import EstimateDifference, difference, measured_part
 from sysid_core.report.charts import COLOURS, panels
-from sysid_core.report.html import Report, cell_text, with_deviation
+from sysid_core.report.html import Report, with_deviation
+from sysid_core.report.runs.saved import SavedRun
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-_RESULT = FileKind("result", "Make the result again.", SignalError)
-_SETTINGS = FileKind("identified robot", "Give the folder that `sysid identify` wrote.")
-_SAID = ("method", "gravity", "prior_weight", "delay_corrected", "differentiate", "friction_terms")
 
-
-@dataclass(frozen=True, eq=False)
-class SavedRun:
-    """What one run left in its folder.
-
-    Attributes:
-        name: Name of the folder.
-        folder: With estimate.yaml, result.json and perhaps parameters.yaml.
-        estimate: The result.
-        result: Contents of result.json.
-        settings: Names and values of everything that was set.
-    """
-
-    name: str
-    folder: Path
-    estimate: Estimate
-    result: Mapping[str, Any]
-    settings: Mapping[str, str]
-
-    @classmethod
-    def read(cls, folder: str | Path) -> SavedRun:
-        """Read the folder that `sysid identify` or `sysid payload` wrote.
-
-        Raises:
-            SysIdError: It isn't there, or holds no result.
-        """
-        folder = Path(folder)
-        if not (folder / "estimate.yaml").is_file():
-            raise SignalError(
-                f"'{folder}' has no estimate.yaml.",
-                remedy="Give folders that --out of `sysid identify` or `sysid payload` named.",
-            )
-        result = read_json(folder / "result.json", _RESULT)
-        estimate = Estimate.load(folder / "estimate.yaml")
-        settings = {"URDF": estimate.urdf_hash, "samples": str(estimate.n_samples)}
-        settings |= {k: _text(result[k]) for k in _SAID if k in result}
-        settings |= {k: _text(x) for k, x in result.get("inputs", {}).get("settings", {}).items()}
-        if (folder / "parameters.yaml").is_file():
-            raw = read_yaml(folder / "parameters.yaml", _SETTINGS)
-            settings |= {k: _text(x) for k, x in dict(raw.get("processing", {})).items()}
-        return cls(folder.resolve().name, folder, estimate, result, settings)
-
-    @property
-    def recordings(self) -> frozenset[str]:
-        """Hashes of the recordings that were fitted, where they are known."""
-        files = self.result.get("inputs", {}).get("files", [])
-        return frozenset(f["sha256"] for f in files if f.get("role") in ("recordings", "loaded"))
-
-    def errors(self, kind: str) -> dict[str, float]:
-        """Relative error of the predicted efforts by recording; kind: training or validation."""
-        runs = self.result.get(kind) or []
-        return {
-            Path(str(run["source"])).stem: float(run["relative_error"])
-            for run in runs
-            if run.get("relative_error") is not None
-        }
-
-
-def _text(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {_text(x)}" for key, x in value.items())
-    if isinstance(value, list):
-        return ", ".join(_text(x) for x in value) or "–"
-    return cell_text(value) or "–"
-
-
-def comparison_report(runs: Sequence[SavedRun]) -> Report:
-    """Parameters, errors, verdicts and settings of two or more runs; the first is compared with.
+def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]:
+    """Difference of each further run from the first.
 
     Raises:
         SignalError: Fewer than two runs.
@@ -98,8 +27,17 @@ def comparison_report(runs: Sequence[SavedRun]) -> Report:
     """
     if len(runs) < 2:
         raise SignalError("Only one run is given.", remedy="Name two folders or more.")
+    return [difference(runs[0].estimate, run.estimate) for run in runs[1:]]
+
+
+def comparison_report(runs: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Report:
+    """Parameters, errors, verdicts and settings of two or more runs; the first is compared with.
+
+    Args:
+        runs: Results; the first is what the others are compared with.
+        found: Difference of each further run from the first.
+    """
     first, others = runs[0], runs[1:]
-    found = [difference(first.estimate, run.estimate) for run in others]
     report = Report(f"{', '.join(run.name for run in others)} against {first.name}")
     report.headline(
         None,
