@@ -7,19 +7,17 @@ import contextlib
 import ctypes
 import os
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
-from rich.console import Console, RenderableType
-from rich.status import Status
+from rich.console import Console
 from rich.text import Text
 
 from sysid_core.cli.lazy import help_of, lazy_group
+from sysid_core.cli.progress import Errors
 from sysid_core.errors import SysIdError
-from sysid_core.progress import watch_progress
 
 # Matrices here are small: more threads than one only wait for each other. Commands import numpy
 # after this; who wants more threads sets the variables.
@@ -114,76 +112,7 @@ reproduce = group(
 console = Console(markup=False)
 
 
-class _Steps(Status):
-    """Steps on lines of their own, for who reads them instead of looking at a spinner."""
-
-    def update(self, status: RenderableType | None = None, **options: Any) -> None:
-        if status is not None:
-            sys.stderr.write(f"[step] {status}\n")
-            sys.stderr.flush()
-        super().update(status, **options)
-
-
-class _Errors(Console):
-    """Standard error; `steps` makes lines of what is going on."""
-
-    steps = False
-
-    def status(self, status: RenderableType, **options: Any) -> Status:
-        if not self.steps:
-            return _WatchedStatus(status, console=self, **options)
-        lines = _Steps(status, console=self)
-        lines.update(status)
-        return lines
-
-
-class _WatchedStatus(Status):
-    """A spinner that shows how far files have been read, and the time left."""
-
-    def __enter__(self) -> Status:
-        self._watching = watch_progress(ReadingBar(self).show)
-        self._watching.__enter__()
-        return super().__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        self._watching.__exit__(*error)
-
-
-class ReadingBar:
-    """The text of a status while a large file is read.
-
-    Args:
-        status: Shows it.
-    """
-
-    def __init__(self, status: Status) -> None:
-        self._status, self._usual = status, status.status
-        self._name, self._began, self._shown, self._share = "", 0.0, 0.0, 0.0
-
-    def show(self, name: str, share: float) -> None:
-        """Show how far it is, a few times a second, once that has taken half a second."""
-        now = time.monotonic()
-        if name != self._name or share < self._share:
-            self._name, self._began, self._shown = name, now, now + 0.5
-        self._share = share
-        if share >= 1.0 and self._status.status != self._usual:
-            self._status.update(self._usual)
-        elif now > self._shown and 0.0 < share < 1.0:
-            if "━" not in str(self._status.status):
-                self._usual = self._status.status
-            self._shown = now + 0.25
-            self._status.update(bar_text(name, share, (now - self._began) / share * (1.0 - share)))
-
-
-def bar_text(name: str, share: float, left_s: float) -> str:
-    """A bar with the share done and the time left."""
-    done = round(20 * share)
-    left = f"{left_s:.0f} s" if left_s < 100.0 else f"{left_s / 60.0:.0f} min"
-    return f"{name} {'━' * done}{'╌' * (20 - done)} {100 * share:.0f} %, {left} left"
-
-
-errors = _Errors(stderr=True, markup=False)
+errors = Errors(stderr=True, markup=False)
 
 
 def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:

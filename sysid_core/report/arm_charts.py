@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from sysid_core.report.charts import (
     scene,
     spectra,
 )
-from sysid_core.robot import is_physically_consistent, pseudo_inertia_from_pi
+from sysid_core.robot import Array, is_physically_consistent, pseudo_inertia_from_pi
 from sysid_core.validation import Prediction
 
 if TYPE_CHECKING:
@@ -143,7 +143,8 @@ def robot_scene(identification: Identification) -> go.Figure:
     """The arm at its zero posture: links, centres of mass (URDF and identified), inertia ellipsoids.
 
     An ellipsoid is the uniform solid with the link's mass and inertia: the identified ones where
-    every link is physically consistent, else the URDF's.
+    every link is physically consistent, else the URDF's. Wider ones than the whole arm are hidden at
+    first: they would hide it.
     """
     import pinocchio as pin
     import plotly.graph_objects as go
@@ -183,14 +184,29 @@ def robot_scene(identification: Identification) -> go.Figure:
                 text=[f"{model.body_names[k]}: {pi[k, 0]:.3g} kg" for k in known],
             )
         )  # fmt: skip
-    for k in np.flatnonzero(consistent & (drawn[:, 0] > 1e-6)):
-        pi = drawn[k]
-        c = pi[1:4] / pi[0]
-        spread = pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c)
-        R = poses[k].rotation
-        solid = ellipsoid(
-            poses[k].act(c), 5.0 * R @ spread @ R.T, name=model.body_names[k],
-            colour=COLOURS[k % len(COLOURS)], opacity=0.25,
-        )  # fmt: skip
+    solids = [
+        _solid(drawn[k], poses[k], model.body_names[k], COLOURS[k % len(COLOURS)])
+        for k in np.flatnonzero(consistent & (drawn[:, 0] > 1e-6))
+    ]
+    joints = np.array([pose.translation for pose in poses])
+    widest = float(np.linalg.norm(np.ptp(joints, axis=0)))
+    for solid, width in solids:
+        solid.visible = "legendonly" if width > widest > 0 else True
         traces.append(solid)
     return scene(traces)
+
+
+def _solid(pi: Array, X_WB: Any, name: str, colour: str) -> tuple[Any, float]:
+    """The uniform ellipsoid with a body's mass and inertia, and its width [m].
+
+    Args:
+        pi: Of the body, shape (10,).
+        X_WB: Its pose.
+        name: Its name.
+        colour: That it is drawn in.
+    """
+    c = pi[1:4] / pi[0]
+    spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))
+    R = X_WB.rotation
+    drawn = ellipsoid(X_WB.act(c), R @ spread @ R.T, name=name, colour=colour, opacity=0.25)
+    return drawn, 2.0 * float(np.sqrt(np.linalg.eigvalsh(spread)[-1]))

@@ -197,6 +197,7 @@ class Report:
         height = figure.layout.height or 420
         title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
+        caption = caption[:1].upper() + caption[1:]
         chart = {"kind": "chart", "json": text, "height": height}
         self._parts.append({**chart, "caption": caption, "title": title})
 
@@ -232,7 +233,9 @@ class Report:
             words=words_in(_all_text(headline, parts)),
             plotly=_plotly() if has_charts else "",
         )
-        path.write_text(page, encoding="utf-8")
+        path.write_text(
+            page.replace(" m^2", " m²"), encoding="utf-8"
+        )  # the files' unit, set in type
         return path
 
     def _from_verdicts(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

@@ -250,7 +250,8 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
         robot_scene(identification),
         "Zero posture. Grey rings: centres of mass by the URDF; diamonds: identified. Ellipsoids:"
         " uniform solids of each link's mass and inertia, identified where every link is physically"
-        " consistent, else the URDF's.",
+        " consistent, else the URDF's. A solid wider than the whole arm (more inertia than its mass could"
+        " have there) is shown when its name is clicked.",
     )
     report.provenance(
         {

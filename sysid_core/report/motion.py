@@ -116,7 +116,7 @@ def motion_report(
     minutes, seconds = divmod(round(trajectory.duration), 60)
     report.headline(
         Outcome.PASS if check.is_safe else Outcome.FAIL,
-        f"{minutes} min {seconds} s of motion, inside all limits at {check.samples} instants and"
+        f"{f'{minutes} min ' if minutes else ''}{seconds} s of motion, inside all limits at {check.samples} instants and"
         f" {check.postures} postures."
         if check.is_safe
         else "; ".join(str(violation) for violation in check.violations),

@@ -29,6 +29,10 @@ def scene(traces: Sequence[Any], height: int = 480) -> go.Figure:
         margin={"l": 0, "r": 0, "t": 10, "b": 0},
         scene={
             "aspectmode": "data",
+            "camera": {
+                "eye": {"x": 1.5, "y": 1.5, "z": 1.1},
+                "center": {"x": 0, "y": 0, "z": -0.1},
+            },
             "xaxis": {**axis, "title": "x [m]"},
             "yaxis": {**axis, "title": "y [m]"},
             "zaxis": {**axis, "title": "z [m]"},
