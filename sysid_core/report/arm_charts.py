@@ -200,7 +200,7 @@ def _solid(pi: Array, X_WB: Any, name: str, colour: str) -> tuple[Any, float]:
     """The uniform ellipsoid with a body's mass and inertia, and its width [m].
 
     Args:
-        pi: Of the body, shape (10,).
+        pi: Inertial parameters of the body, shape (10,).
         X_WB: Its pose.
         name: Its name.
         colour: That it is drawn in.

@@ -27,7 +27,7 @@ class StaticTransform:
     Attributes:
         parent: Frame that `child` is fixed to.
         child: The frame.
-        translation: Of its origin in the parent, shape (3,) [m].
+        translation: The origin of `child` in the parent, shape (3,) [m].
         rotation: Quaternion x y z w from the child's axes to the parent's, shape (4,).
     """
 
