@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 # Before numpy: small matrices, and tests that may run side by side.
@@ -12,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from page_clicks import Clicks
 from real_ros import real_ros_environment
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,6 +31,14 @@ def shared_data() -> Path:
     if not path.is_dir():
         pytest.skip(f"no test data at {path}: set SYSID_TEST_DATA")
     return path
+
+
+@pytest.fixture(scope="session")
+def clicks() -> Iterator[Clicks]:
+    """Clicks through a report in a browser: `clicks(page)`, or `clicks(page, "screen", "phone")`."""
+    browser = Clicks()
+    yield browser
+    browser.close()
 
 
 @pytest.hookimpl(trylast=True)

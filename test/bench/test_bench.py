@@ -52,7 +52,9 @@ def write_arm(folder: Path, name: str = "mine") -> dict:
     }
 
 
-def test_one_table_and_one_page_come_from_recipes_with_and_without_data(tmp_path: Path) -> None:
+def test_one_table_and_one_page_come_from_recipes_with_and_without_data(
+    tmp_path: Path, clicks
+) -> None:
     mine, other = write_arm(tmp_path / "data" / "mine"), write_arm(tmp_path / "data" / "other")
     other |= {"name": "other", "folder": "nowhere"}
     paths = []
@@ -72,6 +74,7 @@ def test_one_table_and_one_page_come_from_recipes_with_and_without_data(tmp_path
     for method in ("default", "chosen", "ols", "wls"):
         assert values[f"{method}.moving"] < 0.05
         assert 0.5 <= values[f"{method}.coverage"] <= 1.0
+    clicks(tmp_path / "out" / "bench.html")
     page = (tmp_path / "out" / "bench.html").read_text()
     assert "An arm of mine" in page and "not there" in page
     table = (tmp_path / "out" / "bench.md").read_text().splitlines()

@@ -46,7 +46,7 @@ def run(files: Path, *arguments: str, train: str = "train.csv", columns: str = "
     )
 
 
-def test_files_and_numbers_are_written(files, tmp_path):
+def test_files_and_numbers_are_written(files, tmp_path, clicks):
     result = run(files, "--validate", str(files / "test.csv"), "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "result.json").read_text())
@@ -60,6 +60,7 @@ def test_files_and_numbers_are_written(files, tmp_path):
     assert Estimate.load(tmp_path / "estimate.yaml").method == "lmi"
     page = (tmp_path / "report.html").read_text()
     assert page.count('class="chart"') >= 6 and "What each friction term buys" in page
+    clicks(tmp_path / "report.html", "screen", "phone")
 
 
 def test_json_on_standard_output_is_pure(files, tmp_path):
@@ -67,7 +68,7 @@ def test_json_on_standard_output_is_pure(files, tmp_path):
     assert json.loads(result.stdout)["method"] == "irls"
 
 
-def test_a_physical_model_is_written_back_and_validated(files, tmp_path):
+def test_a_physical_model_is_written_back_and_validated(files, tmp_path, clicks):
     result = run(files, "--out", str(tmp_path), "--method", "lmi", "--friction", "auto")
     assert result.exit_code == 0, result.output
     found = json.loads((tmp_path / "result.json").read_text())
@@ -87,7 +88,7 @@ def test_a_physical_model_is_written_back_and_validated(files, tmp_path):
     judged = json.loads(again.stdout)
     assert judged["verdict"]["outcome"] == "pass" == found["verdict"]["outcome"]
     assert judged["runs"][0]["relative_error"] < 0.05
-    assert (tmp_path / "v" / "validation.html").exists()
+    clicks(tmp_path / "v" / "validation.html")
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def table(tmp_path_factory) -> Path:
     return folder
 
 
-def test_identify_takes_loops(table, tmp_path):
+def test_identify_takes_loops(table, tmp_path, clicks):
     run, columns = str(table / "run.csv"), str(table / "columns.yaml")
     result = runner.invoke(
         app,
@@ -85,6 +85,7 @@ def test_identify_takes_loops(table, tmp_path):
     assert numbers["rank"] == numbers["structural_rank"] == 24
     assert numbers["torque_rms"]["fitted"]["knee"]["identified"] < 0.2
     assert {"estimate.yaml", "result.json", "report.html"} <= {p.name for p in tmp_path.iterdir()}
+    clicks(tmp_path / "report.html")
     key = str(tmp_path / "key.pem")
     result = runner.invoke(app, ["certify", str(tmp_path), "--key", key])
     assert result.exit_code == 0, result.exception

@@ -66,7 +66,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
-    fleet: Path, tmp_path: Path
+    fleet: Path, tmp_path: Path, clicks
 ) -> None:
     arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
     code, said = call("fleet", "identify", fleet / "nights", *arguments)
@@ -84,6 +84,7 @@ def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
     for alarm in rubbing:
         assert WORSE <= alarm["noticed"].day - 1 < WORSE + 3
         assert alarm["after"] / alarm["before"] == pytest.approx(1.15, abs=0.05)
+    clicks(tmp_path / "fleet.html")
     page = (tmp_path / "fleet.html").read_text()
     assert "j1.friction" in page and "gave no numbers" in page and "2026-03-05_0210" in page
     code, said = call("fleet", "identify", fleet / "nights", *arguments, "--resume")

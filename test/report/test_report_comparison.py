@@ -73,7 +73,7 @@ def saved(folder: Path, estimate: Estimate, error: float, **settings: object) ->
 
 
 def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
-    tmp_path: Path,
+    tmp_path: Path, clicks
 ) -> None:
     rng = np.random.default_rng(4)
     runs = [
@@ -86,6 +86,7 @@ def test_the_page_shows_parameters_errors_verdicts_and_the_settings_that_differ(
         .save(tmp_path / "page.html")
         .read_text(encoding="utf-8")
     )
+    clicks(tmp_path / "page.html", "screen", "phone")
     assert "friday: 1 of 12 parameters differ from monday" in page and "(link2.m)" in page
     assert "held_out predicted to 7.00 % instead of 5.00 %" in page
     assert "sunday: 0 of 12 parameters differ" in page

@@ -60,11 +60,12 @@ def test_sequential_estimate_predicts_a_motion_of_all_joints(run) -> None:
 
 
 @pytest.mark.slow
-def test_page_shows_steps_growth_and_comparison(run, tmp_path) -> None:
+def test_page_shows_steps_growth_and_comparison(run, tmp_path, clicks) -> None:
     page = run.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
     for heading in ("Steps, from the last joint", "Next to other methods", "Segments"):
         assert heading in page
     assert "How the error grows" in page
+    clicks(tmp_path / "report.html")
     figure = error_growth_figure(run.result.fit)
     assert len(figure.data) == 2 + len(run.result.fit.solution.steps) + 1
     assert [row[0] for row in step_rows(run.result.fit)] == list(

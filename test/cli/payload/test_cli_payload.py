@@ -66,7 +66,7 @@ def payload(folder, *options):
     return CliRunner().invoke(app, [*command, "--truth", str(folder / "truth.yaml"), *options])
 
 
-def test_all_methods_answer_and_the_default_is_the_joint_one(run):
+def test_all_methods_answer_and_the_default_is_the_joint_one(run, clicks):
     folder, pi = run
     result = payload(folder, "--json", "-")
     assert result.exit_code == 0, result.output + repr(result.exception)
@@ -75,7 +75,7 @@ def test_all_methods_answer_and_the_default_is_the_joint_one(run):
     assert {"map", "map-running", "pmd", "ols", "homogeneous"} <= set(answer["methods"])
     for name in ("map", "map-running"):
         assert answer["methods"][name][0] == pytest.approx(pi[0], rel=0.02)
-    assert (folder / "out" / "report.html").is_file()
+    clicks(folder / "out" / "report.html", "screen", "phone")
     assert (folder / "out" / "estimate.yaml").is_file()
 
 

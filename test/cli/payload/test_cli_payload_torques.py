@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.slow
-def test_ur10e_payload_is_weighed_from_the_command_line(shared_data: Path, tmp_path: Path) -> None:
+def test_ur10e_payload_is_weighed_from_the_command_line(
+    shared_data: Path, tmp_path: Path, clicks
+) -> None:
     runs = shared_data / "ur10e/identification"
     done = CliRunner().invoke(
         app,
@@ -52,6 +54,7 @@ def test_ur10e_payload_is_weighed_from_the_command_line(shared_data: Path, tmp_p
     assert abs(result["mass"] - 2.805) < 2 * result["mass_sd"]
     assert result == json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     assert Estimate.load(tmp_path / "estimate.yaml").robot == "ur10e"
+    clicks(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "from the true 2.805 kg" in page
     assert 'src="http' not in page
