@@ -8,6 +8,11 @@ venv="$root/.venv"
 ros="$root/.ros"
 cd "$root"
 
+# The official images name their ROS 2 without sourcing it.
+if [ -n "${ROS_DISTRO:-}" ] && [ -z "${AMENT_PREFIX_PATH:-}" ] && [ -f "/opt/ros/$ROS_DISTRO/setup.bash" ]; then
+  set +u; source "/opt/ros/$ROS_DISTRO/setup.bash"; set -u
+fi
+
 stamp() { # of the given files and of the ROS and Python in use
   { printf '%s\n' "${ROS_DISTRO:-wheels}" "$(python_version)"; cat "$@"; } | sha256sum | cut -d' ' -f1
 }

@@ -23,7 +23,14 @@ from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 from sysid_core.estimation import Estimate
 from sysid_core.excitation import HeldBox, MotionLimits, Trajectory, export_trajectory
 from sysid_core.excitation.payload import plan_payload_motion
-from sysid_core.report import comparison_rows, error_summary, with_deviation
+from sysid_core.judgement import Outcome
+from sysid_core.report import (
+    Report,
+    comparison_rows,
+    error_summary,
+    save_and_list,
+    with_deviation,
+)
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.studies.payload import modular_objects
@@ -199,8 +206,34 @@ def _judge(
     for text, ok, value in checks:
         mark = "[green]✓[/]" if ok else "[red]✗[/]"
         console.print(f"{mark} {text}{': ' if value else ''}{value}", highlight=False)
+    _checks_page(out, checks, comparison_rows(online, truth))
     console.print(
         f"Inertia error {errors['inertia']:.1f} % (not judged: slow motion shows little of it)."
     )
-    console.print(f"Report: {out / 'report.html'}   bag: {out / 'bag'}", soft_wrap=True)
+    console.print(
+        f"Report: {out / 'report.html'}   checks: {out / 'checks.html'}   bag: {out / 'bag'}",
+        soft_wrap=True,
+    )
     return 0 if all(ok for _, ok, _ in checks) else 1
+
+
+def _checks_page(
+    out: Path, checks: Sequence[tuple[str, bool, str]], rows: Sequence[Sequence[Any]]
+) -> None:
+    """The checks of the demo as a page, beside the report of the recording."""
+    page = Report(f"Demo: a {OBJECT.lower()} on an xArm 7", "live, by the estimator's topic")
+    passed = sum(ok for _, ok, _ in checks)
+    page.headline(
+        Outcome.PASS if passed == len(checks) else Outcome.FAIL,
+        f"{passed} of {len(checks)} checks hold.",
+        asked="whether the running estimate meets the truth of the simulation",
+        next_steps=["report.html, beside this page, has the evidence and the other methods."],
+    )
+    for text, ok, value in checks:
+        page.verdict(ok, f"{text}{': ' if value else ''}{value}")
+    page.table(
+        ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict"),
+        [[*row[:2], with_deviation(*row[2:4]), *row[4:]] for row in rows],
+        "The running estimate, as its topic has it",
+    )
+    save_and_list(page, out / "checks.html")

@@ -124,7 +124,7 @@ class RobotPanel(Panel):
         state = snapshot.executor
         if state is not None:
             self.state.setText(
-                f"{state.state} {state.segment}: {state.time_left:.0f} s left, tracking error"
+                f"{f'{state.state} {state.segment}'.strip()}: {state.time_left:.0f} s left, tracking error"
                 f" {state.tracking_error:.3g}. {state.message}"
             )
             self.progress.setValue(int(1000 * state.progress))

@@ -16,10 +16,12 @@ from sysid_core.estimation.payload import (
     summarise_payload,
 )
 from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.report.charts import strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
     convergence_chart,
     object_scene,
+    residual_charts,
     signal_charts,
     wrench_chart,
 )
@@ -127,6 +129,11 @@ def payload_report(
     report.figure(
         wrench_chart(data, estimate.values[:10]), "Bias and tool removed from the measured one."
     )
+    for chart, caption in residual_charts(data, estimate.values[:10]):
+        report.figure(chart, caption)
+    if pairs := strong_correlations(estimate.names, estimate.covariance):
+        report.paragraph("Pairs that err together most (correlation of 0.9 and more):")
+        report.bullets(pairs)
     if len(history) > 2:
         report.heading("Convergence while the data arrived")
         report.figure(

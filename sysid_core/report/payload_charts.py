@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +16,11 @@ from sysid_core.report.charts import (
     COLOURS,
     add_line,
     ellipsoid,
+    histogram,
     label_time,
     panels,
     scene,
+    spectra,
     time_series,
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
@@ -43,6 +45,23 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> go.Figure:
         for i, axis in enumerate(AXES)
     }
     return time_series(data.time, series, ylabel="", columns=2)
+
+
+def residual_charts(data: PayloadData, pi: ArrayLike) -> Iterator[tuple[go.Figure, str]]:
+    """Spectrum and distribution of what is left of each axis over its RMS, with captions."""
+    left = data.wrench - data.regressor @ np.asarray(pi, dtype=float)
+    rms = np.sqrt(np.mean(left**2, axis=0))
+    scaled = left / np.where(rms > 0, rms, 1.0)
+    rate = (len(data.time) - 1) / float(data.time[-1] - data.time[0])
+    yield (
+        spectra(scaled, rate, AXES, "RMS"),
+        "Residual spectrum of each axis over its RMS. Peaks are what the model lacks: vibration,"
+        " mains hum, a motion that is off; white noise is flat.",
+    )
+    yield (
+        histogram(scaled, AXES, "RMS"),
+        "Residual distribution of each axis over its RMS; bell-shaped, if noise is all that is left.",
+    )
 
 
 def convergence_chart(history: Sequence[PayloadMoment], truth: ArrayLike | None) -> go.Figure:

@@ -13,7 +13,9 @@ import pytest
 from conftest import Start
 from rclpy.action import ActionClient
 from robot_sysid.action import Identify
+from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import SaveResult
+from sensor_msgs.msg import JointState
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
@@ -109,6 +111,29 @@ def send(client: LiveClient, **goal: str) -> tuple[Any, list[Identify.Feedback]]
     return sent.result(), feedback
 
 
+def left_of_the_torques(client: LiveClient) -> float:
+    """Largest residual torque that the estimator publishes of a motion with the run's friction [N m]."""
+    model = RobotModel.from_urdf("ur5")
+    q, v = np.full(6, 0.3), np.full(6, 0.6)
+    zeros = np.zeros(6).tolist()
+    tau = model.inverse_dynamics(q, v, np.zeros(6)) + 2.0 * np.tanh(v / 0.05) + 5.0 * v
+    message = FilteredJointState(
+        name=list(model.joint_names), position=q.tolist(), velocity=v.tolist(), acceleration=zeros,
+        effort=tau.tolist(), position_sd=zeros, velocity_sd=zeros, acceleration_sd=zeros,
+        effort_sd=zeros, effort_kind="actuator_torque",
+    )  # fmt: skip
+    filtered = client.node.create_publisher(FilteredJointState, "data_logger/filtered", 10)
+    found: list[JointState] = []
+    client.node.create_subscription(JointState, "estimator/torque_residuals", found.append, 10)
+
+    def answered() -> bool:
+        filtered.publish(message)
+        return bool(found)
+
+    client.wait_until(answered, 30.0, "residual torques")
+    return float(np.abs(found[-1].effort).max())
+
+
 @pytest.mark.ros
 @pytest.mark.patient
 @pytest.mark.slow
@@ -141,6 +166,8 @@ def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     assert (tmp_path / "robot.urdf").read_text() == "THE REAL ROBOT DESCRIPTION"
     with pytest.raises(LiveError, match="overwritten"):
         client.identify(Identify.Goal(recording="run", directory="first"), lambda _: None)
+
+    assert left_of_the_torques(client) < 0.5  # 5 N m of friction, which the URDF lacks
 
     handle, feedback = send(client, recording="run", method="lmi")
     client.wait_until(lambda: bool(feedback), 20.0, "progress")

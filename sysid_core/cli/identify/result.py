@@ -91,20 +91,22 @@ def print_summary(
         table.add_column(column, justify="left" if column == "joint" else "right")
     for kind, predictions in (("fitted", training), ("not fitted", validation)):
         for p in predictions:
+            still = not p.motion.any()  # R² of a constant says nothing
             beside = p if p.nominal is None else p.beside()
             whole, nominal = p.joints(whole=True), beside.joints()
             shares = (p.relative_error(), beside.relative_error(), p.relative_error(whole=True))
             error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
             table.add_row(
-                f"{kind}: {Path(p.source).stem}", error, other, "", all_of_it, style="bold"
+                f"{kind}: {Path(p.source).stem}{' (at rest)' if still else ''}",
+                *(error, other, "", all_of_it),
+                style="bold",
             )
             for i, (name, stats) in enumerate(p.joints().items(), 1):
                 table.add_row(
                     name,
                     f"{stats['rms']:.4g} {p.unit}",
                     f"{nominal[name]['rms']:.4g} {p.unit}",
-                    f"{stats['r2']:.4f}",
-                    f"{whole[name]['r2']:.4f}",
+                    *("–" if still else f"{s[name]['r2']:.4f}" for s in (p.joints(), whole)),
                     end_section=i == len(p.joint_names),
                 )
     print_table(table)

@@ -137,7 +137,7 @@ def _report(answer: Answer) -> Report:
     from sysid_core.report import Report, payload_report, payload_sentence
 
     estimate, session = answer.estimate, answer.weighing.session
-    report = Report(f"Payload of {answer.model.name}", f"{answer.recording}, {estimate.method}")
+    report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
         answer.judgement,
         payload_sentence(estimate),
