@@ -6,7 +6,7 @@
 Every recording is cut in thirds; thirds of one recording are compared with each other, and whole
 recordings of one robot. Gaussian deviations that are true give 95 %. Parameters count that the data of
 both sides know better than their natural scale. The thirds' verdict is that of the spread of their
-predictions: what `sysid identify` would fail counts apart.
+predictions: where `sysid identify` would warn of more than 8 residuals they count apart.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ METHODS: dict[str, Estimator] = {
     "lmi": ConsistentLeastSquares(),
     "entropic": ConsistentLeastSquares("entropic"),
 }
-TOO_SHORT = 8.0  # spread of predictions that fails a fit
+TOO_SHORT = 8.0  # spread of predictions [residuals]
 FIELDS = (
     "arm",
     "between",

@@ -93,7 +93,7 @@ def collect_samples(
         blocks: Blocks of time, equally many samples each.
 
     Raises:
-        SignalError: Too little motion.
+        SignalError: Too little motion, or efforts that are constant.
     """
     processing = Processing(motion_cutoff_hz=CUTOFF_HZ, torque_cutoff_hz=CUTOFF_HZ)
     low_pass = ZeroPhaseFilter(CUTOFF_HZ)
@@ -125,4 +125,9 @@ def collect_samples(
     q, v, a, tau = q[rows], v[rows], a[rows], tau[rows]
     used = (np.ptp(q, axis=0) > _MOVED) & (np.std(tau, axis=0) > 1e-9)
     used &= np.sum(np.abs(v) > Samples.slow, axis=0) >= LEAST_ROWS
+    if not np.any(used):
+        raise SignalError(
+            "No joint has an effort that varies while it moves.",
+            remedy="Check the column or topic of the efforts: they are constant, or were not measured.",
+        )
     return Samples(model, q, v, a, tau, block, used, duration)

@@ -22,7 +22,7 @@ CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
-WARN_SPREAD, FAIL_SPREAD = 1.2, 8.0  # of predictions, in residuals (docs/verdicts.md)
+WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
 DISAGREEMENT = (
     4.0  # variance of the residual in runs that weren't fitted over that in those that were
 )
@@ -188,7 +188,7 @@ def judge_spread(spread: PredictionSpread | None) -> Judgement:
         f" most at {', '.join(spread.worst)}. Record more, or more exciting, motion (`sysid plan`),"
         " and judge by runs of other motions (--validate)."
     )
-    if spread.spread > FAIL_SPREAD:
+    if spread.relative**2 > FAIL_SHARE:  # as for any prediction: so much is no model
         return Judgement((text,))
     return Judgement((), (text,))
 
