@@ -41,17 +41,15 @@ def ball_prior(
     com = pi[1:4] / mass if pi[0] > 0 else np.zeros(3)
     com = com * min(1.0, reach / max(float(np.linalg.norm(com)), 1e-12))
     inertia = 0.4 * mass * size**2
-    I_C = inertia * np.eye(3)
-
-    def at(c: Array) -> Array:
-        return pi_from_mass_com_inertia(mass, c, I_C)
-
     step = 1e-3 * reach  # exact: pi is quadratic in the centre of mass
+    near = com + step * np.vstack([np.zeros(3), np.eye(3), -np.eye(3)])
+    at, ahead, behind = np.split(
+        pi_from_mass_com_inertia(np.full(7, mass), near, np.tile(inertia * np.eye(3), (7, 1, 1))),
+        [1, 4],
+    )
     J = np.zeros((10, 10))  # d pi / d (m, c, I_C)
     J[:, 0] = pi_from_mass_com_inertia(1.0, com, np.zeros((3, 3)))
-    J[:, 1:4] = np.transpose(
-        [(at(com + step * e) - at(com - step * e)) / (2.0 * step) for e in np.eye(3)]
-    )
+    J[:, 1:4] = (ahead - behind).T / (2.0 * step)
     J[4:, 4:] = np.eye(6)
     sd = np.array([mass_spread * mass, *[reach] * 3, *[inertia_spread * inertia] * 6])
-    return at(com) - J[:, 1:4] @ com, (J * sd**2) @ J.T
+    return at[0] - J[:, 1:4] @ com, (J * sd**2) @ J.T

@@ -23,6 +23,7 @@ from sysid_core.robot.shapes import Shape
 
 GRAINS = 56.0
 _MAX_EXPONENT = 30.0
+_SAME_MASS = 1e-12  # relative
 
 
 def shape_covariance(shape: Shape, mass: float, contrast: float) -> Array:
@@ -74,7 +75,7 @@ class DensityPrior:
         """Covariance of `pi` to second order, shape (10, 10)."""
         return shape_covariance(self.cells, mass, self.contrast)
 
-    def most_likely_masses(self, R: Array, r: Array) -> Array:
+    def most_likely_masses(self, R: Array, r: Array, near: Array | None = None) -> Array:
         """Minimise `|R Phi m - r|^2 / 2` plus the relative entropy; Phi is that of `cells`.
 
         The homogeneous body has the mass of the solution itself, found by repetition.
@@ -82,6 +83,7 @@ class DensityPrior:
         Args:
             R: Whitened factor of the data, shape (p, 10).
             r: Shape (p,).
+            near: Parameters of a similar solution, from which to start, shape (10,).
 
         Returns:
             Masses of `cells`, shape (n,), all positive [kg].
@@ -90,17 +92,20 @@ class DensityPrior:
             EstimationError: The data ask for a negative mass.
             SolverError: Newton's method didn't converge.
         """
-        Phi = self.cells.parameters_per_mass
+        E = R @ self.cells.parameters_per_mass
         fraction = self.cells.volumes / self.cells.volume
-        direction = R @ Phi @ fraction
-        mass = positive_mass(float(direction @ r), float(direction @ direction))
-        z = np.zeros(len(r))
+        if near is not None and near[0] > 0:
+            mass, z = float(near[0]), r - R @ near
+        else:
+            direction = E @ fraction
+            mass = positive_mass(float(direction @ r), float(direction @ direction))
+            z = np.zeros(len(r))
         for _ in range(20):
             kappa = GRAINS / (self.contrast**2 * mass)
-            m, z = _entropic_masses(R @ Phi, r, mass * fraction, kappa, z)
+            m, z = _entropic_masses(E, r, mass * fraction, kappa, z)
             change = abs(m.sum() - mass) / mass
             mass = float(m.sum())
-            if change < 1e-12:
+            if change < _SAME_MASS:
                 break
         return m
 
@@ -113,28 +118,30 @@ def _entropic_masses(
     Returns the masses `n_i exp((E^T z)_i / kappa)` and z, the whitened residual.
     """
 
-    def value(z: Array) -> float:
-        exponent = E.T @ z / kappa
+    def at(z: Array) -> tuple[float, Array]:
+        exponent = (z / kappa) @ E
         if exponent.max() > _MAX_EXPONENT:
-            return np.inf
-        return float(kappa * (reference @ np.exp(exponent)) + 0.5 * z @ z - r @ z)
+            return np.inf, reference
+        m = reference * np.exp(exponent)
+        return float(kappa * m.sum() + 0.5 * z @ z - r @ z), m
 
-    if not np.isfinite(value(z)):
+    current, m = at(z)
+    if not np.isfinite(current):
         z = np.zeros(len(r))
-    current = value(z)
+        current, m = at(z)
     for _ in range(200):
-        m = reference * np.exp(E.T @ z / kappa)
         gradient = E @ m + z - r
         step = -np.linalg.solve((E * (m / kappa)) @ E.T + np.eye(len(z)), gradient)
         decrement = float(-gradient @ step)
         if decrement < 1e-10 * (1.0 + abs(current)):
             # Convergence is quadratic here, and finer than differences of the value can show.
             z = z + step
-            return reference * np.exp(E.T @ z / kappa), z
-        t = 1.0
-        while (trial := value(z + t * step)) > current - 1e-4 * t * decrement and t > 1e-12:
+            return at(z)[1], z
+        t, trial = 1.0, at(z + step)
+        while trial[0] > current - 1e-4 * t * decrement and t > 1e-12:
             t *= 0.5
-        z, current = z + t * step, trial
+            trial = at(z + t * step)
+        z, (current, m) = z + t * step, trial
     raise SolverError(
         "The entropic payload problem did not converge.",
         remedy="Check the wrench and the shape for absurd sizes.",

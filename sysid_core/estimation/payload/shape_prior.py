@@ -14,6 +14,7 @@ inference and learning algorithms, ch. 28); the deviations contain the spread be
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,7 +45,7 @@ HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, s
 DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
 TEMPER = 0.1  # of the evidence in standard deviations: hypotheses are caricatures
 WRONG_SHAPE = 0.3  # prior probability
-DOUBTED_SHAPE = 0.9  # the same for standard deviations: no shape is told exactly
+DOUBTED_SHAPE = 0.9  # the same for standard deviations: no shape is given exactly
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
 # Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
 # size in the same place, and another pose too. Sizes err alike along all axes, units above all.
@@ -120,6 +121,11 @@ class ShapePrior:
             return ()
         return tuple(DensityPrior(self.shape, contrast) for contrast in self.contrasts)
 
+    @property
+    def _middle(self) -> int:
+        """Which of the solids gives the first answer."""
+        return len(self.contrasts) // 2
+
     @cached_property
     def _kinds(self) -> tuple[Array, Array, Array]:
         """Mean bodies (H, 10), covariances (H, 10, 10) and log probabilities, all of unit mass."""
@@ -182,7 +188,11 @@ class ShapePrior:
         weights = _weights(logs[0] + evidence)
         for k, solid in enumerate(self.solids):
             # Densities are never negative: the Gaussian's mean is replaced by the entropic one.
-            found[k] = solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
+            if k == self._middle:
+                found[k] = first
+            else:
+                masses = solid.most_likely_masses(R, r, near=first)
+                found[k] = solid.cells.parameters_per_mass @ masses
             if solid.contrast < COVARIANCE_CONTRAST:
                 C = shape_covariance(solid.cells, mass, COVARIANCE_CONTRAST)
                 left[k] = _conditioned(R, r, means[k : k + 1], C[None])[1][0]
@@ -198,13 +208,14 @@ class ShapePrior:
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
 
-    def log_evidence(self, R: Array, r: Array, first: Array) -> float:
-        """As in the posterior, about a first answer, shape (10,): much quicker."""
+    def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
+        """As in the posterior, of each (R, r), about a first answer, shape (10,): much quicker."""
         means, spreads, logs = self._hypotheses(first)
-        open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
-        return float(
-            np.logaddexp.reduce(logs[0] + _conditioned(R, r, means, spreads + open_mass)[2])
-        )
+        wide = spreads + _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        return [
+            float(np.logaddexp.reduce(logs[0] + _conditioned(R, r, means, wide)[2]))
+            for R, r in data
+        ]
 
     def _hypotheses(self, first: Array) -> tuple[Array, Array, Array]:
         """Means (H, 10), covariances with the mass given, logarithms of probabilities (2, H)."""
@@ -231,7 +242,7 @@ class ShapePrior:
     def first(self, R: Array, r: Array) -> Array:
         """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
         if self.shape is not None:
-            solid = self.solids[len(self.solids) // 2]
+            solid = self.solids[self._middle]
             return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
         return _ball_first(R, r, self.extent)
 
@@ -245,7 +256,7 @@ class ShapePrior:
             even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
             return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
         mean = self.shape.homogeneous(mass)
-        C = self.solids[len(self.solids) // 2].covariance(mass) + np.outer(mean, mean)
+        C = self.solids[self._middle].covariance(mass) + np.outer(mean, mean)
         means, lefts, _ = _conditioned(R, r, mean[None], C[None])
         return means[0], lefts[0]
 

@@ -18,7 +18,7 @@ from sysid_core.estimation.payload_map.running_information import RunningInforma
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array
 
-# Prior probabilities that the sensor is as told, that its tare is stale, that its bias wanders.
+# Prior probabilities that the sensor is as declared, that its tare is stale, that its bias wanders.
 _BELIEFS = (0.9, 0.05, 0.05)
 _LITTLE = 0.01  # probability below which a belief isn't followed up
 
@@ -42,8 +42,8 @@ class RunningBelief:
 
     def __init__(self, sensor: SensorModel, prior: ShapePrior) -> None:
         self._prior = prior
-        told = (sensor, sensor.stale, sensor.wandering) if max(sensor.bias) > 0 else (sensor,)
-        self._sums = [RunningInformation(belief) for belief in told]
+        beliefs = (sensor, sensor.stale, sensor.wandering) if max(sensor.bias) > 0 else (sensor,)
+        self._sums = [RunningInformation(belief) for belief in beliefs]
 
     def add(self, X: Array, weight: Array, attenuation: Array | None = None) -> None:
         """One sample.
@@ -75,19 +75,19 @@ class RunningBelief:
         Raises:
             EstimationError: The data ask for a negative mass.
         """
-        told = self._answer(self._sums[0], samples)
+        declared = self._answer(self._sums[0], samples)
         if len(self._sums) == 1:
-            return told.found, told.misfit
-        evidence = [told.log_evidence]
-        for one in self._sums[1:]:
-            R, r, _ = one.compressed()
-            quick = self._prior.log_evidence(R, r, told.found.pi)
-            evidence.append(one.log_evidence(r) + quick)
+            return declared.found, declared.misfit
+        data = [one.compressed()[:2] for one in self._sums[1:]]
+        quick = self._prior.log_evidences(data, declared.found.pi)
+        evidence = [declared.log_evidence]
+        for one, (_, r), payload in zip(self._sums[1:], data, quick, strict=True):
+            evidence.append(one.log_evidence(r) + payload)
         logs = np.log(_BELIEFS) + evidence
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         believed = [k for k, weight in enumerate(weights) if weight > _LITTLE]
-        answers = [self._answer(self._sums[k], samples) if k else told for k in believed]
+        answers = [self._answer(self._sums[k], samples) if k else declared for k in believed]
         worse = float(weights[1:].sum())
         weights = weights[believed] / weights[believed].sum()
         found = [answer.found for answer in answers]

@@ -9,7 +9,7 @@ from sysid_core.estimation.payload_map.estimator import eliminate_nuisances
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array
 
-_DRIFT_S = 0.5  # [s] between steps of the bias
+_DRIFT_S = 0.1  # [s] between steps of the bias: a hum that aliases moves within half a second
 
 
 class RunningInformation:

@@ -13,7 +13,7 @@ from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench import SensorCalibration
 
 BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
-_STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are told
+_STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
 
