@@ -82,15 +82,7 @@ def show_times(repeats: int) -> None:
         def stream(online=online, data=data, covariance=covariance) -> None:
             online.reset()
             for k in range(150):
-                online.update(
-                    data.time[k],
-                    data.wrench[k],
-                    data.omega[k],
-                    data.alpha[k],
-                    data.a[k],
-                    data.gravity[k],
-                    covariance[k],
-                )
+                online.take(data, k, covariance[k])
 
         running = RunningMAP(thing.shape)
         running.fit(data.select(slice(0, 150)))

@@ -14,6 +14,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -44,22 +45,6 @@ def thing_number(number: int) -> StudyObject:
     return makers[number % len(makers)](rng)
 
 
-def feed(online: OnlinePayload, run: Experiment, wrench: Array, k: int) -> None:
-    """One sample, as the session gives it."""
-    data = run.causal
-    assert data.R_WS is not None
-    online.update(
-        data.time[k],
-        wrench[k],
-        data.omega[k],
-        data.alpha[k],
-        data.a[k],
-        data.gravity[k],
-        run.covariance[k],
-        data.R_WS[k],
-    )
-
-
 def moments(count: int) -> None:
     """Coverage at every moment, and when enough is known (and true)."""
     upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
@@ -79,7 +64,7 @@ def moments(count: int) -> None:
                 mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
                 online = OnlinePayload(thing.shape, sensor=sensor)
                 for k, t in enumerate(run.causal.time):
-                    feed(online, run, run.causal.wrench, k)
+                    online.take(run.causal, k, run.covariance[k])
                     i = int(np.argmin(np.abs(MOMENTS - t)))
                     if abs(MOMENTS[i] - t) > 1e-6:
                         continue
@@ -95,8 +80,8 @@ def moments(count: int) -> None:
                         float(np.max(off / scale)),
                     )
                     for j, limit in enumerate(NEEDED):
-                        told = 2.0 * float(np.max(relative[j])) < limit
-                        if told and errors[j] < limit:
+                        reported = 2.0 * float(np.max(relative[j])) < limit
+                        if reported and errors[j] < limit:
                             known[number, j] = min(known[number, j], t)
             beyond = np.abs(z) > 2.0
             shares = [
@@ -167,8 +152,9 @@ def _loaded(number: int, seconds: float) -> tuple[Experiment, Array, StudyObject
 
 def _stamps_of_changes(run: Experiment, wrench: Array) -> list[float]:
     online, found, before = OnlinePayload(sensor=SensorModel()), [], None
-    for k in range(len(run.causal)):
-        feed(online, run, wrench, k)
+    data = replace(run.causal, wrench=wrench)
+    for k in range(len(data)):
+        online.take(data, k, run.covariance[k])
         if online.change is not before:
             before = online.change
             assert before is not None

@@ -25,7 +25,7 @@ from sysid_core.plausibility.stream_checks import effort_faults
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals import EffortKind, Recording, standstill_share
-from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults
+from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults, wrench_hum
 
 _LEAST_KNOWN = 0.3  # share of base parameters known at least roughly
 _MUCH_STANDSTILL = 0.5
@@ -128,7 +128,9 @@ class UseJudge:
             text = "No wrench: record the sensor's topic, or weigh by torques (`sysid payload-torques`)."
             return Use("payload", Judgement((text,)))
         faults = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(wrench)]
-        judgement = self._joints() + Judgement(tuple(faults))
+        hum = wrench_hum(wrench)
+        hums = () if hum is None else (hum.text,)
+        judgement = self._joints() + Judgement(tuple(faults), warnings=hums)
         if motion_window(self.recording) is None:
             segments = ", ".join(MOTION_SEGMENTS)
             text = f"No marks of a motion ({segments}, each with :start and :end): play what"

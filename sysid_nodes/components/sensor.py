@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
 from sysid_core.signals import WrenchStream
-from sysid_core.signals.wrench import check_wrench_frame, mount_sensor, wrench_faults
+from sysid_core.signals.wrench import (
+    check_wrench_frame,
+    mount_sensor,
+    wrench_faults,
+    wrench_hum,
+)
 from sysid_nodes.lifecycle import OK, WARN, ManagedNode, StaticTransforms
 
 if TYPE_CHECKING:
@@ -96,12 +101,15 @@ class SensorComponent:
             self._node.health.say("wrench frame", OK, remark)
 
     def check_health(self, recent: WrenchStream) -> None:
-        """Report saturated, frozen or broken readings."""
-        faults = wrench_faults(recent) if len(recent) > _FEW else ()
-        if not faults:
+        """Report saturated, frozen or broken readings, and a hum."""
+        found = (
+            [f"{x.text} {x.remedy}" for x in wrench_faults(recent)] if len(recent) > _FEW else []
+        )
+        hum = None if found else wrench_hum(recent)
+        words = " ".join(found) if hum is None else hum.text
+        if not words:
             self._node.health.forget("sensor")
             return
-        words = " ".join(f"{fault.text} {fault.remedy}" for fault in faults)
         self._node.health.say("sensor", WARN, words)
         self._node.get_logger().warning(words, throttle_duration_sec=10.0)
 

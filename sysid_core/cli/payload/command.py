@@ -93,12 +93,15 @@ def _weigh(
 def _opened(settings: PayloadSettings, bag: Path) -> tuple[Recording, RobotModel]:
     """Recording and robot; faults of the sensor are said."""
     from sysid_core.signals.bags import open_bag, read_bag
-    from sysid_core.signals.wrench import wrench_faults
+    from sysid_core.signals.wrench import wrench_faults, wrench_hum
 
     stored = open_bag(bag)
     run = read_bag(stored, window_ns=_marked(stored))
     for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
         remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
+    hum = None if run.wrench is None else wrench_hum(run.wrench)
+    if hum is not None:
+        remark("warning:", hum.text, to=errors)
     return run, settings.sensor_robot.model(run, settings.sensor_frame)
 
 

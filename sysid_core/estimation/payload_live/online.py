@@ -10,6 +10,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, Verdict
 from sysid_core.estimation.payload import (
     CompressedWrenches,
+    PayloadData,
     PayloadSummary,
     WrenchEstimator,
     summarise_payload,
@@ -149,6 +150,19 @@ class OnlinePayload:
             self._own_wrenches.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s
         self._estimate = None
+
+    def take(self, data: PayloadData, k: int, motion_covariance: ArrayLike | None = None) -> None:
+        """Sample `k` of a recording, as `update` takes it; `motion_covariance` (9, 9) is the sample's."""
+        self.update(
+            float(data.time[k]),
+            data.wrench[k],
+            data.omega[k],
+            data.alpha[k],
+            data.a[k],
+            data.gravity[k],
+            motion_covariance,
+            None if data.R_WS is None else data.R_WS[k],
+        )
 
     def _watch(self, stamp_s: float, b: Array, a: Array, omega: Array, alpha: Array) -> None:
         """Start anew where the load has changed."""

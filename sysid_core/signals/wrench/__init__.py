@@ -13,6 +13,7 @@ from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, est
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
+from sysid_core.signals.wrench.hum import wrench_hum
 from sysid_core.signals.wrench.mounting import check_mounting, require_weight
 from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
@@ -57,4 +58,5 @@ __all__ = [
     "tare_single",
     "tare_static",
     "wrench_faults",
+    "wrench_hum",
 ]

@@ -19,14 +19,7 @@ from sysid_core.estimation.payload_map import RunningMAP
 
 def feed(online, data, rows):
     for k in rows:
-        online.update(
-            data.time[k],
-            data.wrench[k],
-            data.omega[k],
-            data.alpha[k],
-            data.a[k],
-            data.gravity[k],
-        )
+        online.take(data, k)
 
 
 def test_the_same_samples_give_the_same_estimate_online_and_in_batch(rng):

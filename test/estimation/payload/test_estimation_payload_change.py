@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A load that is taken up, put down or slips is noticed; a steady one never."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,20 +25,11 @@ def run(online, seconds, after=None, at=2.0, seed=0):
     rng = np.random.default_rng(seed)
     x = encoder_experiment(1.0, seconds, HAMMER, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS)
     data, covariance = x.causal, x.covariance
-    wrench = np.array(data.wrench)
     if after is not None:
-        wrench += (data.regressor @ (after - BEFORE)) * (data.time >= at)[:, None]
+        change = (data.regressor @ (after - BEFORE)) * (data.time >= at)[:, None]
+        data = replace(data, wrench=data.wrench + change)
     for k in range(len(data)):
-        online.update(
-            data.time[k],
-            wrench[k],
-            data.omega[k],
-            data.alpha[k],
-            data.a[k],
-            data.gravity[k],
-            covariance[k],
-            data.R_WS[k],
-        )
+        online.take(data, k, covariance[k])
         if online.change is not None and after is None:
             return online.change
     return online.change

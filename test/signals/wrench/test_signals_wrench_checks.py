@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import WrenchStream
-from sysid_core.signals.wrench import require_sound_wrench, wrench_faults
+from sysid_core.signals.wrench import require_sound_wrench, wrench_faults, wrench_hum
 
 RATE = 100.0  # [Hz]
 
@@ -81,3 +81,30 @@ def test_refusal_lists_every_fault_and_its_remedy(rng: np.random.Generator) -> N
 
 def test_empty_stream_is_a_fault() -> None:
     assert kinds(np.empty((0, 6))) == ["not finite"]
+
+
+def at_rate(rng: np.random.Generator, rate: float, hum_hz: float = 0.0) -> WrenchStream:
+    """A fast motion of 2 s, noise, and a hum of three noises at most."""
+    t = np.arange(0.0, 2.0, 1.0 / rate)
+    motion = np.outer(np.sin(2 * np.pi * 3.0 * t), np.repeat([30.0, 3.0], 3))
+    noise = np.repeat([0.1, 0.005], 3)
+    hum = np.sin(2 * np.pi * hum_hz * t[:, None] + np.arange(6)) * 3.0 * noise
+    return WrenchStream(
+        "ft",
+        np.round(t * 1e9).astype(np.int64),
+        motion + hum + noise * rng.normal(size=(len(t), 6)),
+    )
+
+
+@pytest.mark.parametrize("rate", [250.0, 1000.0])
+def test_a_hum_is_found_at_the_rate_of_the_sensor(rng: np.random.Generator, rate: float) -> None:
+    hum = wrench_hum(at_rate(rng, rate, 100.3))
+    assert hum is not None and abs(hum.frequency_hz - 100.3) < 0.5
+    unit = 1.0 if hum.axis.startswith("f") else 0.05
+    assert hum.amplitude == pytest.approx(0.3 * unit, rel=0.3)
+
+
+def test_motion_and_noise_are_no_hum(rng: np.random.Generator) -> None:
+    found = [wrench_hum(at_rate(rng, rate)) for rate in (100.0, 250.0, 1000.0) for _ in range(30)]
+    assert found == [None] * 90
+    assert wrench_hum(stream(moving(rng)[:50])) is None, "too few readings"
