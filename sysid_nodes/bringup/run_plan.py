@@ -18,18 +18,11 @@ from sysid_core.excitation import Trajectory
 from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.find_config import find_config
 from sysid_nodes.bringup.graph import NodeSpec
+from sysid_nodes.bringup.payload_known import PayloadKnown
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.client import LiveClient, execute_watched, live_client
-from sysid_nodes.conversions import ns_from_stamp
 
 _OSCILLATION = "oscillation"  # segment of a payload motion
-# What is known in a state of the running payload.
-_KNOWN = {
-    "mass": (PayloadEstimate.MASS_KNOWN, PayloadEstimate.COM_KNOWN),
-    "com": (PayloadEstimate.COM_KNOWN,),
-    "inertia": (),
-}
-_FAR = (PayloadEstimate.PRIOR_DOMINATED, PayloadEstimate.INERTIA_KNOWN)
 _SETTLED_S, _PATIENCE_S = 2.0, 60.0
 _RUNNING = "payload_estimate"
 
@@ -103,7 +96,11 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
             _play(client, console, file, trajectory.duration / options.slow, options.slow)
         client.follow(PayloadEstimate, f"estimator/{_RUNNING}")
         bag = Path(client.start_recording(""))
-        known = _Known(client, options.until) if weighing and options.until else None
+        known = (
+            PayloadKnown(client, f"estimator/{_RUNNING}", options.until)
+            if weighing and options.until
+            else None
+        )
         try:
             _play(client, console, file, trajectory.duration, 1.0, known)
         finally:
@@ -114,21 +111,6 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         else:
             _identify(client, console, bag, options.method)
     return 0
-
-
-class _Known:
-    """Whether the payload of the motion that begins now is known far enough."""
-
-    def __init__(self, client: LiveClient, until: str) -> None:
-        self._client, self._until = client, until
-        self._began_ns = client.node.get_clock().now().nanoseconds
-
-    def __call__(self) -> bool:
-        latest = self._client.latest.get(f"estimator/{_RUNNING}")
-        if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
-            return False
-        far = _FAR[1:] if self._until == "inertia" else _FAR
-        return latest.state in (*_KNOWN[self._until], *far)
 
 
 def _for_this_run(
@@ -154,7 +136,7 @@ def _play(
     file: Path,
     duration_s: float,
     scale: float,
-    known: _Known | None = None,
+    known: PayloadKnown | None = None,
 ) -> Any:
     result = execute_watched(
         client,

@@ -69,7 +69,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     topic = client.node.create_subscription(
         JointState, "joint_states", lambda m: states.append(max(map(abs, m.velocity))), 200
     )
-    words = ["run", str(config), str(file), "--slow", "0"]
+    words = ["run", str(config), str(file), "--slow", "0", "--until", "com"]
     declined = sysid(*words, "--out", str(tmp_path / "declined"), answer="n\n")
     assert declined.returncode == 1, declined.stdout + declined.stderr
     assert "Nothing was moved" in declined.stdout
@@ -83,4 +83,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     estimate = Estimate.load(out / "payload" / "estimate.yaml")
     assert abs(estimate.values[0] - PAYLOAD[0]) < 0.02 * PAYLOAD[0]
     (bag,) = (path.parent for path in out.glob("*/metadata.yaml"))
-    assert len(read_bag(bag).joints) > 500
+    recorded = read_bag(bag)
+    assert len(recorded.joints) > 500
+    labels = [mark.label for mark in recorded.marks]
+    assert "oscillation:start" in labels, "it isn't stopped by what was known before"
