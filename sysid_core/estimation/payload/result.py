@@ -81,13 +81,22 @@ def shrunk_estimate(
     return payload_estimate(method, pi, covariance, verdicts, wrenches, source=source)
 
 
-def verdicts_from_prior(covariance: Array, prior_covariance: Array) -> tuple[Verdict, ...]:
+def verdicts_from_prior(
+    covariance: Array, prior_covariance: Array, mass_sd: float | None = None
+) -> tuple[Verdict, ...]:
     """Prior-dominated where the data have not even halved the prior's variance.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
     alone narrows the inertia about the sensor's origin, but says nothing of the spread of the mass.
+
+    Args:
+        covariance: Shape (10, 10).
+        prior_covariance: Shape (10, 10).
+        mass_sd: Prior deviation of the mass, where `prior_covariance` is that of bodies of one mass.
     """
     after, before = np.diag(covariance).copy(), np.diag(prior_covariance).copy()
+    if mass_sd is not None:
+        before[0] = mass_sd**2
     floor = np.maximum(1e-12 * before, np.finfo(float).tiny)
     after[4:] = np.diag(_given_first_moments(covariance))
     before[4:] = np.diag(_given_first_moments(prior_covariance))

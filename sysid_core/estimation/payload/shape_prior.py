@@ -20,11 +20,13 @@ from functools import cached_property
 
 import numpy as np
 
+from sysid_core.estimation.estimate import Verdict
 from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
 from sysid_core.estimation.payload.data import positive_mass
 from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
 from sysid_core.estimation.payload.grasp_prior import grasp_priors
+from sysid_core.estimation.payload.result import verdicts_from_prior
 from sysid_core.robot import (
     Array,
     is_physically_consistent,
@@ -68,7 +70,7 @@ BALLS = (0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent 
 BALL_SPREAD = 2.0  # of their inertia
 BALL_TEMPER = 0.03  # as `TEMPER`, without a shape
 EXTENT = 0.5  # [m] within which something of unknown shape is held
-_MASS_SPREAD = 2.0  # of the mass, relative: left to the data
+MASS_SPREAD = 2.0  # of the mass, relative: left to the data
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,11 @@ class PayloadPosterior:
     spread: Array
     wrong_shape: float
     log_evidence: float
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Which of the ten come from the data, and which mostly from the prior."""
+        return verdicts_from_prior(self.covariance, self.spread, MASS_SPREAD * float(self.pi[0]))
 
 
 class ShapePrior:
@@ -183,7 +190,7 @@ class ShapePrior:
         first = self.first(R, r)
         mass = float(first[0])
         means, spreads, logs = self._hypotheses(first)
-        open_mass = _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        open_mass = MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         found, left, evidence = _conditioned(R, r, means, spreads + open_mass)
         weights = _weights(logs[0] + evidence)
         for k, solid in enumerate(self.solids):
@@ -211,7 +218,7 @@ class ShapePrior:
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
         """As in the posterior, of each (R, r), about a first answer, shape (10,): much quicker."""
         means, spreads, logs = self._hypotheses(first)
-        wide = spreads + _MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
+        wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         return [
             float(np.logaddexp.reduce(logs[0] + _conditioned(R, r, means, wide)[2]))
             for R, r in data

@@ -26,7 +26,6 @@ from sysid_core.estimation.payload import (
     PayloadData,
     ShapePrior,
     payload_estimate,
-    verdicts_from_prior,
 )
 from sysid_core.estimation.payload_map.misfit import (
     Misfit,
@@ -107,9 +106,14 @@ class PayloadMAP:
             found.wrong_shape,
         )
         covariance, notes = reported_misfit(found.covariance, misfit, int(spiked.sum()), len(data))
-        verdicts = verdicts_from_prior(found.covariance, found.spread)
         return payload_estimate(
-            self.method, found.pi, covariance, verdicts, compressed, source=data.source, notes=notes
+            self.method,
+            found.pi,
+            covariance,
+            found.verdicts,
+            compressed,
+            source=data.source,
+            notes=notes,
         )
 
     def _noise_sd(self, data: PayloadData) -> Array:

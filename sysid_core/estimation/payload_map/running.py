@@ -27,7 +27,6 @@ from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
     payload_estimate,
-    verdicts_from_prior,
 )
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.misfit import reported_misfit
@@ -232,13 +231,12 @@ class RunningMAP:
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
         found, misfit = self._sum.posterior(self.information.n_samples)
-        verdicts = verdicts_from_prior(found.covariance, found.spread)
         covariance, notes = reported_misfit(found.covariance, misfit)
         return payload_estimate(
             self.method,
             found.pi,
             covariance,
-            verdicts,
+            found.verdicts,
             self.information,
             source=source,
             notes=notes,

@@ -17,7 +17,7 @@ from sysid_core.signals.recording import WrenchStream
 from sysid_core.signals.wrench.sensor import WRENCH_AXES
 
 MOTION_HZ = 10.0  # above which nothing moves
-_LEAST_S = 1.0  # of readings, for lines some 4 Hz wide
+_LEAST_S = 1.0  # of readings, for lines some 3 Hz wide
 _MOST = 4096  # readings that are looked at, the newest
 _FLOOR = 41  # bins about a line that show the noise
 _CHANCE = 1e-9  # of taking noise for a line, per spectrum: live there is one each second
@@ -57,8 +57,8 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
 
     The power of noise is exponentially distributed about its mean in every bin of a spectrum
     (Schuster 1898, On the investigation of hidden periodicities); a line has more than that reaches
-    anywhere by a chance of `_CHANCE`. The window keeps the motion where it is (Harris 1978, On the use
-    of windows for harmonic analysis: 92 dB).
+    anywhere by a chance of `_CHANCE`. Blackman's window keeps the motion where it is (Harris 1978, On
+    the use of windows for harmonic analysis, table 1).
 
     Args:
         stream: Raw readings, at the rate of the sensor.
@@ -71,7 +71,7 @@ def wrench_hum(stream: WrenchStream) -> Hum | None:
         return None
     even = np.arange(time[0], time[-1], period)
     samples = np.column_stack([np.interp(even, time, axis) for axis in wrench.T])
-    window = scipy.signal.windows.blackmanharris(len(even))
+    window = np.blackman(len(even))
     spectrum = np.fft.rfft(window[:, None] * (samples - samples.mean(axis=0)), axis=0)
     frequency = np.fft.rfftfreq(len(even), period)
     frequency, power = (x[frequency > MOTION_HZ] for x in (frequency, np.abs(spectrum) ** 2))
