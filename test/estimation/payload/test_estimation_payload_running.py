@@ -64,9 +64,8 @@ def test_a_stale_tare_and_a_wandering_bias_are_allowed_for():
             if fault is off:
                 stale.append(z[:4])
             elif np.ndim(fault):
-                noted = any("bias" in note for note in estimate.notes)
-                hummed.append(noted or np.abs(z).max() < 2.0)
+                hummed.append(z[:4])
             else:
                 assert not estimate.notes
     assert np.mean(np.square(stale)) < 1.0
-    assert np.mean(hummed) >= 0.8  # heavy things, whose motion's errors are as large, hide it
+    assert np.mean(np.abs(hummed) < 2.0) > 0.9
