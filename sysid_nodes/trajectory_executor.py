@@ -12,7 +12,6 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 from robot_sysid.msg import Mark
-from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
 from sysid_core.excitation.execution import Command, Executor, ExecutorState, SegmentMarks
@@ -21,6 +20,7 @@ from sysid_nodes import conversions, execution
 from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node
 
 _REPORT_EVERY = 10  # ticks
+_STOPS = "the executor stops"
 
 
 class TrajectoryExecutorNode(ManagedNode):
@@ -72,34 +72,30 @@ class TrajectoryExecutorNode(ManagedNode):
         self._inputs.listen(self._on_safety)
         play = (self._execute, execution.refusal, self._player.cancel)
         self._action = SingleGoalAction(self, ExecuteTrajectory, "~/execute", *play).serve()
-        self.create_service(Arm, "~/arm", self._on_arm)
+        self._arming.serve(self, self._why_not, self.config.no_dead_man)
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._player.tick)
         self.health.say("motion", OK, "nothing to do")
 
     def deactivate(self) -> None:
         """Stop a running motion, refuse new ones."""
-        self._halt("the executor is deactivated")
+        if self.winding_down() and self._player is not None:
+            self._player.halt(_STOPS)
 
-    def clean_up(self) -> None:
-        """At shutdown: stop the robot, smoothly."""
-        self._halt("the executor stops")
-
-    def _halt(self, reason: str) -> None:
+    def winding_down(self) -> bool:
+        """At shutdown: stop the robot, smoothly, while its states and its clock still come."""
         if self._action is not None:
             self._action.accepting = False
             self._arming.disarm()
-        if self._player is not None:
-            self._player.halt(reason)
+        return self._player is not None and self._player.stopping(_STOPS)
 
-    def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
+    def clean_up(self) -> None:
+        """Play the rest of a stop."""
+        self.deactivate()
+
+    def _why_not(self) -> str:
+        """Why nobody may arm now, or nothing."""
         self.config.require_dead_man()
-        problem = self._inputs.problem
-        if problem:
-            response.message = f"{problem}: release the robot first."
-            return response
-        response.token, response.success = self._arming.arm(), True
-        response.valid_for, response.message = self._arming.valid_for, self.config.no_dead_man
-        return response
+        return self._inputs.problem
 
     def _on_safety(self) -> None:
         problem = self._inputs.problem

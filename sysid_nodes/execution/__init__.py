@@ -3,7 +3,7 @@
 
 from sysid_nodes.execution.action_node import ActionNode
 from sysid_nodes.execution.admission import Admission
-from sysid_nodes.execution.arming import Arming
+from sysid_nodes.execution.arming import Arming, arm_timeout
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import CommandMode, ControllerWatch
 from sysid_nodes.execution.inputs import RobotInputs
@@ -31,6 +31,7 @@ __all__ = [
     "RobotInputs",
     "SafetyInput",
     "TrajectoryExecutorConfig",
+    "arm_timeout",
     "feedback_of",
     "limits_in_force",
     "monitor_limits",

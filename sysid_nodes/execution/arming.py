@@ -6,8 +6,21 @@ from __future__ import annotations
 import hmac
 import secrets
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
+from sysid_nodes.lifecycle import parameter
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle import ManagedNode
+
+
+def arm_timeout() -> Any:
+    """The parameter `arm_timeout_s` of nodes with `~/arm`."""
+    return parameter(30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0)
 
 
 class Arming:
@@ -20,6 +33,26 @@ class Arming:
     def __init__(self, valid_for: float) -> None:
         self.valid_for = valid_for
         self._token, self._until = "", 0.0
+
+    def serve(self, node: ManagedNode, problem: Callable[[], str] = str, remark: str = "") -> None:
+        """Answer `~/arm` from now on.
+
+        Args:
+            node: Whose service it is.
+            problem: Says why nobody may arm now, or nothing.
+            remark: Said with each token.
+        """
+
+        def answer(request: Arm.Request, response: Arm.Response) -> Arm.Response:
+            why_not = problem()
+            if why_not:
+                response.message = f"{why_not}: release the robot first."
+                return response
+            response.token, response.success = self.arm(), True
+            response.valid_for, response.message = self.valid_for, remark
+            return response
+
+        node.create_service(Arm, "~/arm", answer)
 
     @property
     def armed(self) -> bool:

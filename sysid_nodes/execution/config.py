@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind
+from sysid_nodes.execution.arming import arm_timeout
 from sysid_nodes.execution.drives import CommandMode
 from sysid_nodes.lifecycle import parameter
 
@@ -117,9 +118,7 @@ class TrajectoryExecutorConfig:
         "Whether a motion may begin in a command_mode in which the robot moves on, or stops with a"
         " jerk, when this node dies.",
     )
-    arm_timeout_s: float = parameter(
-        30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
-    )
+    arm_timeout_s: float = arm_timeout()
     trajectories: tuple[str, ...] = parameter(
         ("plan", "trajectories", "results", "explorations"),
         "Folders below which goals may name trajectories, relative to one of them or in full.",

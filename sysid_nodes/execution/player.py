@@ -49,6 +49,7 @@ class MotionPlayer:
         self.core: Executor | None = None
         self._finished: Future | None = None
         self._wait_until, self._dropped_at = 0.0, math.inf
+        self._stop_by = math.inf  # on the steady clock
 
     async def play(self, core: Executor) -> ExecuteTrajectory.Result:
         """Check a motion, play it, and wait for its end.
@@ -72,16 +73,24 @@ class MotionPlayer:
         if self.core is not None:
             self.core.cancel(reason)
 
+    def stopping(self, reason: str) -> bool:
+        """Stop the motion under way; whether its stop still goes on. Ticks must go on."""
+        if self.core is None or self.core.state.is_final:
+            return False
+        self.core.cancel(reason)
+        self._stop_by = min(self._stop_by, time.monotonic() + _LONGEST_STOP_S)
+        return time.monotonic() < self._stop_by
+
     def halt(self, reason: str) -> None:
-        """Stop the motion under way and play the stop to its end: nobody else will."""
-        core = self.core
-        if core is None or core.state.is_final:
-            return
-        core.cancel(reason)
-        end = time.monotonic() + _LONGEST_STOP_S
-        while not core.state.is_final and time.monotonic() < end:
-            self._step(core)
+        """Stop the motion under way and play the stop to its end: nobody else will.
+
+        No callback runs meanwhile, so the time is the steady clock's: simulated time stands still.
+        """
+        core, now, began = self.core, self._inputs.now(), time.monotonic()
+        while core is not None and self.stopping(reason):
+            self._step(core, now + time.monotonic() - began)
             time.sleep(1.0 / self._node.config.rate_hz)
+        self._stop_by = math.inf
         self._finish()  # whatever came of the stop, nothing steps it any more
 
     def tick(self) -> None:
@@ -95,7 +104,7 @@ class MotionPlayer:
                 return
             if missing:
                 core.cancel(missing)
-        self._step(core)
+        self._step(core, self._inputs.now())
         took = self._inputs.now() - began
         if core.state is ExecutorState.CHECKING and took > _LONG_S:
             self._wait_until = began + took + _PATIENCE_S
@@ -115,8 +124,8 @@ class MotionPlayer:
         elif self.core is not None:
             self.core.clock_by(q, stamp)
 
-    def _step(self, core: Executor) -> None:
-        now, before = self._inputs.now(), core.state
+    def _step(self, core: Executor, now: float) -> None:
+        before = core.state
         problem = self._inputs.safety.problem(now)
         if self.drive.dropped:
             self._dropped_at = min(self._dropped_at, now)

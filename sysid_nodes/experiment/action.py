@@ -6,7 +6,7 @@ from __future__ import annotations
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify, RunPlan
 from robot_sysid.msg import PayloadEstimate
-from robot_sysid.srv import Arm, SaveResult, StartRecording, StopRecording
+from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.conversions import ns_from_stamp
@@ -45,7 +45,7 @@ class RunAction:
         self._node.create_subscription(
             PayloadEstimate, "estimator/payload_estimate", self._on_payload, LATCHED
         )
-        self._node.create_service(Arm, "~/arm", self._on_arm)
+        self._arming.serve(self._node)
         self._action.serve()
 
     def stop(self) -> None:
@@ -54,11 +54,6 @@ class RunAction:
 
     def _on_payload(self, message: PayloadEstimate) -> None:
         self._payload = message
-
-    def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
-        response.token, response.success = self._arming.arm(), True
-        response.valid_for = self._arming.valid_for
-        return response
 
     def _failed(self, err: SysIdError) -> RunPlan.Result:
         return RunPlan.Result(message=str(err), recording=self._recording)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sysid_nodes.execution import arm_timeout
 from sysid_nodes.lifecycle import parameter
 
 
@@ -12,9 +13,7 @@ from sysid_nodes.lifecycle import parameter
 class RunnerConfig:
     """Parameters of `runner`."""
 
-    arm_timeout_s: float = parameter(
-        30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
-    )
+    arm_timeout_s: float = arm_timeout()
     settled_s: float = parameter(
         2.0, "A payload that stays the same for so long is final [s].", minimum=0.5, maximum=60.0
     )

@@ -8,7 +8,6 @@ from typing import Any
 
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
-from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
 from sysid_core.excitation import MotionChecker, Trajectory, Unknowns, export_trajectory
@@ -50,17 +49,12 @@ class ExploreAction:
 
     def serve(self) -> None:
         """Accept goals from now on."""
-        self._node.create_service(Arm, "~/arm", self._on_arm)
+        self._arming.serve(self._node)
         self._action.serve()
 
     def stop(self) -> None:
         """Stop a running motion."""
         self._remote.stop()
-
-    def _on_arm(self, request: Arm.Request, response: Arm.Response) -> Arm.Response:
-        response.token, response.success = self._arming.arm(), True
-        response.valid_for = self._arming.valid_for
-        return response
 
     def _failed(self, err: SysIdError) -> Explore.Result:
         """What was played before counts all the same."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sysid_nodes.execution import arm_timeout
 from sysid_nodes.lifecycle import parameter
 
 
@@ -19,9 +20,7 @@ class ExplorerConfig:
     tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
     directory: str = parameter("explorations", "Folder below which the pieces are written.")
     period_s: float = parameter(4.0, "Duration of a piece [s].", minimum=1.0, maximum=60.0)
-    arm_timeout_s: float = parameter(
-        30.0, "How long a token of ~/arm is good [s].", minimum=1.0, maximum=600.0
-    )
+    arm_timeout_s: float = arm_timeout()
     iterations: int = parameter(
         40, "Iterations of each piece's improvement.", minimum=0, maximum=1000
     )

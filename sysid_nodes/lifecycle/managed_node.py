@@ -50,6 +50,10 @@ class ManagedNode(ConfiguredNode):
     def deactivate(self) -> None:
         """Stop working, keep what was configured."""
 
+    def winding_down(self) -> bool:
+        """Asked to end, callbacks still running: end what goes on; whether more time is needed."""
+        return False
+
     def clean_up(self) -> None:
         """Give everything back; called at shutdown too."""
 

@@ -70,6 +70,8 @@ def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> in
         try:
             while rclpy.ok() and not stopped():
                 executor.spin_once(timeout_sec=0.1)
+            while rclpy.ok() and node.winding_down():
+                executor.spin_once(timeout_sec=0.05)
         except ExternalShutdownException:
             pass
         finally:  # another signal doesn't interrupt the closing of files
