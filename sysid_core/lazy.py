@@ -5,7 +5,23 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from types import ModuleType
 from typing import Any
+
+# What `inspect` asks of all modules to find the caller of a function, as each first log message
+# of rclpy does: no reason to load them.
+_KNOWN = ("__file__", "__name__")
+
+
+class _Unloaded(ModuleType):
+    """A module that knows its name and file, and is loaded for anything else."""
+
+    def __getattribute__(self, attribute: str) -> Any:
+        if attribute in _KNOWN:
+            return object.__getattribute__(self, attribute)
+        loading = object.__getattribute__(self, "__spec__").loader_state["_lazy"]
+        object.__setattr__(self, "__class__", loading)  # importlib's own
+        return getattr(self, attribute)
 
 
 def lazy_import(name: str) -> Any:
@@ -27,4 +43,6 @@ def lazy_import(name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     loader.exec_module(module)
+    spec.loader_state["_lazy"] = type(module)
+    object.__setattr__(module, "__class__", _Unloaded)
     return module
