@@ -35,17 +35,16 @@ class TorqueResidualsComponent:
 
     def __init__(self, node: ManagedNode) -> None:
         self.node = node
-        self._residuals: ResidualTorques | None = None
+        self._model: RobotModel | None = None
+        self._residuals: ResidualTorques | None = None  # made when it is needed: its room is heavy
         self._newest: bytes | None = None
         self._listening: tuple[Any, Any] | None = None  # subscription and timer
         self._samples = 0
         self._publisher = node.create_publisher(JointState, "~/torque_residuals", 10)
 
     def got_robot(self, model: RobotModel) -> None:
-        """Predict this robot's torques by its URDF."""
-        from sysid_core.validation import ResidualTorques  # heavy
-
-        self._residuals = ResidualTorques(model)
+        """Predict this robot's torques by its URDF, as soon as somebody listens."""
+        self._model, self._residuals = model, None
 
     def activate(self) -> None:
         """Wait for somebody who listens."""
@@ -91,8 +90,12 @@ class TorqueResidualsComponent:
     def _take(self) -> None:
         """Keep the newest state; say what it leaves, at the rate of the running payload."""
         data, self._newest = self._newest, None
-        if data is None or self._residuals is None:
+        if data is None or self._model is None:
             return
+        if self._residuals is None:
+            from sysid_core.validation import ResidualTorques
+
+            self._residuals = ResidualTorques(self._model)
         message = deserialize_message(data, FilteredJointState)
         names = self._residuals.model.joint_names
         q, v, a, _ = conversions.filtered_arrays(message, names)

@@ -14,7 +14,8 @@ SCIPY = ("interpolate", "linalg", "ndimage", "optimize", "signal", "sparse", "sp
 LIBRARIES = ("cvxpy", "clarabel", "osqp", "mujoco", "matplotlib", "trimesh", "plotly")
 HEAVY = (*LIBRARIES, *(f"scipy.{part}" for part in SCIPY))
 PROBE = """
-import sys, {module}
+import sys, rclpy.logging, {module}
+rclpy.logging.get_logger("x").info("looks for its caller in all modules")
 print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType", "_LazyModule")])
 """
 
@@ -26,4 +27,4 @@ print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType
 def test_a_node_starts_without_what_it_may_never_need(node: str) -> None:
     code = PROBE.format(module=f"sysid_nodes.{node}", heavy=HEAVY)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip().endswith("[]")
