@@ -16,7 +16,7 @@ HEAVY = (*LIBRARIES, *(f"scipy.{part}" for part in SCIPY))
 PROBE = """
 import sys, rclpy.logging, {module}
 rclpy.logging.get_logger("x").info("looks for its caller in all modules")
-print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType", "_LazyModule")])
+print([m for m in {heavy} if type(sys.modules.get(m)).__name__ not in ("NoneType", "_Unloaded")])
 """
 
 
