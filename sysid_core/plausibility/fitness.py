@@ -13,6 +13,7 @@ from sysid_core.signals import JointStream, Recording, require_sound_units
 
 _LEAST_SAMPLES = 100
 _LEAST_DURATION = 3.0  # [s]
+_MOST_EFFORT = 1e9  # [A, N m or N]
 _LEAST_TRAVEL = 0.05  # [rad or m]
 
 
@@ -32,7 +33,14 @@ def require_fit(model: RobotModel, recording: Recording, *, efforts: bool = True
     """
     require_joints(model, recording.joints.names, recording.source)
     require_sound_units(recording.joints, model, recording.source)
-    if efforts and recording.joints.effort is None:
+    effort = recording.joints.effort
+    if effort is not None and np.any(np.abs(effort) > _MOST_EFFORT):
+        row = int(np.argmax(np.max(np.abs(effort), axis=1) > _MOST_EFFORT))
+        raise SignalError(
+            f"An effort of '{recording.source}' is {np.max(np.abs(effort[row])):.2g} in row {row + 1}.",
+            remedy="No drive gives that: remove what is damaged, or record again.",
+        )
+    if efforts and effort is None:
         raise SignalError(
             f"'{recording.source}' has no efforts.",
             remedy="Identification needs measured currents or torques: record them too.",

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import pairwise
@@ -49,9 +49,8 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
     else:
         time = values[columns.time] * columns.time_scale
     keep = _new_stamps(time, path, columns.header)
-    notes: tuple[str, ...] = ()
-    if not np.all(keep):
-        notes = (f"{int(np.sum(~keep))} rows with a repeated time stamp were dropped.",)
+    repeated = int(np.sum(~keep))
+    notes = (f"{repeated} rows with a repeated time stamp were dropped.",) if repeated else ()
     q, v, a, effort = _joint_signals(columns, values, n_rows)
     stream = JointStream(
         names=columns.joints,
@@ -140,8 +139,7 @@ def _joint_signals(
 
 def _new_stamps(time: Array, path: Path, header: bool) -> NDArray[np.bool_]:
     """Rows that don't repeat a stamp, (K,); time must not run backward, nor be of another unit."""
-    step = np.diff(time)
-    if np.any(step < 0):
+    if np.any((step := np.diff(time)) < 0):
         row = int(np.argmax(step < 0)) + 1
         raise SignalError(
             f"Time runs backward in row {row + 1 + header} of '{path}':"
@@ -171,7 +169,7 @@ def _head(path: Path, columns: ColumnMap) -> list[str]:
     if not lines[-1]:
         raise SignalError(f"'{path}' has no samples.", remedy="Check the path.")
     names, row = (
-        [cell.strip().strip("\"'") for cell in x.split(delimiter)] for x in (lines[0], lines[-1])
+        [c.strip().strip("\"'") for c in x.split(delimiter)] for x in (lines[0], lines[-1])
     )
     return names if columns.header else [""] * len(row)
 
@@ -189,7 +187,7 @@ def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> dict[int,
         return {}
     with _opened(path, columns) as file:
         values = np.loadtxt(
-            file,
+            _rows_alike(file, _delimiter(columns)),
             delimiter=_delimiter(columns),
             skiprows=int(columns.header),
             usecols=which,
@@ -198,6 +196,18 @@ def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> dict[int,
     if len(values) < 2:
         raise SignalError(f"'{path}' has {len(values)} rows.", remedy="Give a whole recording.")
     return dict(zip(which, values.T, strict=True))
+
+
+def _rows_alike(file: Iterable[str], delimiter: str | None) -> Iterator[str]:
+    """Lines of a table; after its header all must have as many cells."""
+    cells = 0
+    for number, line in enumerate(file, start=1):
+        if (row := line.partition("#")[0].strip()) and number > 1:
+            n = len(row.split()) if delimiter is None else row.count(delimiter) + 1
+            cells = cells or n
+            if n != cells:
+                raise ValueError(f"line {number} has {n} cells, those before have {cells}")
+        yield line
 
 
 def _delimiter(columns: ColumnMap) -> str | None:

@@ -125,7 +125,10 @@ def test_every_parameter_is_described_and_its_default_allowed(schema: type) -> N
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("rate_hz", 1e9), ("rate_hz", "fast"), ("command_mode", "teleport"), ("no_such", 1.0)],
+    [
+        *(("rate_hz", 1e9), ("rate_hz", "fast"), ("command_mode", "teleport"), ("no_such", 1.0)),
+        *(("workspace", 5), ("workspace", ["a", "b"]), ("workspace", "abc")),
+    ],
 )
 def test_a_value_that_does_not_fit_is_refused_with_its_name(name: str, value: object) -> None:
     with pytest.raises(ParameterError, match=name):

@@ -162,6 +162,13 @@ def test_velocities_ten_percent_off_are_refused(model, run):
         require_fit(model, changed(run, v=1.3 * run.joints.v))
     with pytest.raises(SignalError, match="has no efforts"):
         require_fit(model, changed(run, effort=None))
+    with pytest.raises(SignalError, match=r"1e\+308 in row 8"):
+        require_fit(
+            model,
+            changed(
+                run, effort=run.joints.effort + 1e308 * (np.arange(len(run.joints)) == 7)[:, None]
+            ),
+        )
 
 
 def test_what_nothing_can_be_learned_from_is_said(run):

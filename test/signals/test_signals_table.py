@@ -74,6 +74,14 @@ def test_what_other_programs_write_can_be_read(tmp_path):
         read_table(spaces, ColumnMap.from_dict({**MAP, "n_columns": 0}))
 
 
+def test_a_row_that_lost_a_cell_is_named_although_all_used_columns_are_there(tmp_path):
+    rows = [",".join(f"{x:g}" for x in (*row, 9.0)) for row in ROWS]
+    rows[3] = rows[3].replace(",90", "", 1)
+    (tmp_path / "r.csv").write_text("\n".join(rows))
+    with pytest.raises(SignalError, match="line 4 has 7 cells, those before have 8"):
+        read_table(tmp_path / "r.csv", ColumnMap.from_dict({**MAP, "n_columns": 8}))
+
+
 def test_a_wrong_unit_of_time_is_told(tmp_path):
     path = write(tmp_path / "r.csv", ROWS)
     for unit, apart in (("s", "10 s apart"), ("us", "1e-05 s apart")):

@@ -160,4 +160,8 @@ def _solve(products: Array, weights: Array, prior: Array, sd: Array, rho: float)
     H = np.einsum("j,jik->ik", weights, products)
     A = H[:-1, :-1] * np.outer(sd, sd) + rho * np.eye(len(sd))
     b = sd * (H[:-1, -1] - H[:-1, :-1] @ prior)
-    return prior + sd * scipy.linalg.solve(A, b, assume_a="pos", check_finite=False)
+    try:
+        step = scipy.linalg.cho_solve(scipy.linalg.cho_factor(A), b)
+    except np.linalg.LinAlgError:  # products so large that rho is lost beside them
+        step = scipy.linalg.lstsq(A, b)[0]
+    return prior + sd * step

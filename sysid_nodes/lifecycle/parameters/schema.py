@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
 from sysid_core.errors import SysIdError
+
+_ELEMENTS: dict[str, type] = {"tuple[float, ...]": float, "tuple[str, ...]": str}
 
 
 class ParameterError(SysIdError):
@@ -98,10 +101,13 @@ def check(schema: type, name: str, value: Any) -> Any:
             f"Unknown parameter '{name}'.", remedy=f"Parameters: {', '.join(sorted(fields))}."
         )
     default, meta = plain(fields[name].default), fields[name].metadata
-    value = plain(value)
+    given = value = plain(value)
+    meant = f"the type of {default!r}"
     if isinstance(default, tuple):
-        value = tuple(value)
-        kind = type(default[0]) if default else None
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        value = tuple(value) if several else (None,)
+        kind = _ELEMENTS.get(str(fields[name].type))
+        meant = "a list" if kind is None else f"a list of {kind.__name__}"
         if kind is float:
             value = tuple(float(x) if isinstance(x, int) else x for x in value)
         bad = kind is not None and any(type(x) is not kind for x in value)
@@ -111,7 +117,7 @@ def check(schema: type, name: str, value: Any) -> Any:
         bad = type(value) is not type(default)
     if bad:
         raise ParameterError(
-            f"Parameter '{name}' is {value!r}, expected the type of {default!r}.",
+            f"Parameter '{name}' is {given!r}, expected {meant}.",
             remedy=meta["description"],
         )
     if meta["choices"] and value not in meta["choices"]:
