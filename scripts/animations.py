@@ -119,6 +119,7 @@ def convergence() -> tuple[Iterator[Figure], int]:
                 axis.set(xlim=(0, time[-1]), ylim=(truth[i] - 2 * half, truth[i] + 2 * half))
                 axis.set_title(titles[i], loc="left", fontsize=8)
                 axis.tick_params(labelsize=7)
+                axis.set_xlabel("time [s]", fontsize=7)
             yield figure
 
     return frames(), 90

@@ -75,6 +75,13 @@ def _matched(row: Sequence[object]) -> str:
     return with_deviation(value, sd)
 
 
+def _in_mm(row: Sequence[object]) -> list[object]:
+    """A row of `comparison_rows` with lengths in mm."""
+    if row[1] != "m":
+        return list(row)
+    return [row[0], "mm", *(1e3 * x if isinstance(x, float) else x for x in row[2:])]
+
+
 _NAMES = ("mass", "com x", "com y", "com z", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 _UNITS = ("kg",) + ("m",) * 3 + ("kg m²",) * 6
 _ROWS, _COLS = [0, 0, 1, 0, 1, 2], [0, 1, 1, 2, 2, 2]
@@ -172,7 +179,7 @@ def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> Non
         [columns[i] for i in kept],
         [
             [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
-            for row in comparison_rows(estimate, truth)
+            for row in map(_in_mm, comparison_rows(estimate, truth))
         ],
         "Inertia about the centre of mass, in the axes of the sensor."
         " Prior-dominated: these data say less than the shape does.",

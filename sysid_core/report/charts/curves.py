@@ -158,8 +158,9 @@ def histogram(residual: Array, names: Sequence[str], unit: str) -> go.Figure:
     import plotly.graph_objects as go
 
     figure = panels(["residual distribution"], height=260, linked=False)
+    bins = int(np.clip(np.sqrt(len(residual)), 15, 80))
     for j, name in enumerate(names):
-        counts, edges = np.histogram(residual[:, j], bins=80, density=True)
+        counts, edges = np.histogram(residual[:, j], bins=bins, density=True)
         figure.add_trace(
             go.Scatter(
                 x=(edges[1:] + edges[:-1]) / 2,
