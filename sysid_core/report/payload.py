@@ -20,8 +20,8 @@ from sysid_core.report.charts import strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
     convergence_chart,
+    error_charts,
     object_scene,
-    residual_charts,
     signal_charts,
     wrench_chart,
 )
@@ -136,7 +136,7 @@ def payload_report(
     report.figure(
         wrench_chart(data, estimate.values[:10]), "Bias and tool removed from the measured one."
     )
-    for chart, caption in residual_charts(data, estimate.values[:10]):
+    for chart, caption in error_charts(data, estimate):
         report.figure(chart, caption)
     if pairs := strong_correlations(estimate.names, estimate.covariance):
         report.paragraph("Pairs that err together most (correlation of 0.9 and more):")

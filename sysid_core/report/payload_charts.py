@@ -15,6 +15,7 @@ from sysid_core.estimation.payload_live import PayloadMoment
 from sysid_core.report.charts import (
     COLOURS,
     add_line,
+    correlation_map,
     ellipsoid,
     histogram,
     label_time,
@@ -47,9 +48,9 @@ def wrench_chart(data: PayloadData, pi: ArrayLike) -> go.Figure:
     return time_series(data.time, series, ylabel="", columns=2)
 
 
-def residual_charts(data: PayloadData, pi: ArrayLike) -> Iterator[tuple[go.Figure, str]]:
-    """Spectrum and distribution of what is left of each axis over its RMS, with captions."""
-    left = data.wrench - data.regressor @ np.asarray(pi, dtype=float)
+def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[go.Figure, str]]:
+    """Spectrum and distribution of what is left of each axis, correlation of the errors; captions."""
+    left = data.wrench - data.regressor @ estimate.values[:10]
     rms = np.sqrt(np.mean(left**2, axis=0))
     scaled = left / np.where(rms > 0, rms, 1.0)
     rate = (len(data.time) - 1) / float(data.time[-1] - data.time[0])
@@ -61,6 +62,11 @@ def residual_charts(data: PayloadData, pi: ArrayLike) -> Iterator[tuple[go.Figur
     yield (
         histogram(scaled, AXES, "RMS"),
         "Residual distribution of each axis over its RMS; bell-shaped, if noise is all that is left.",
+    )
+    yield (
+        correlation_map(estimate.names, estimate.covariance),
+        "Correlation of the estimates: strong colours far from the diagonal are parameters that"
+        " these data show only together.",
     )
 
 

@@ -157,7 +157,7 @@ def correlation_map(names: Sequence[str], covariance: ArrayLike) -> go.Figure:
     )
     figure.update_layout(
         template="none",
-        height=640,
+        height=min(640, 200 + 24 * len(names)),
         margin={"l": 60, "b": 60, "t": 20, "r": 10},
         xaxis={"automargin": True, "tickfont": {"size": 8}, "tickangle": -90},
         yaxis={"automargin": True, "autorange": "reversed", "tickfont": {"size": 8}},
