@@ -67,33 +67,36 @@ ROWS = ROOT / "benchmarks" / "nodes" / "fault_table.jsonl"
 PAGE = ROOT / "docs" / "faults.md"
 SMALL_FILE = 100_000  # that a full disk still holds [byte]
 VENDORS = ("ur", "franka", "xarm", "digit")
-SIMULATED = ("ur", "xarm", "digit")
 
 
 def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
     """One case in simulated time; None where there is none."""
     import test_drivers_stops as stops
-    from cosimulation import FollowingRobot, Log, World, run
+    from cosimulation import EffortRobot, FollowingRobot, Log, World, run
     from joint_trajectory_controller import JointTrajectoryController
     from vendors import VENDORS as DRIVERS
 
     v = DRIVERS[vendor]
     scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
-    if fault in ("driver killed", "protective stop", "disk full") or (
-        scaling < 1.0 and not v.scaling_topic
-    ):
+    no_stop = fault == "protective stop" and not v.safety_inputs
+    if fault == "disk full" or no_stop or (scaling < 1.0 and not v.scaling_topic):
         return None
+    model, home = stops.MODEL, stops.HOME + 0.02
     world = stops.world(scaling)
+    if v.gains:
+        model, home, world.executor = _of_panda(v.start)
     world.controller = JointTrajectoryController(
-        6,
+        model.nv,
         path_tolerance=v.path_tolerance,
         goal_tolerance=v.goal_tolerance,
         scaled=v.scaling_topic != "",
         deceleration_on_cancel=v.deceleration_on_cancel,
     )
-    world.robot = FollowingRobot(stops.HOME + 0.02, v.bandwidth)
+    world.robot = (
+        EffortRobot(model, home, v.gains) if v.gains else FollowingRobot(home, v.bandwidth)
+    )
     falsified = {
-        "states stop": stops.gone,
+        "states stop": stops.Gone(),
         "states NaN": stops.nan,
         "states jump back": stops.earlier,
         "wrench dies": stops.dead_wrench,
@@ -105,7 +108,12 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
         if t < stops.MIDDLE / scaling:
             return
         at.append(t)
-        if "killed" in fault:
+        if fault == "driver killed":  # a robot that nobody commands brakes by itself
+            w.falsify, w.robot.braking = falsified["states stop"], True
+        elif fault == "protective stop":
+            w.robot.braking = True
+            w.executor.cancel(f"{v.safety_inputs[-1].split()[0]} says that the robot has stopped")
+        elif "killed" in fault:
             w.killed = True
         elif fault == "clock step":
             w.clock_offset = 3.0
@@ -116,20 +124,48 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
         else:
             w.executor.cancel()
 
-    log = run(stops.MODEL, world, happen)
+    log = run(model, world, happen)
     t, v_, a, q, c = (np.array(getattr(log, k)) for k in ("t", "v", "a", "q", "command"))
     began = int(np.searchsorted(t, at[0]))
     moving = np.flatnonzero(np.max(np.abs(v_), axis=1) > 5e-3)
     end = max(int(moving[-1]), began) if len(moving) else began
-    window = slice(began, None) if fault == "arm blocked" else slice(None)
+    blocked = began + (11 if v.gains else 0)  # whatever holds it up stops it at once
+    window = slice(blocked, None) if fault == "arm blocked" else slice(None)
+    if world.robot.braking:  # the robot's own braking isn't the plan's
+        window = slice(0, began)
+    if v.gains:  # over 20 ms as live: its controller's velocity term makes a blip of one period
+        a = np.vstack([np.zeros((10, model.nv)), (v_[10:] - v_[:-10]) / (t[10] - t[0])])
     return {
         "time": float(t[end] - at[0]),
         "distance": float(np.max(np.abs(q[end] - q[began]))),
-        "measured": float(np.max(np.abs(a[window]) / stops.LIMITS.acceleration)),
+        "measured": float(np.max(np.abs(a[window]) / stops.LIMITS.acceleration[0])),
         "step": max((step for _, step in world.controller.steps), default=0.0),
         "push": float(np.max(np.abs(c[-1] - q[-1]))),
         "message": "" if world.killed else log.message,
     }
+
+
+def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
+    """The arm, where it stands, and an executor with a motion of its wrist."""
+    import test_drivers_stops as stops
+
+    from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
+    from sysid_core.excitation.execution import Executor, MonitorLimits
+    from sysid_core.excitation.payload import oscillation
+    from sysid_core.robot import RobotModel
+
+    model = RobotModel.from_urdf("panda").with_locked(
+        ["panda_finger_joint1", "panda_finger_joint2"]
+    )
+    home = np.array(start)
+    limits = MotionLimits.from_model(model, tcp_speed=1.5)
+    builder = MotionBuilder(MotionChecker(model, limits), home, rate_hz=100)
+    builder.rest(0.2, "still")
+    motion = oscillation(home, [4, 5, 6], [0.28, 0.34, 0.36], 3.0, ramp=0.7, rate_hz=100)
+    builder.play(*motion, "oscillation")
+    monitor = MonitorLimits.from_limits(limits, tracking_error=0.1, stale_after=0.2)
+    executor = Executor(model, builder.build(), limits, monitor, stops.ROLLING)
+    return model, home + 0.02, executor
 
 
 def _nodes(vendor: str, fault: str) -> list[Any]:
@@ -297,8 +333,6 @@ def main() -> None:
 
 def measured_case(vendor: str, fault: str, how: str) -> dict[str, Any] | None:
     """One row; None where there is no such case, or it failed."""
-    if how == "simulated" and vendor not in SIMULATED:
-        return None
     with tempfile.TemporaryDirectory() as folder:
         try:
             answer = (

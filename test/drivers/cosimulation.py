@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from joint_trajectory_controller import Goal, JointTrajectoryController
 
 from sysid_core.excitation.execution import Executor, ExecutorState, Measured, Outgoing
@@ -14,6 +16,7 @@ from sysid_core.robot import RobotModel
 
 PERIOD = 0.002  # of the controller [s]
 RATE = 5  # control periods per step of the executor
+_BRAKE = 220.0  # [1/s]; a fifth of the speed is lost in a millisecond
 
 
 def goal_of(out: Outgoing) -> Goal:
@@ -25,7 +28,8 @@ def goal_of(out: Outgoing) -> Goal:
 class FollowingRobot:
     """Joints behind a position servo: a critically damped filter of the command, n joints.
 
-    UR's servoj looks 30 ms ahead: a robot that is late by about that. `blocked` holds it up.
+    UR's servoj looks 30 ms ahead: a robot that is late by about that. `blocked` holds it up;
+    `braking` is the robot's own stop, with a time constant of 4.5 ms.
 
     Args:
         q: Where it stands, shape (n,).
@@ -36,7 +40,7 @@ class FollowingRobot:
         self.q, self.v = np.array(q, dtype=float), np.zeros(len(q))
         self.a, self._command = np.zeros(len(q)), self.q
         self.w = bandwidth
-        self.blocked = False
+        self.blocked = self.braking = False
 
     def step(self, q_c: np.ndarray, dt: float) -> None:
         """Follow a command for a time step."""
@@ -47,9 +51,41 @@ class FollowingRobot:
         h = dt / 4
         for k in range(4):
             target = before + (k + 1) / 4 * (q_c - before)
-            self.a = self.w**2 * (target - self.q) - 2 * self.w * self.v
+            self.a = (
+                -self.v * _BRAKE if self.braking else self.acceleration(target, (q_c - before) / dt)
+            )
             self.v = self.v + h * self.a
             self.q = self.q + h * self.v
+
+    def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
+        """What the servo makes of a command, shape (n,) [rad/s^2]."""
+        return self.w**2 * (q_c - self.q) - 2 * self.w * self.v
+
+
+class EffortRobot(FollowingRobot):
+    """Torques of a PD controller move a rigid robot that compensates its own gravity, as a Franka's.
+
+    Args:
+        model: The robot.
+        q: Where it stands, shape (n,).
+        gains: p [N m/rad] and d [N m s/rad] of each joint.
+    """
+
+    ARMATURE = 0.1  # of each joint [kg m^2]
+
+    def __init__(self, model: RobotModel, q: np.ndarray, gains: tuple[Any, Any]) -> None:
+        super().__init__(q)
+        self._tree, self._data = model.pin_model, model.pin_model.createData()
+        self._p, self._d = (np.array(g[: len(q)]) for g in gains)
+
+    def acceleration(self, q_c: np.ndarray, v_c: np.ndarray) -> np.ndarray:
+        """By the equation of motion, shape (n,) [rad/s^2]."""
+        effort = self._p * (q_c - self.q) + self._d * (v_c - self.v)
+        M = np.array(pin.crba(self._tree, self._data, self.q))
+        M = np.triu(M) + np.triu(M, 1).T + self.ARMATURE * np.eye(len(self.q))
+        coriolis = np.array(pin.nonLinearEffects(self._tree, self._data, self.q, self.v))
+        coriolis -= np.array(pin.computeGeneralizedGravity(self._tree, self._data, self.q))
+        return np.linalg.solve(M, effort - coriolis)
 
 
 @dataclass
