@@ -210,8 +210,11 @@ class ShapePrior:
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
-        given = len(self._kinds[0]) // (1 + len(_SHAPE_COVARIANCES))
-        wrong = float(weights[given:].sum()) if self.shape is not None else 0.0
+        wrong = 0.0
+        if self.shape is not None:
+            wrong = float(weights[len(self._kinds[0]) // (1 + len(_SHAPE_COVARIANCES)) :].sum())
+        elif self.grasp is not None:
+            wrong = float(weights[-len(BALLS) :].sum())
         total = float(np.logaddexp.reduce(logs[0] + evidence))
         return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
 
@@ -228,18 +231,23 @@ class ShapePrior:
         """Means (H, 10), covariances with the mass given, logarithms of probabilities (2, H)."""
         bodies, spreads, logs = self._kinds
         mass = float(first[0])
-        balls = self._unknown(first)
-        share = np.log((1.0 if self.shape is None else NO_SHAPE) / len(balls))
+        held = [] if self.grasp is None else grasp_priors(first, self.grasp, self.extent)
+        balls = self._balls(first)
+        nothing = NO_SHAPE if held or self.shape is not None else 1.0
+        share = np.log(
+            [
+                *[(1.0 - NO_SHAPE) / max(len(held), 1)] * len(held),
+                *[nothing / len(balls)] * len(balls),
+            ]
+        )
         return (
-            np.concatenate([mass * bodies, [mean for mean, _ in balls]]),
-            np.concatenate([mass**2 * spreads, [C for _, C in balls]]),
-            np.concatenate([logs, np.full((2, len(balls)), share)], axis=1),
+            np.concatenate([mass * bodies, [mean for mean, _ in (*held, *balls)]]),
+            np.concatenate([mass**2 * spreads, [C for _, C in (*held, *balls)]]),
+            np.concatenate([logs, np.tile(share, (2, 1))], axis=1),
         )
 
-    def _unknown(self, first: Array) -> list[tuple[Array, Array]]:
-        """Bodies without a given shape about a first answer (10,): means and covariances."""
-        if self.grasp is not None:
-            return grasp_priors(first, self.grasp, self.extent)
+    def _balls(self, first: Array) -> list[tuple[Array, Array]]:
+        """Bodies of no given shape about a first answer (10,): means and covariances."""
         reach = self.extent / 2.0
         return [
             ball_prior(first, reach, x * self.extent, mass_spread=0.0, inertia_spread=BALL_SPREAD)

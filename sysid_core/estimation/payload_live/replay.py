@@ -11,6 +11,8 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import require_sensor_frame
 
+_RARER = 0.05  # of the motion so far, between remembered estimates: what changes, changes early
+
 
 def replay_payload(
     recording: Recording, session: PayloadSession, *, history_period_s: float = 0.1
@@ -20,7 +22,7 @@ def replay_payload(
     Args:
         recording: Raw joint states, wrenches and marks.
         session: Fresh.
-        history_period_s: Between remembered estimates [s].
+        history_period_s: Between remembered estimates, at first; later a share of the time passed [s].
 
     Returns:
         The filtered joint states.
@@ -49,10 +51,12 @@ def replay_payload(
     for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
         session.add_wrench(stamp, recording.wrench.wrench[k])
     start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
+    due_s = 0.0
     for until in range(start, end, round(history_period_s * 1e9)):
         session.advance(until)
-        if session.segment in MOTION_SEGMENTS:
+        if session.segment in MOTION_SEGMENTS and session.motion_s >= due_s:
             session.remember()
+            due_s = (1.0 + _RARER) * session.motion_s
     session.finish()
     session.remember()
     return filtered

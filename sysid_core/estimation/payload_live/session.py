@@ -302,7 +302,7 @@ class PayloadSession:
             return
         self.history.append(
             PayloadMoment(
-                time=(self._used[-1][0] - (self._origin_ns or 0)) * 1e-9,
+                time=self.motion_s,
                 mass=payload.mass,
                 mass_sd=payload.mass_sd,
                 com=payload.com,
@@ -310,6 +310,11 @@ class PayloadSession:
                 state=self.online.state,
             )
         )
+
+    @property
+    def motion_s(self) -> float:
+        """From the first wrench of the motion to the last that was used [s]."""
+        return (self._used[-1][0] - (self._origin_ns or 0)) * 1e-9 if self._used else 0.0
 
     @property
     def last_change(self) -> LoadChange | None:

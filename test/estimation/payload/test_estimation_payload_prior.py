@@ -153,3 +153,9 @@ def test_a_grippers_opening_says_more_of_a_bar_than_no_shape(rng):
     assert is_physically_consistent(held.values)
     wide, narrow = (np.trace(summarise_payload(e).inertia_sd) for e in (blind, held))
     assert narrow < wide
+    across = pose.copy()
+    across[:3, :3] = [[0.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]  # along the bar: wrong
+    wrong = PayloadMAP(grasped(0.03).posed(across)).fit(data)
+    assert np.all(np.abs(far_off(wrong, pi)) < 2.5)
+    assert any("shape" in note for note in wrong.notes)
+    assert not any("shape" in note for note in held.notes)
