@@ -86,30 +86,33 @@ def robot() -> RobotModel:
     return RobotModel.from_urdf("ur10")
 
 
-def swing(speed: float, seconds: float, *, shift: float = 0.0) -> Swing:
+def swing(
+    speed: float, seconds: float, *, shift: float = 0.0, amplitude: float = AMPLITUDE
+) -> Swing:
     """The paper's motion at a mean angular speed.
 
     Args:
         speed: [rad/s].
         seconds: Duration.
         shift: Start the clock so much earlier or later [s].
+        amplitude: Amplitude of the three joints [rad].
     """
     model, frame = robot(), "tool0"
-    frequency = 2.0 * np.pi * np.array(_frequencies(speed))
+    frequency = 2.0 * np.pi * np.array(_frequencies(speed, amplitude))
     time = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
     columns = wrist_columns(model, frame)
     q = np.tile(np.array(POSTURE), (len(time), 1))
     v, a = np.zeros_like(q), np.zeros_like(q)
     angle = frequency * (time + shift)[:, None]
-    q[:, columns] += AMPLITUDE * np.sin(angle)
-    v[:, columns] = AMPLITUDE * frequency * np.cos(angle)
-    a[:, columns] = -AMPLITUDE * frequency**2 * np.sin(angle)
+    q[:, columns] += amplitude * np.sin(angle)
+    v[:, columns] = amplitude * frequency * np.cos(angle)
+    a[:, columns] = -amplitude * frequency**2 * np.sin(angle)
     return Swing(model, frame, time, q, v, a)
 
 
 @cache
-def _frequencies(speed: float) -> tuple[float, float, float]:
-    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed)
+def _frequencies(speed: float, amplitude: float) -> tuple[float, float, float]:
+    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed, amplitude=amplitude)
 
 
 def exact_data(motion: Swing, pi: Array) -> PayloadData:
@@ -138,9 +141,12 @@ def measured_wrench(
     noise: NoiseLevel,
     faults: SensorFaults,
     rng: np.random.Generator,
+    amplitude: float = AMPLITUDE,
 ) -> Array:
     """What the sensor says, shape (K, 6)."""
-    true = exact_data(swing(speed, seconds, shift=-faults.delay), thing.pi).wrench
+    true = exact_data(
+        swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
+    ).wrench
     unit = np.repeat([1.0, faults.crosstalk_length], 3)
     gain = np.eye(6) + faults.crosstalk * rng.normal(size=(6, 6)) * unit[:, None] / unit
     bias = np.repeat([faults.bias_force, faults.bias_torque], 3) * rng.normal(size=6)
@@ -174,10 +180,11 @@ def encoder_experiment(
     *,
     faults: SensorFaults | None = None,
     encoder_sd: float = ENCODER_SD,
+    amplitude: float = AMPLITUDE,
 ) -> Experiment:
     """Motion from encoders, as in the paper's table III."""
-    motion = swing(speed, seconds)
-    wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng)
+    motion = swing(speed, seconds, amplitude=amplitude)
+    wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
     q = motion.q + encoder_sd * rng.normal(size=motion.q.shape)
     stamps = np.round(motion.time * 1e9).astype(np.int64)
     filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
