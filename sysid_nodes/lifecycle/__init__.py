@@ -4,6 +4,7 @@
 from ament_index_python.packages import get_package_share_directory
 
 from sysid_nodes.lifecycle.actions import SingleGoalAction
+from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import (
@@ -26,6 +27,7 @@ __all__ = [
     "TRANSFORMS",
     "WARN",
     "CommonConfig",
+    "LossWatch",
     "ManagedNode",
     "ParameterError",
     "SingleGoalAction",

@@ -10,9 +10,9 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_nodes.lifecycle import adaptive_subscription
-from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
-from sysid_nodes.lifecycle.health import WARN
+from sysid_nodes.lifecycle import WARN, LossWatch
+
+DDS = "sysid_nodes.lifecycle.adaptive_subscription.rclpy_implementation"
 
 
 class Event:
@@ -49,8 +49,7 @@ class Subscription:
 def test_lost_messages_are_named_with_their_topic_and_number(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fake = SimpleNamespace(EventHandle=Event)
-    monkeypatch.setattr(adaptive_subscription, "rclpy_implementation", fake)
+    monkeypatch.setattr(DDS, SimpleNamespace(EventHandle=Event))
     logged: list[str] = []
     said: dict[str, dict[str, Any]] = {}
     ticks: list[Any] = []
