@@ -9,7 +9,9 @@ import pkgutil
 import shlex
 import subprocess
 import sys
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import typer
 from rich.table import Table
@@ -17,6 +19,7 @@ from rich.table import Table
 import sysid_core.cli
 import sysid_core.cli.tables as tables
 from sysid_core.cli.app import app, console
+from sysid_core.cli.identify.result import print_summary
 
 NAMES = [f"a_rather_long_name_of_a_joint_{i}" for i in range(8)]
 
@@ -119,3 +122,20 @@ def test_help_imports_only_the_command_asked_for_and_no_numerics() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Usage: sysid identify" in done.stdout and "Example: sysid identify" in done.stdout
+
+
+def test_a_run_at_rest_has_no_coefficient_of_determination(shown) -> None:
+    """R² of a constant says nothing: a dash, not -86."""
+    shown(80, False)
+    run = SimpleNamespace(
+        source="rest.csv", motion=np.zeros(9, dtype=bool), nominal=None, unit="A", joint_names=("j1",),
+        joints=lambda whole=False: {"j1": {"rms": 0.1, "r2": -86.04}},
+        relative_error=lambda whole=False: 9.0,
+    )  # fmt: skip
+    estimate = SimpleNamespace(
+        robot="arm", method="ols", rank=1, structural_rank=1, condition_number=1.0, notes=()
+    )
+    fit = SimpleNamespace(estimate=estimate, physically_consistent=True, pi=np.ones((1, 10)))
+    print_summary(fit, [], [run])
+    printed = console._file.getvalue()
+    assert "rest (at rest)" in printed and "-86" not in printed and "–" in printed

@@ -71,7 +71,7 @@ def payload_torques(settings: PayloadTorquesSettings) -> None:
     if copy_json(text, settings.json_path):
         raise typer.Exit(judgement.exit_status)
     print_judgement(judgement)
-    print_summary(fit, truth, settings.out)
+    print_summary(fit, truth, settings.out, said=judgement.reasons)
     raise typer.Exit(judgement.exit_status)
 
 

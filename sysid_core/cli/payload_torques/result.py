@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +45,10 @@ def result_dict(
     return out
 
 
-def print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
-    """The payload with deviations, and how far the mass is off, if it is known."""
+def print_summary(
+    fit: LoadedArm, true_mass: float | None, out: Path, said: Sequence[str] = ()
+) -> None:
+    """The payload with deviations, how far the mass is off, if it is known, and what wasn't `said` yet."""
     from rich.table import Table
 
     from sysid_core.report import with_deviation
@@ -63,6 +66,6 @@ def print_summary(fit: LoadedArm, true_mass: float | None, out: Path) -> None:
             f"Mass {estimate.values[0]:.3f} kg, {off:+.3f} kg ({100 * off / true_mass:+.1f} %) from"
             f" the true {true_mass:g} kg: {off / estimate.standard_deviations[0]:+.1f} sd."
         )
-    for line in estimate.notes:
+    for line in dict.fromkeys(n for n in estimate.notes if n not in said):
         console.print(f"- {line}", soft_wrap=True, highlight=False, markup=False)
     console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from sysid_core.cli.app import app
 from sysid_core.cli.payload_torques.command import judge_added
 from sysid_core.cli.payload_torques.gains import column_range
+from sysid_core.cli.payload_torques.result import print_summary
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.judgement import Outcome
@@ -74,3 +76,12 @@ def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:
 def test_a_payload_that_the_controller_has_subtracted_is_supposed() -> None:
     found = judge_added(-0.2, 0.1)
     assert found.outcome is Outcome.WARN and "subtracted the payload" in found.text
+
+
+def test_what_the_verdict_has_said_is_not_said_again(capsys) -> None:
+    estimate = SimpleNamespace(
+        robot="arm", method="MAP", rows=list, notes=("Gains drift.", "Few data.", "Few data.")
+    )
+    print_summary(SimpleNamespace(estimate=estimate), None, Path("out"), said=("Gains drift.",))
+    printed = capsys.readouterr().out
+    assert "Gains drift." not in printed and printed.count("Few data.") == 1
