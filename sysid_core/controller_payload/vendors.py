@@ -93,18 +93,18 @@ def vendor_request(
         ModelError: A field is unknown, or mass or centre of mass have no place.
     """
     values: dict[str, Any] = {}
-    told: set[str] = set()
+    taken: set[str] = set()
     for field, kind in fields.items():
         value, what = _fill(vendor, payload, field, kind, flange_frame, transition_s)
         values[field] = value
-        told |= what
-    missing = {"mass", "com"} - told
+        taken |= what
+    missing = {"mass", "com"} - taken
     if missing:
         raise ModelError(
             f"The service of '{vendor.name}' has no field for {sorted(missing)}: {dict(fields)}.",
             remedy="Choose the vendor and service type that belong to the robot's driver.",
         )
-    return VendorRequest(values, "inertia" in told)
+    return VendorRequest(values, "inertia" in taken)
 
 
 def _fill(

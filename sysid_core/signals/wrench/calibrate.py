@@ -195,12 +195,12 @@ def _regularised(Y: Array, b: Array, mean: Array, C: Array) -> tuple[Array, Arra
 
 
 def _confounded(known: bool) -> tuple[str, ...]:
-    told = (
+    confounded = (
         [] if known else ["The mean gain of the axes and the mass: say the mass that hangs there."]
     )
-    told.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
-    told.append("Gains of the torques: they are left as they are.")
-    return tuple(told)
+    confounded.append("A turned mounting and skew crosstalk of the forces: both count as mounting.")
+    confounded.append("Gains of the torques: they are left as they are.")
+    return tuple(confounded)
 
 
 def _covariance_at_the_end(P: Array, torque_P: Array) -> Array:

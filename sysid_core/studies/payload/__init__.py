@@ -3,7 +3,7 @@
 
 from sysid_core.studies.payload.arm import record_arm
 from sysid_core.studies.payload.checks import stop_and_go_table
-from sysid_core.studies.payload.families import CHOICE_FAMILIES, FAMILIES, told_shape
+from sysid_core.studies.payload.families import CHOICE_FAMILIES, FAMILIES, given_shape
 from sysid_core.studies.payload.objects import (
     StudyObject,
     modular_objects,
@@ -46,6 +46,7 @@ __all__ = [
     "StudyTable",
     "accelerometer_experiment",
     "encoder_experiment",
+    "given_shape",
     "modular_objects",
     "modular_shape",
     "normalised_squared_error",
@@ -60,5 +61,4 @@ __all__ = [
     "simulate",
     "stop_and_go_table",
     "swing",
-    "told_shape",
 ]

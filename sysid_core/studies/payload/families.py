@@ -168,7 +168,7 @@ def _shift(offset: object) -> Array:
     return X
 
 
-def told_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape | None:
+def given_shape(thing: StudyObject, how: str, rng: np.random.Generator) -> Shape | None:
     """The shape that an estimator gets, right or wrong.
 
     Args:

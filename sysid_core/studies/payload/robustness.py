@@ -25,7 +25,7 @@ from sysid_core.estimation.payload_map import (
 )
 from sysid_core.robot import Array, mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
-from sysid_core.studies.payload.families import FAMILIES, WRONG_SHAPES, told_shape
+from sysid_core.studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
 from sysid_core.studies.payload.nuisances import NUISANCES, nuisance_experiment
 from sysid_core.studies.payload.objects import StudyObject, random_objects
 from sysid_core.studies.payload.scene import (
@@ -109,7 +109,7 @@ def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
                 SPEED, SECONDS, thing, NOISE_LEVELS["moderate"], rng, faults=faults
             )
             for how in WRONG_SHAPES:
-                shape = told_shape(thing, how, np.random.default_rng([_SEED, number, 2]))
+                shape = given_shape(thing, how, np.random.default_rng([_SEED, number, 2]))
                 solve = _fits(shape, sensor, experiment)["running" if running else "MAP"]
                 found.append(outcome(f"shape {how}", kind, solve(), thing))
                 if how == "right":

@@ -14,7 +14,7 @@ from sysid_core.studies.payload import (
     GOAL_FAULTS,
     NOISE_LEVELS,
     encoder_experiment,
-    told_shape,
+    given_shape,
 )
 
 FORCE_AND_TORQUE = np.repeat([1.0, 0.05], 3)
@@ -39,12 +39,12 @@ def far_off(estimate, pi):
     ]
 
 
-@pytest.mark.parametrize("told", ["scaled 0.8", "none"])
-def test_the_first_samples_do_not_pull_the_inertia_to_zero(told):
+@pytest.mark.parametrize("given", ["scaled 0.8", "none"])
+def test_the_first_samples_do_not_pull_the_inertia_to_zero(given):
     found = []
     for number in range(6):
         thing, run, rng = scene(number, GOAL_FAULTS)
-        estimate = RunningMAP(told_shape(thing, told, rng)).fit(run.causal, run.covariance)
+        estimate = RunningMAP(given_shape(thing, given, rng)).fit(run.causal, run.covariance)
         found.append(far_off(estimate, thing.pi)[4:])
     assert np.mean(np.square(found)) < 1.5
     assert np.mean(np.abs(found) < 2.0) > 0.9
