@@ -33,6 +33,8 @@ class Judgement:
         >>> judgement = Judgement(warnings=("The mass has 3 % standard deviation.",))
         >>> judgement.outcome.value, judgement.ok
         ('warn', True)
+        >>> (Judgement(basis="It fits.") + Judgement(basis="It fits.")).in_order
+        ('It fits.',)
     """
 
     failures: tuple[str, ...] = ()
@@ -42,8 +44,8 @@ class Judgement:
     not_judged: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "failures", tuple(dict.fromkeys(self.failures)))
-        object.__setattr__(self, "warnings", tuple(dict.fromkeys(self.warnings)))
+        for name in ("failures", "warnings", "held", "not_judged"):
+            object.__setattr__(self, name, tuple(dict.fromkeys(getattr(self, name))))
 
     @property
     def outcome(self) -> Outcome:
@@ -82,7 +84,9 @@ class Judgement:
         return Judgement(
             (*self.failures, *other.failures),
             (*self.warnings, *other.warnings),
-            " ".join(filter(None, (self.basis, other.basis))),
+            self.basis
+            if other.basis in self.basis
+            else " ".join(filter(None, (self.basis, other.basis))),
             (*self.in_order, *other.in_order),
             (*self.not_judged, *other.not_judged),
         )
