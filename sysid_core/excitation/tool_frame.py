@@ -13,6 +13,7 @@ from sysid_core.robot import RobotModel
 
 MOVES = 1e-6  # [m/rad], a smaller Jacobian is none
 _ARM, _FINGER = 4, 8  # joints in a row: of an arm at least, of a finger at most
+_FINGERS = "finger", "knuckle"  # in the names of links that are fixed to the hand
 
 
 def moving_joints(model: RobotModel, frame: str) -> tuple[str, ...]:
@@ -46,7 +47,8 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     """The frame whose speed is limited, and a sentence that names it.
 
     By default the last link of the URDF, unless a link elsewhere is carried by more joints (the
-    last link may be a sensor on the base); of an arm with a gripper the hand, not a finger.
+    last link may be a sensor on the base); of an arm with a gripper the hand, not a finger, whether
+    fingers have joints or are drawn as fixed.
 
     Raises:
         ExcitationError: The frame that was asked for doesn't move: its speed limits nothing.
@@ -70,6 +72,7 @@ def tool_frame(model: RobotModel, asked: str | None = None) -> tuple[str, str]:
     }
     most = max(carried.values())
     best = [name for name in links if carried[name] == most]
+    best = [n for n in best if not any(word in n.lower() for word in _FINGERS)] or best
     name = next((n for n in reversed(best) if moving_joints(model, n)), "")
     name = name or next(reversed(_moving(model, links)), best[-1])
     name = _hand(model, links, name) or name

@@ -30,9 +30,9 @@ _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
 def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> go.Figure:
     """Position, velocity and acceleration of every joint over time, as shares of the limits."""
-    middle, half = (limits.upper + limits.lower) / 2, (limits.upper - limits.lower) / 2
-    bounded = np.isfinite(half) & (half > 0)
-    half, middle = np.where(bounded, half, np.pi), np.where(bounded, middle, 0.0)
+    bounded = np.isfinite(limits.upper - limits.lower) & (limits.upper > limits.lower)
+    lower, upper = np.where(bounded, [limits.lower, limits.upper], [[-np.pi], [np.pi]])
+    middle, half = (upper + lower) / 2, (upper - lower) / 2
     columns = [limits.joint_names.index(name) for name in trajectory.joint_names]
     shares = {
         "position / limit": (trajectory.q - middle[columns]) / half[columns],

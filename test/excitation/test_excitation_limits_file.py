@@ -192,7 +192,12 @@ def test_malformed_obstacles_are_refused(wrong):
 
 @pytest.mark.parametrize(
     ("robot", "hand"),
-    [("panda", "panda_hand"), ("xarm7", "link_eef"), ("tiago", "hand_")],
+    [
+        ("panda", "panda_hand"),
+        ("xarm7", "link_eef"),
+        ("tiago", "hand_"),
+        ("kinova", "j2s6s200_end_"),
+    ],
 )
 def test_the_tool_frame_of_an_arm_with_fingers_is_its_hand(robot: str, hand: str) -> None:
     frame = MotionLimits.from_model(RobotModel.from_urdf(robot)).tcp_frame

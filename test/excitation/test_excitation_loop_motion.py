@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sysid_core.excitation import MotionLimits, Trajectory
+from sysid_core.excitation import HeldBox, MotionLimits, Trajectory
 from sysid_core.excitation.closed_chain import LoopExcitation, plan_loop_motion, slowed
 from sysid_core.robot.loops import (
     constrained_motion,
@@ -61,12 +61,17 @@ def test_a_motion_that_is_too_fast_is_slowed_until_it_keeps_to_its_limits(leg):
     assert np.max(np.abs(loop_residual(leg, slow.q))) < 1e-6
 
 
-def test_efforts_are_the_motors_with_the_loops_closed(leg):
-    trajectory, check = plan_loop_motion(leg, limits(leg, 50.0), QUICK, n_motions=1, seed=3)
+def test_efforts_are_the_motors_with_the_loops_closed_and_what_is_held(leg):
+    held = HeldBox((0.1, 0.1, 0.1), mass=2.0)
+    within = limits(leg, 50.0).replace(held=held)
+    trajectory, check = plan_loop_motion(leg, within, QUICK, n_motions=1, seed=3)
     k = leg.actuated_columns
-    motion = constrained_motion(leg, trajectory.q[:, k], trajectory.v[:, k], trajectory.a[:, k])
-    share = np.max(np.abs(constrained_torques(leg, motion)) / leg.torque_limits)
+    moved = trajectory.q[:, k], trajectory.v[:, k], trajectory.a[:, k]
+    loaded = dataclasses.replace(leg, model=held.attached_to(leg.model, within.tcp_frame))
+    torques, empty = (constrained_torques(x, constrained_motion(x, *moved)) for x in (loaded, leg))
+    share = np.max(np.abs(torques) / leg.torque_limits)
     assert check.usage["effort"] == pytest.approx(share, rel=0.02)
+    assert share > 1.05 * np.max(np.abs(empty) / leg.torque_limits)
     drives = {
         name: dataclasses.replace(leg.drive(name), torque_limit=0.5 * share * limit)
         for name, limit in zip(leg.actuated, leg.torque_limits, strict=True)

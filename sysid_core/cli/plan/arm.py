@@ -47,7 +47,7 @@ class ArmPlanSettings:
     period: Annotated[float, typer.Option(min=1.0, help="Period of the Fourier series [s].")] = 20.0
     harmonics: Annotated[
         int,
-        typer.Option(min=0, max=40, help="Harmonics of the series; 0: as many as lie below 1 Hz."),
+        typer.Option(min=0, max=60, help="Harmonics of the series; 0: as many as lie below 2 Hz."),
     ] = 0
     spans: Annotated[
         int,

@@ -63,7 +63,7 @@ def plan_loop_motion(
 
     Args:
         chain: The mechanism.
-        limits: Limits of all joints of `chain.model`.
+        limits: Limits of all joints of `chain.model`; the mass that they hold counts in the torques.
         config: Settings of the search.
         n_motions: Segments `motion_1`, `motion_2`, …
         still: Rest before and after each [s].
@@ -74,6 +74,7 @@ def plan_loop_motion(
         The trajectory and its check, which may have failed.
     """
     checker = MotionChecker(chain.model, limits)
+    chain = dataclasses.replace(chain, model=checker.loaded)  # what is held needs torque, too
     plans = plan_loop_excitation(chain, np.random.default_rng(seed), n_motions, config, progress)
     motions = [of_all_joints(chain, plan) for plan in plans]
     notes = [f"motion_{i}: {note}" for i, plan in enumerate(plans, 1) for note in plan.notes]
@@ -119,7 +120,10 @@ def _with_closed_loops(
         check,
         violations=(*(x for x in check.violations if x.kind is not LimitKind.EFFORT), *broken),
         usage={**check.usage, "effort": float(share.max())},
-        notes=(*check.notes, "Efforts are those of the nominal motors, with the loops closed."),
+        notes=(
+            *check.notes,
+            "Efforts are those of the nominal motors, with the loops closed and what is held.",
+        ),
     )
 
 

@@ -16,6 +16,9 @@ from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
 
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
+CONTACT_RATE = (
+    12.0  # [Hz], at which contacts are asked for: bodies move less than joints accelerate
+)
 TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
 
 
@@ -51,6 +54,7 @@ class ExcitationProblem:
         self._n_even = n_samples  # samples that the information is computed from; then the watched
         self._time = np.arange(n_samples) * basis.period / n_samples
         self._matrices = basis.matrices(self._time)
+        self._contact_weights = _contact_weights(n_samples, basis.period, CONTACT_RATE)
         self._tree = Tree(checker.model)
         self.limits = LimitPenalties(checker, self._tree, basis.share)
         self.last_score = float("inf")  # of the last evaluation
@@ -125,17 +129,20 @@ class ExcitationProblem:
         q = centre + Q
         Y = joint_torque_regressor(self.unknowns.model, q, V, A)
         fine = LimitPenalties(self.checker, self._tree, 1.0)
-        over = fine.excess(q, V, A, B, Y, self._tree.move(q, V, A)).by_sample
+        asked = _contact_weights(n, self.basis.period, BETWEEN * CONTACT_RATE)
+        over = fine.excess(q, V, A, B, Y, self._tree.move(q, V, A), asked).by_sample
         peak = (over > NOTICED) & (over >= np.roll(over, 1)) & (over >= np.roll(over, -1))
         new = np.setdiff1d(time[peak], self._time)
         self._time = np.concatenate([self._time, new])
         self._matrices = self.basis.matrices(self._time)
+        self._contact_weights = np.concatenate([self._contact_weights, np.ones(len(new))])
         return len(new)
 
     def forget(self) -> None:
         """Back to the coarse grid, as when the problem was new."""
         self.limits.forget()
         self._time = self._time[: self._n_even]
+        self._contact_weights = self._contact_weights[: self._n_even]
         self._matrices = self.basis.matrices(self._time)
 
     def value_and_gradient(self, x: Array) -> tuple[float, Array]:
@@ -150,7 +157,7 @@ class ExcitationProblem:
         flat = white.reshape(-1, len(independent))
         self.last_score, slope = self.score.value_and_slope(flat.T @ flat / K)
 
-        excess = self.limits.excess(q, v, a, jerk, Y, motion)
+        excess = self.limits.excess(q, v, a, jerk, Y, motion, self._contact_weights)
         self.last_excess = excess.by_kind
         cost = self.penalty * 100.0 / K
         pull = np.zeros_like(Phi)
@@ -195,3 +202,9 @@ class ExcitationProblem:
                     by_v[:, j] += pull[:, j, column] * slope[term][:, j]
                 column += 1
         return by_v, by_a
+
+
+def _contact_weights(n_samples: int, period: float, rate_hz: float) -> Array:
+    """What contact weighs at each of evenly spaced samples, (K,); 0 where it isn't asked for."""
+    stride = max(1, round(n_samples / period / rate_hz))
+    return np.where(np.arange(n_samples) % stride == 0, float(stride), 0.0)

@@ -100,9 +100,23 @@ class LimitPenalties:
         self._seen = None
 
     def excess(
-        self, q: Array, v: Array, a: Array, jerk: Array, Y: Array, motion: TreeMotion
+        self,
+        q: Array,
+        v: Array,
+        a: Array,
+        jerk: Array,
+        Y: Array,
+        motion: TreeMotion,
+        contact_weights: Array,
     ) -> Excess:
-        """A motion's q, v, a and jerk (K, n), Y its joint-torque regressor (K, n, 10 n)."""
+        """How far a motion exceeds the limits.
+
+        Args:
+            q, v, a, jerk: Samples, (K, n) each.
+            Y: Their joint-torque regressor, (K, n, 10 n).
+            motion: Their bodies' motion.
+            contact_weights: What contact weighs at each sample, (K,); where 0 it isn't asked for.
+        """
         out = Excess({}, np.zeros(len(q)), *np.zeros((4, *q.shape)))
         limits = self.checker.limits
         self._box(out, LimitKind.POSITION, q - self._middle, self._half, self.share, out.q)
@@ -116,7 +130,7 @@ class LimitPenalties:
             out.pull = by_torque[:, :, None] * self._pi
         self._tcp_speed(out, motion)
         self._crossed_planes(out, motion)
-        self._contacts(out, q)
+        self._contacts(out, q, contact_weights)
         return out
 
     @staticmethod
@@ -163,23 +177,25 @@ class LimitPenalties:
                 carried[:, body, :3] += total * normal
                 carried[:, body, 3:] += cross(centre + total * motion.p[:, body], normal)
 
-    def _contacts(self, out: Excess, q: Array) -> None:
+    def _contacts(self, out: Excess, q: Array, weights: Array) -> None:
         """Distances are asked for anew only where joints moved far enough to matter."""
         geometry, n_pairs = self.checker.geometry, len(self._levers)
         if geometry is None or not n_pairs:
             return
-        K, n = q.shape
-        if self._seen is None or self._free is None or len(self._seen) != K:
-            self._seen, self._free = np.zeros((K, n_pairs, n)), np.full((K, n_pairs), -np.inf)
-        moved = np.einsum("kpn,pn->kp", np.abs(q[:, None] - self._seen), self._levers)
-        near, squares = moved >= self._free, np.zeros(K)
-        for k in map(int, np.flatnonzero(near.any(axis=1))):
-            pairs = np.flatnonzero(near[k])
+        asked, n = np.flatnonzero(weights), q.shape[1]
+        if self._seen is None or self._free is None or len(self._seen) != len(asked):
+            self._seen = np.zeros((len(asked), n_pairs, n))
+            self._free = np.full((len(asked), n_pairs), -np.inf)
+        moved = np.einsum("kpn,pn->kp", np.abs(q[asked, None] - self._seen), self._levers)
+        near, squares = moved >= self._free, np.zeros(len(q))
+        for i in map(int, np.flatnonzero(near.any(axis=1))):
+            k, pairs = asked[i], np.flatnonzero(near[i])
             distances, slopes = geometry.hulls.at(q[k], CONTACT_MARGIN, pairs.tolist())
-            self._seen[k, pairs], self._free[k, pairs] = q[k], distances - CONTACT_MARGIN
+            self._seen[i, pairs], self._free[i, pairs] = q[k], distances - CONTACT_MARGIN
+            weight = self.contact_weight * weights[k]
             depth = np.clip(CONTACT_MARGIN - distances, 0.0, None) / DISTANCE_SCALE
-            squares[k] = self.contact_weight * np.sum(depth**2)
-            out.q[k] += -2.0 * self.contact_weight / DISTANCE_SCALE * depth @ slopes
+            squares[k] = weight * np.sum(depth**2)
+            out.q[k] += -2.0 * weight / DISTANCE_SCALE * depth @ slopes
         out.add(LimitKind.CONTACT, squares)
 
 

@@ -34,8 +34,8 @@ from sysid_core.excitation.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
-BANDWIDTH = 1.0  # [Hz], highest frequency of the series by default
-MOST_HARMONICS = 24
+BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
+MOST_HARMONICS = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ def plan_arm_motion(
         targets: Base parameters that matter, for `Criterion.TARGET`.
         task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
         period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
-        n_harmonics: Harmonics of the series; default: as many as lie below 1 Hz.
+        n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
         n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
         seed: Makes the plan reproducible.

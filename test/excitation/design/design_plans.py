@@ -9,7 +9,7 @@ from sysid_core.excitation import (
     ArmPlan,
 )
 
-QUICK = {"period": 6.0, "n_candidates": 4, "n_starts": 2, "n_iterations": 30}
+QUICK = {"period": 6.0, "n_harmonics": 6, "n_candidates": 4, "n_starts": 2, "n_iterations": 30}
 
 
 def motion(plan: ArmPlan) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -143,7 +143,8 @@ def test_noise_free_torques_of_the_motion_give_the_base_parameters(wrist, plan):
 def test_an_xarm_is_excited_in_all_43_base_parameters():
     model = RobotModel.from_urdf("xarm7")
     limits = MotionLimits.from_model(model, tcp_speed=1.0, ground_height=0.0)
-    plan = plan_arm_motion(model, limits, n_candidates=20, n_starts=1, n_iterations=40)
+    quick = {"n_harmonics": 20, "n_candidates": 20, "n_starts": 1, "n_iterations": 40}
+    plan = plan_arm_motion(model, limits, **quick)
     assert plan.check.is_safe
     assert "maximally exciting: 43 of 43" in str(plan.conditioning)
     # The same rank by another way: of the full regressor, without the structural answer.
