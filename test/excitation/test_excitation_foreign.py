@@ -94,7 +94,9 @@ def test_the_page_of_a_motion_is_written(move, tmp_path):
     move.save(file)
     result = CliRunner().invoke(app, ["plan", "show", str(file), "ur5", "--out", str(page)])
     assert result.exit_code == 0
-    assert "inside all limits" in page.read_text() and "the path of tool0" in page.read_text()
+    assert (
+        "inside all limits" in page.read_text() and "path of tool0 is coloured" in page.read_text()
+    )
 
 
 @pytest.mark.parametrize(
