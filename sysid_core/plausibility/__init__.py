@@ -9,7 +9,7 @@ from sysid_core.plausibility.hypotheses import Hypothesis, mount_of
 from sysid_core.plausibility.recorded_motion import PayloadShown, RecordedMotion
 from sysid_core.plausibility.samples import Samples, collect_samples
 from sysid_core.plausibility.stream_checks import effort_faults
-from sysid_core.plausibility.unmodelled_load import judge_carried_mass
+from sysid_core.plausibility.unmodelled_load import compare_with_torques, judge_carried_mass
 from sysid_core.plausibility.uses import Use, UseJudge
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "Use",
     "UseJudge",
     "collect_samples",
+    "compare_with_torques",
     "effort_faults",
     "estimate_gravity",
     "examine",

@@ -13,15 +13,18 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import SysIdError
 from sysid_core.estimation.loaded_arm import with_load
 from sysid_core.judgement import Judgement
-from sysid_core.plausibility.samples import LEAST_ROWS, Samples
-from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.plausibility.samples import LEAST_ROWS, Samples, collect_samples
+from sysid_core.robot import Array, DriveTrain, RobotModel, joint_torque_regressor
+from sysid_core.signals import Recording
 
 GAIN = 1.0  # nats of variance held out that the load must explain, mean over joints
 _SURE = 4.0  # standard deviations that its mass must be above zero
 _FLOOR = 3e-3  # share of variance: less is no evidence
 _FOLDS = 4
+_OTHER_UNIT = 3.5  # between masses by sensor and by torques: less may be the URDF
 _PEAK = 2.0  # times the URDF's limit that a drive may give for a moment
 _POSTURES = 200
 _OWN = 5  # columns of a joint alone: scale of the URDF's torque, friction
@@ -124,6 +127,35 @@ def _held_out(A: Array, y: Array, fold: Array, joint: Array) -> Array:
         left[~rest] = y[~rest] - A[~rest] @ x
     return np.array(
         [np.mean(left[joint == k] ** 2) / np.var(y[joint == k]) for k in np.unique(joint)]
+    )
+
+
+def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Judgement:
+    """Warn where the joint torques of a recording ask for a very different mass than was weighed.
+
+    Args:
+        model: The robot, as it was tared.
+        recording: Joint states; those without measured torques say nothing.
+        mass: What a force-torque sensor weighed [kg].
+    """
+    joints = recording.joints
+    if joints.effort is None or not joints.effort_kind.is_torque or not mass > 0.0:
+        return Judgement()
+    try:
+        drives = DriveTrain.direct(model.joint_names)
+        load = unmodelled_load(collect_samples(model, [recording], drives, count=300))
+    except SysIdError:  # no motion, no joints: nothing to compare with
+        return Judgement()
+    ratio = 1.0 if load is None or not load.notable or load.mass <= 0.0 else load.mass / mass
+    if load is None or 1.0 / _OTHER_UNIT < ratio < _OTHER_UNIT:
+        return Judgement()
+    return Judgement(
+        (),
+        (
+            f"The joint torques ask for {load.mass:.2g} ± {load.mass_sd:.1g} kg at '{load.link}',"
+            f" {ratio:.2g} times what the force-torque sensor weighs. Is the wrench in kgf (9.8 times),"
+            " lbf (4.4) or gram-force (0.0098) instead of N, or does the URDF lack a tool that was tared?",
+        ),
     )
 
 

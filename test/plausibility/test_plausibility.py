@@ -13,6 +13,7 @@ from sysid_core.errors import ModelError, SignalError
 from sysid_core.judgement import Judgement, Outcome
 from sysid_core.plausibility import (
     collect_samples,
+    compare_with_torques,
     effort_faults,
     estimate_gravity,
     examine,
@@ -239,7 +240,12 @@ def test_a_load_that_the_description_lacks_is_named(model, run):
     load[-1] = [3.0, 0.3, 0.45, 0.3, 0.15, 0.1, 0.1, 0.0, 0.0, 0.0]
     loaded = model.with_pi(model.pi + load).inverse_dynamics(s.q, s.v, a)
     more = loaded - model.inverse_dynamics(s.q, s.v, a)
-    found = judged(model, changed(run, effort=s.effort + more))
+    carrying = changed(run, effort=s.effort + more)
+    assert compare_with_torques(model, carrying, 3.0).outcome is Outcome.PASS
+    assert "kgf (9.8 times)" in compare_with_torques(model, carrying, 3.0 / 9.81).text
+    unknown = changed(carrying, effort_kind=EffortKind.UNKNOWN)
+    assert not compare_with_torques(model, unknown, 3.0 / 9.81).reasons
+    found = judged(model, carrying)
     assert "kg more at 'wrist_3_link'" in found.text
     found = judged(model.with_pi(model.pi + load), run)
     assert "kg less at 'wrist_3_link'" in found.text and "subtracted the payload" in found.text

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,17 +63,17 @@ class Answer:
         """Estimates of all methods, the default's first, by their names."""
         return {"map": self.weighing.estimate} | self.others
 
-    @property
+    @cached_property
     def judgement(self) -> Judgement:
         """Whether it may be sent to a controller."""
         from sysid_core.estimation.payload_live import judge_weighing
-        from sysid_core.plausibility import judge_carried_mass
+        from sysid_core.plausibility import compare_with_torques, judge_carried_mass
 
         session = self.weighing.session
-        q = self.run.joints.ordered(self.model.joint_names).q
-        return judge_weighing(
-            self.estimate, session.calibration, session.changes
-        ) + judge_carried_mass(self.model, session.sensor_frame, self.estimate.values, q)
+        q, pi = self.run.joints.ordered(self.model.joint_names).q, self.estimate.values
+        weighed = judge_weighing(self.estimate, session.calibration, session.changes)
+        weighed += judge_carried_mass(self.model, session.sensor_frame, pi, q)
+        return weighed + compare_with_torques(self.model, self.run, float(pi[0]))
 
     @property
     def settings(self) -> tuple[ControllerSetting, ...]:
