@@ -143,6 +143,33 @@ class Trajectory:
                 remedy=f"Its joints: {', '.join(model.joint_names)}.",
             )
 
+    def without_held(self, model: RobotModel) -> Trajectory:
+        """The same motion without the joints that the robot holds: a gripper's, planned at rest.
+
+        Raises:
+            ExcitationError: It moves one of them.
+        """
+        held = [name in model.locked for name in self.joint_names]
+        if not any(held):
+            return self
+        moved = np.ptp(self.q, axis=0) > 1e-9
+        names = np.array(self.joint_names)
+        if any(held & moved):
+            moving = names[held & moved].tolist()
+            raise ExcitationError(
+                f"The motion moves {moving}, which are held.",
+                remedy=f"Plan it with --lock {' --lock '.join(moving)}.",
+            )
+        keep = ~np.array(held)
+        return dataclasses.replace(
+            self,
+            joint_names=tuple(names[keep].tolist()),
+            q=self.q[:, keep],
+            v=self.v[:, keep],
+            a=self.a[:, keep],
+            series={},
+        )
+
     def save(self, path: str | Path) -> None:
         """Write as NPZ: arrays, and the rest as one YAML text."""
         head = {

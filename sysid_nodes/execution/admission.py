@@ -60,7 +60,7 @@ class Admission:
             )
         if not request.check_only:
             self._require_robot(model, config, now)
-        trajectory = _load(request.trajectory_file, config.trajectories)
+        trajectory = _load(request.trajectory_file, config.trajectories).without_held(model)
         trajectory.belongs_to(model)
         limits = motion_limits(config, model)
         if request.check_only:

@@ -18,7 +18,8 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from robot_sysid.action import ExecuteTrajectory
 
 from sysid_core.errors import SysIdError
-from sysid_core.robot import RobotModel
+from sysid_core.excitation import Trajectory
+from sysid_core.robot import RobotModel, hold_joints
 from sysid_nodes import execution
 from sysid_nodes.execution import CommandMode, ControllerWatch
 
@@ -85,6 +86,32 @@ def test_a_trajectory_may_be_named_in_full_below_one_of_the_folders(tmp_path: Pa
     os.mkfifo(tmp_path / "plans" / "pipe")
     refused("pipe", folders, "neither a file nor a folder")
     refused("motion.npz", (), "no folder is")
+
+
+def test_a_plan_of_the_whole_description_plays_without_the_fingers_that_are_held(
+    tmp_path: Path,
+) -> None:
+    whole = RobotModel.from_urdf("panda")
+    arm = hold_joints(whole, joints=["panda_joint*"])
+    t = np.linspace(0.0, 4.0, 401)
+    q = np.tile([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785, 0.02, 0.02], (401, 1))
+    v, a = np.zeros_like(q), np.zeros_like(q)
+    s = np.pi * t / 4.0
+    q[:, 6] += 0.2 * np.sin(s) ** 3
+    v[:, 6] = 0.6 * np.sin(s) ** 2 * np.cos(s) * np.pi / 4.0
+    a[:, 6] = 0.6 * (2.0 * np.sin(s) * np.cos(s) ** 2 - np.sin(s) ** 3) * (np.pi / 4.0) ** 2
+    motion = Trajectory("panda", whole.urdf_hash, whole.joint_names, t, q, v, a)
+    motion.save(tmp_path / "motion.npz")
+    goal = ExecuteTrajectory.Goal(trajectory_file="motion.npz", check_only=True)
+    admission = execution.Admission(SimpleNamespace(latency=0.01), None, None)
+    settings = config(trajectories=(str(tmp_path),))
+    admitted = admission.admit(goal, arm, settings, 0.0)
+    assert admitted.trajectory.joint_names == arm.joint_names
+    assert np.array_equal(admitted.trajectory.q, q[:, :7])
+    q[:, 8] += 0.01 * np.sin(s) ** 3
+    dataclasses.replace(motion, q=q).save(tmp_path / "motion.npz")
+    with pytest.raises(SysIdError, match=r"panda_finger_joint2.*--lock panda_finger_joint2"):
+        admission.admit(goal, arm, settings, 0.0)
 
 
 def test_a_controller_that_plays_somebody_elses_goal_is_noticed() -> None:
