@@ -111,9 +111,10 @@ def soak(minutes: float) -> None:
             sizes.append((stamp * 1e-9, resident_mb()))
             print(f"{sizes[-1][0]:7.0f} s {sizes[-1][1]:8.1f} MB, changes {len(session.changes)}")
     settled = np.array(sizes[2:])
-    slope = np.polyfit(settled[:, 0], settled[:, 1], 1)[0] if len(settled) > 1 else float("nan")
+    slope = np.polyfit(settled[:, 0], settled[:, 1], 1)[0] if len(settled) > 1 else None
+    growth = "too short for a slope" if slope is None else f"{slope:.3f} MB/s (goal <= 0.3)"
     print(
-        f"{minutes:g} min at {RATE_HZ:g} Hz: {slope:.3f} MB/s (goal <= 0.3),"
+        f"{minutes:g} min at {RATE_HZ:g} Hz: {growth},"
         f" {1e3 * (time.process_time() - began) / samples:.2f} ms of CPU a sample"
     )
 
