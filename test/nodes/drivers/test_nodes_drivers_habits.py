@@ -147,8 +147,14 @@ def test_a_bad_configuration_fails_at_configure_and_can_be_mended(
     nodes.check()
 
 
-def test_parameters_take_effect_at_once_or_are_refused_with_the_reason(start_nodes: Start) -> None:
-    client, _ = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
+def test_an_estimator_goes_on_with_its_tare_keeps_its_structure_and_notices_a_twin(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    calibration = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-6 * np.eye(10))
+    calibration.save(tmp_path / "tare_of_estimator_tool0.yaml")
+    client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
+    words = "Going on with the tare"
+    client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)
     client.wait_for_active("estimator")
 
     def set_to(value: object, name: str = "shape") -> Any:
@@ -163,12 +169,6 @@ def test_parameters_take_effect_at_once_or_are_refused_with_the_reason(start_nod
     assert not set_to(float("nan"), "rate_hz").successful
     assert not set_to(["j*"], "joints").successful
 
-
-def test_a_twin_is_noticed_and_diagnostics_come_once_a_second(
-    start_nodes: Start, tmp_path: Path
-) -> None:
-    client, nodes = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
-    client.wait_for_active("estimator")
     arrays: list[DiagnosticArray] = []
     client.node.create_subscription(DiagnosticArray, "/diagnostics", arrays.append, 50)
     client.wait_until(lambda: len(arrays) >= 4, 20.0, "diagnostics of an idle node")
@@ -185,11 +185,3 @@ def test_a_twin_is_noticed_and_diagnostics_come_once_a_second(
     assert {s.hardware_id for s in arrays[-1].status} == {"ur5"}
     twin.destroy_node()
     nodes.check()
-
-
-def test_a_restarted_estimator_goes_on_with_the_tare(start_nodes: Start, tmp_path: Path) -> None:
-    calibration = SensorCalibration("tool0", np.zeros(6), np.zeros(4), 1e-6 * np.eye(10))
-    calibration.save(tmp_path / "tare_of_estimator_tool0.yaml")
-    client, _ = start_nodes([NodeSpec("estimator", "estimator", parameters=ESTIMATOR)])
-    words = "Going on with the tare"
-    client.wait_until(lambda: words in log_of(tmp_path, "estimator"), 20.0, words)
