@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[Any]  # of float64
@@ -25,6 +26,8 @@ INERTIA_ENTRIES = {
     "iyz": (1, 2),
     "izz": (2, 2),
 }
+
+_UPPER = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])  # of the moments, in a matrix
 
 INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 INERTIAL_UNITS = ("kg",) + ("kg m",) * 3 + ("kg m^2",) * 6
@@ -90,6 +93,13 @@ def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
     sigma = P[..., :3, :3]
     inertia = np.trace(sigma, axis1=-2, axis2=-1)[..., None, None] * np.eye(3) - sigma
     return np.concatenate([P[..., 3:, 3], P[..., :3, 3], inertia[..., _I_ROWS, _I_COLS]], axis=-1)
+
+
+def pin_inertia(pi: Array) -> pin.Inertia:
+    """Ten parameters, shape (10,), as pinocchio has them; no body is without mass and not at its origin."""
+    if pi[0] == 0.0:  # there is no centre of mass to divide for
+        return pin.Inertia(0.0, np.zeros(3), pi[4:][_UPPER])
+    return pin.Inertia.FromDynamicParameters(pi)
 
 
 def pi_from_mass_com_inertia(mass: ArrayLike, p_BC: ArrayLike, I_C: ArrayLike) -> Array:

@@ -13,7 +13,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.inertia import Array, is_physically_consistent
+from sysid_core.robot.inertia import Array, is_physically_consistent, pin_inertia
 from sysid_core.robot.locked_joints import lock_joints
 from sysid_core.robot.urdf import doubtful_units, sound_urdf, urdf_digest, urdf_text
 
@@ -291,10 +291,7 @@ class RobotModel:
             )
         model = self.pin_model.copy()
         for i, row in enumerate(pi.reshape(-1, 10)):
-            # A massless link has no centre of mass to divide for.
-            model.inertias[i + 1] = (
-                pin.Inertia.FromDynamicParameters(row) if np.any(row) else pin.Inertia.Zero()
-            )
+            model.inertias[i + 1] = pin_inertia(row)
         return replace(self, pin_model=model)
 
     def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:

@@ -27,6 +27,12 @@ def test_parameters_of_all_bodies_are_taken_in_either_shape(model):
     np.testing.assert_allclose(model.with_pi(doubled.ravel()).pi, doubled)
 
 
+def test_a_link_without_mass_keeps_its_moments(model):
+    pi = model.pi.copy()
+    pi[1], pi[2] = 0.0, [0, 0, 0, 0, 0.1, 0.01, 0.2, 0.02, 0.03, 0.25]
+    np.testing.assert_allclose(model.with_pi(pi).pi, pi, atol=1e-15)
+
+
 def test_a_joint_that_stands_twice_among_the_data_is_refused(model):
     with pytest.raises(ModelError, match="more than once"):
         model.columns_from([*model.joint_names, model.joint_names[0]])
