@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A payload identification from start to end, live or replayed: tare, motion, estimate.
 
-Joint states, wrenches and marks may come in any interleaving; each wrench is used once the
-motion around its stamp is known, and when something comes too late the run is done over. What comes
-out depends on the stamps and values alone, not on when they arrived, so a bag gives what the live
-run gave.
+Joint states, wrenches and marks may come in any order: what comes out depends on their stamps and
+values alone. What comes too late lets the run be done over.
 """
 
 from __future__ import annotations
@@ -166,11 +164,7 @@ class PayloadSession:
         self._streams.add_mark(stamp_ns, label)
 
     def advance(self, until_ns: int | None = None) -> None:
-        """Use what is complete up to a stamp (default: everything that has joints around it).
-
-        Live, `until_ns` stays some tenths of a second behind the clock, so that hardly anything
-        comes too late.
-        """
+        """Use what is complete up to a stamp, live some tenths of a second ago; default: everything."""
         if self._streams.late:
             self._restart()
         while (stamp := self._streams.coming_wrench(until_ns)) is not None:
