@@ -36,7 +36,7 @@ LONG_FILES = {
         "signals/bags/columns.py", "signals/wrench/tare.py",
     ),
     "kinds of one thing beside each other": (
-        "estimation/payload/data.py", "excitation/execution/monitor.py",
+        "estimation/payload/data.py", "excitation/execution/monitor.py", "excitation/trajectory.py",
         "robot/loops/chain.py", "robot/reference.py", "signals/filters/kernels.py",
         "signals/wrench/checks.py", "signals/wrench/sensor.py",
     ),
