@@ -17,6 +17,7 @@ from sysid_core.estimation.fit import friction_scale
 from sysid_core.plausibility.samples import LEAST_ROWS, Samples
 from sysid_core.robot import Array, inertial_scale, joint_torque_regressor
 
+_DEAD = 1e-6  # of the largest sum of squared efforts: a joint counts as if it had so much
 _LEAST = 1e-6  # share of variance that counts as nothing
 
 
@@ -119,10 +120,14 @@ def free_unexplained(samples: Samples, *, folds: int = 4, rho: float = 1.0) -> A
     fold = samples.block % folds
     products = np.array([[A[fold == f, j].T @ A[fold == f, j] for j in used] for f in range(folds)])
     total = products.sum(axis=0)
-    weights = len(A) / np.maximum(total[:, -1, -1], 1e-300)
+    size = total[:, -1, -1]
+    size = np.maximum(
+        size, _DEAD * size.max(initial=1e-300)
+    )  # efforts of zero, where joints are exchanged
+    weights = len(A) / size
     for _ in range(2):
         x = np.append(-ridge(np.tensordot(weights, total, 1), prior, scale, rho), 1.0)
-        weights = len(A) / np.maximum((total @ x) @ x, _LEAST * total[:, -1, -1] + 1e-300)
+        weights = len(A) / np.maximum((total @ x) @ x, _LEAST * size)
     left = np.zeros(len(used))
     for f in range(folds):
         rest = np.tensordot(weights, total - products[f], 1)

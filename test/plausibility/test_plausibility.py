@@ -133,6 +133,12 @@ def test_a_fault_is_named(model, run, sentence):
     assert sentence in found.text
 
 
+@pytest.mark.parametrize("joint", [0, 2])
+def test_a_joint_without_efforts_is_left_out_of_all_comparisons(model, run, joint):
+    efforts = negated(run.joints.effort, 1) * (np.arange(6) != joint)
+    assert "'shoulder_lift_joint'" in judged(model, changed(run, effort=efforts)).text
+
+
 def test_gravity_compensated_efforts_are_named(model, run):
     s = run.joints
     weight = model.inverse_dynamics(s.q, 0.0 * s.q, 0.0 * s.q)
