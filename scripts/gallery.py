@@ -158,7 +158,7 @@ def panels() -> list[Path]:
 
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "test/nodes/test_nodes_rqt.py"],
+            [sys.executable, "-m", "pytest", "-q", "test/nodes/panels/test_nodes_rqt.py"],
             cwd=ROOT, env={**os.environ, "SYSID_PICTURES": folder}, check=True,
         )  # fmt: skip
         made = []

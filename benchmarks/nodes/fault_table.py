@@ -125,8 +125,17 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
             w.executor.cancel()
 
     log = run(model, world, happen)
+    return _measured(vendor, fault, world, log, at[0])
+
+
+def _measured(vendor: str, fault: str, world: Any, log: Any, begin: float) -> dict[str, Any]:
+    """Time and distance to standstill, and the largest acceleration over its limit."""
+    import test_drivers_stops as stops
+    from vendors import VENDORS as DRIVERS
+
+    v = DRIVERS[vendor]
     t, v_, a, q, c = (np.array(getattr(log, k)) for k in ("t", "v", "a", "q", "command"))
-    began = int(np.searchsorted(t, at[0]))
+    began = int(np.searchsorted(t, begin))
     moving = np.flatnonzero(np.max(np.abs(v_), axis=1) > 5e-3)
     end = max(int(moving[-1]), began) if len(moving) else began
     blocked = began + (11 if v.gains else 0)  # whatever holds it up stops it at once
@@ -134,9 +143,9 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
     if world.robot.braking:  # the robot's own braking isn't the plan's
         window = slice(0, began)
     if v.gains:  # over 20 ms as live: its controller's velocity term makes a blip of one period
-        a = np.vstack([np.zeros((10, model.nv)), (v_[10:] - v_[:-10]) / (t[10] - t[0])])
+        a = np.vstack([np.zeros((10, v_.shape[1])), (v_[10:] - v_[:-10]) / (t[10] - t[0])])
     return {
-        "time": float(t[end] - at[0]),
+        "time": float(t[end] - begin),
         "distance": float(np.max(np.abs(q[end] - q[began]))),
         "measured": float(np.max(np.abs(a[window]) / stops.LIMITS.acceleration[0])),
         "step": max((step for _, step in world.controller.steps), default=0.0),

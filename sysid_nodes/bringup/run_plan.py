@@ -84,12 +84,7 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         with console.status("Checking the motion"):
             client.check(str(file))
         console.print("Every check of the motion has passed.")
-        question = (
-            f"{trajectory.robot} will move for about {trajectory.duration:.0f} s"
-            + (f", after a first pass at {100 * options.slow:.0f} % speed" if options.slow else "")
-            + ". Is the room clear, and the emergency stop at hand?"
-        )
-        if not confirm(question):
+        if not confirm(_question(trajectory, options.slow)):
             console.print("Nothing was moved.")
             return 1
         if options.slow:
@@ -111,6 +106,13 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
         else:
             _identify(client, console, bag, options.method)
     return 0
+
+
+def _question(trajectory: Trajectory, slow: float) -> str:
+    """What a person has to say yes to before anything moves."""
+    first = f", after a first pass at {100 * slow:.0f} % speed" if slow else ""
+    moving = f"{trajectory.robot} will move for about {trajectory.duration:.0f} s{first}."
+    return f"{moving} Is the room clear, and the emergency stop at hand?"
 
 
 def _for_this_run(

@@ -99,7 +99,7 @@ def test_a_dry_run_from_the_panel_compares_and_sends_nothing(
     bench.estimate(OBJECT)
     bench.propose()
     bench.live()
-    script = str(Path(__file__).parents[1] / "press_send.py")
+    script = str(Path(__file__).parents[1] / "panels" / "press_send.py")
     done = subprocess.run(
         [sys.executable, script], env=environment, capture_output=True, text=True, timeout=200
     )

@@ -19,7 +19,7 @@ from conftest import EXECUTOR, FRAME, simulated
 
 from sysid_nodes.bringup import demo_graph
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 TOPICS = {
     "/trajectory_executor/state": "robot_sysid.msg.ExecutorState",
     "/estimator/payload_estimate": "robot_sysid.msg.PayloadEstimate",
