@@ -16,9 +16,7 @@ from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
 
 BETWEEN = 4  # samples of the fine grid per sample of the coarse one
 NOTICED = 1e-6  # squared excess of one sample
-CONTACT_RATE = (
-    12.0  # [Hz], at which contacts are asked for: bodies move less than joints accelerate
-)
+CONTACT_RATE = 12.0  # [Hz], at which contacts are asked for: most of an evaluation's time
 TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
 
 

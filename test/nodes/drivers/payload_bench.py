@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -30,7 +31,7 @@ class Bench:
     """A driver, a bridge and a person at the keyboard."""
 
     def __init__(self, environment: dict[str, str], folder: Path, domain: int) -> None:
-        self.environment = environment | {"ROS_DOMAIN_ID": str(domain)}
+        self.environment = environment | {"ROS_DOMAIN_ID": str(domain), "PYTHONFAULTHANDLER": "1"}
         self.folder = folder
         self.proposal = ""
         self.processes: list[subprocess.Popen[bytes]] = []
@@ -132,10 +133,16 @@ class Bench:
         return [json.loads(line) for line in self.log("driver").splitlines() if line[:1] == "{"]
 
     def close(self) -> list[int]:
-        """Stop everything; exit codes."""
+        """Stop everything; exit codes. Who doesn't end writes to its log where it hangs."""
         for process in self.processes:
             process.terminate()
-        codes = [process.wait(timeout=20) for process in self.processes]
+        codes = []
+        for process in self.processes:
+            try:
+                codes.append(process.wait(timeout=20))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGABRT)
+                codes.append(process.wait(timeout=20))
         self.executor.remove_node(self.node)
         self.node.destroy_node()
         rclpy.try_shutdown(context=self.context)
