@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import signal
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 
 _PR_SET_PDEATHSIG = 1
+_ENDING_S = 10.0  # that ROS may take to give back what it holds
 
 
 def die_with_parent() -> None:
@@ -59,6 +61,8 @@ def _executor() -> Any:
 def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> int:
     """Run one node until it is asked to stop; files are closed whatever the signal.
 
+    The process has to end then: what holds it up for longer than ten seconds ends it with status 1.
+
     Returns:
         Exit status: 0 after an orderly end.
     """
@@ -78,6 +82,9 @@ def run_node(node_class: type[ManagedNode], args: list[str] | None = None) -> in
             try:
                 node.clean_up()
             finally:
+                # Fast DDS 3.2 now and then spins for ever in `set_listener` of its participant, with
+                # Python's lock, when another one leaves meanwhile: this ends the process all the same.
+                faulthandler.dump_traceback_later(_ENDING_S, exit=True)
                 node.destroy_node()
                 rclpy.try_shutdown()
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration that is taken back while the node is being asked."""
+"""A configuration that is taken back while the node is being asked; a process that can't end."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +75,36 @@ def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_al
     client.wait_until(lambda: "Limits in force" in log(), 20.0, "the limits in force")
     client.wait_for_active(NODE)
     nodes.check()
+
+
+STUCK = """
+import sysid_nodes.lifecycle.run as run
+from sysid_nodes.data_logger import DataLoggerNode
+
+class Stuck(DataLoggerNode):
+    def __init__(self):
+        super().__init__()
+        print("up", flush=True)
+
+    def destroy_node(self):
+        while True:
+            pass
+
+run._ENDING_S = 0.5
+run.run_node(Stuck)
+"""
+
+
+@pytest.mark.patient
+def test_a_process_that_ros_holds_up_ends_and_says_where(tmp_path: Path) -> None:
+    """Fast DDS was seen to spin for ever in the destructor of its participant."""
+    with subprocess.Popen(
+        [sys.executable, "-c", STUCK], cwd=tmp_path, env=dict(os.environ), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stdout.readline() == "up\n"
+        process.terminate()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "destroy_node" in errors
