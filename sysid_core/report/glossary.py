@@ -72,10 +72,12 @@ def words_in(text: str) -> list[tuple[str, str]]:
     Args:
         text: All text of a page.
     """
-    found = []
-    for spellings, meaning in GLOSSARY.items():
-        first, *_ = names = spellings.split("|")
-        anyhow = "|".join(re.escape(name) for name in names)
-        if re.search(rf"(?<![\w-])(?:{anyhow})(?![\w-])", text):
-            found.append((first, meaning))
-    return found
+    words = set(re.findall(r"[\w-]+", text))
+
+    def has(name: str) -> bool:
+        if name in words or set(re.findall(r"[\w-]+", name)) - words:
+            return name in words
+        return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+    every = ((spellings.split("|"), meaning) for spellings, meaning in GLOSSARY.items())
+    return [(names[0], meaning) for names, meaning in every if any(map(has, names))]

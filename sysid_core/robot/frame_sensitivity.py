@@ -39,10 +39,10 @@ def frame_motion_sensitivity(
         v_dq, a_dq, a_dv, a_da = pin.getFrameAccelerationDerivatives(
             pin_model, data, frame_id, pin.ReferenceFrame.LOCAL
         )
-        W, V = skew(twist.angular), skew(twist.linear)
         gravity = data.oMf[frame_id].rotation.T @ model.gravity
+        W, V, G = skew(np.array([twist.angular, twist.linear, gravity]))
         # Proper acceleration: spatial acceleration + omega x v - R^T g.
-        out[k, :3, :, 0] = a_dq[:3] + W @ v_dq[:3] - V @ v_dq[3:] - skew(gravity) @ a_da[3:]
+        out[k, :3, :, 0] = a_dq[:3] + W @ v_dq[:3] - V @ v_dq[3:] - G @ a_da[3:]
         out[k, :3, :, 1] = a_dv[:3] + W @ a_da[:3] - V @ a_da[3:]
         out[k, :3, :, 2] = a_da[:3]
         out[k, 3:6, :, 0], out[k, 3:6, :, 1] = v_dq[3:], a_da[3:]
