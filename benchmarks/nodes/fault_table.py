@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from fault_simulation import KILLED, SLIDERS, simulated
 
 ROOT = Path(__file__).resolve().parents[2]
 for folder in ("test", "test/drivers", "test/nodes", "test/nodes/drivers"):
     sys.path.insert(0, str(ROOT / folder))
 
-SLIDERS = {f"slider {p} %, cancel": p / 100 for p in (95, 90, 80, 65, 50)}
-KILLED = {f"slider {p} %, executor killed": p / 100 for p in (90, 50)}
 LIVE_FAULTS: dict[str, dict[str, Any]] = {
     "states stop": {"states": "stop"},
     "states NaN": {"states": "nan"},
@@ -67,114 +66,6 @@ ROWS = ROOT / "benchmarks" / "nodes" / "fault_table.jsonl"
 PAGE = ROOT / "docs" / "faults.md"
 SMALL_FILE = 100_000  # that a full disk still holds [byte]
 VENDORS = ("ur", "franka", "xarm", "digit")
-
-
-def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
-    """One case in simulated time; None where there is none."""
-    import test_drivers_stops as stops
-    from cosimulation import EffortRobot, FollowingRobot, Log, World, run
-    from joint_trajectory_controller import JointTrajectoryController
-    from vendors import VENDORS as DRIVERS
-
-    v = DRIVERS[vendor]
-    scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
-    no_stop = fault == "protective stop" and not v.safety_inputs
-    if fault == "disk full" or no_stop or (scaling < 1.0 and not v.scaling_topic):
-        return None
-    model, home = stops.MODEL, stops.HOME + 0.02
-    world = stops.world(scaling)
-    if v.gains:
-        model, home, world.executor = _of_panda(v.start)
-    world.controller = JointTrajectoryController(
-        model.nv,
-        path_tolerance=v.path_tolerance,
-        goal_tolerance=v.goal_tolerance,
-        scaled=v.scaling_topic != "",
-        deceleration_on_cancel=v.deceleration_on_cancel,
-    )
-    world.robot = (
-        EffortRobot(model, home, v.gains) if v.gains else FollowingRobot(home, v.bandwidth)
-    )
-    falsified = {
-        "states stop": stops.Gone(),
-        "states NaN": stops.nan,
-        "states jump back": stops.earlier,
-        "wrench dies": stops.dead_wrench,
-        "wrench spike": stops.spike,
-    }
-    at: list[float] = []
-
-    def happen(w: World, t: float, log: Log) -> None:
-        if t < stops.MIDDLE / scaling:
-            return
-        at.append(t)
-        if fault == "driver killed":  # a robot that nobody commands brakes by itself
-            w.falsify, w.robot.braking = falsified["states stop"], True
-        elif fault == "protective stop":
-            w.robot.braking = True
-            w.executor.cancel(f"{v.safety_inputs[-1].split()[0]} says that the robot has stopped")
-        elif "killed" in fault:
-            w.killed = True
-        elif fault == "clock step":
-            w.clock_offset = 3.0
-        elif fault == "arm blocked":
-            w.robot.blocked = True
-        elif fault in falsified:
-            w.falsify = falsified[fault]
-        else:
-            w.executor.cancel()
-
-    log = run(model, world, happen)
-    return _measured(vendor, fault, world, log, at[0])
-
-
-def _measured(vendor: str, fault: str, world: Any, log: Any, begin: float) -> dict[str, Any]:
-    """Time and distance to standstill, and the largest acceleration over its limit."""
-    import test_drivers_stops as stops
-    from vendors import VENDORS as DRIVERS
-
-    v = DRIVERS[vendor]
-    t, v_, a, q, c = (np.array(getattr(log, k)) for k in ("t", "v", "a", "q", "command"))
-    began = int(np.searchsorted(t, begin))
-    moving = np.flatnonzero(np.max(np.abs(v_), axis=1) > 5e-3)
-    end = max(int(moving[-1]), began) if len(moving) else began
-    blocked = began + (11 if v.gains else 0)  # whatever holds it up stops it at once
-    window = slice(blocked, None) if fault == "arm blocked" else slice(None)
-    if world.robot.braking:  # the robot's own braking isn't the plan's
-        window = slice(0, began)
-    if v.gains:  # over 20 ms as live: its controller's velocity term makes a blip of one period
-        a = np.vstack([np.zeros((10, v_.shape[1])), (v_[10:] - v_[:-10]) / (t[10] - t[0])])
-    return {
-        "time": float(t[end] - begin),
-        "distance": float(np.max(np.abs(q[end] - q[began]))),
-        "measured": float(np.max(np.abs(a[window]) / stops.LIMITS.acceleration[0])),
-        "step": max((step for _, step in world.controller.steps), default=0.0),
-        "push": float(np.max(np.abs(c[-1] - q[-1]))),
-        "message": "" if world.killed else log.message,
-    }
-
-
-def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
-    """The arm, where it stands, and an executor with a motion of its wrist."""
-    import test_drivers_stops as stops
-
-    from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
-    from sysid_core.excitation.execution import Executor, MonitorLimits
-    from sysid_core.excitation.payload import oscillation
-    from sysid_core.robot import RobotModel
-
-    model = RobotModel.from_urdf("panda").with_locked(
-        ["panda_finger_joint1", "panda_finger_joint2"]
-    )
-    home = np.array(start)
-    limits = MotionLimits.from_model(model, tcp_speed=1.5)
-    builder = MotionBuilder(MotionChecker(model, limits), home, rate_hz=100)
-    builder.rest(0.2, "still")
-    motion = oscillation(home, [4, 5, 6], [0.28, 0.34, 0.36], 3.0, ramp=0.7, rate_hz=100)
-    builder.play(*motion, "oscillation")
-    monitor = MonitorLimits.from_limits(limits, tracking_error=0.1, stale_after=0.2)
-    executor = Executor(model, builder.build(), limits, monitor, stops.ROLLING)
-    return model, home + 0.02, executor
 
 
 def _nodes(vendor: str, fault: str) -> list[Any]:
