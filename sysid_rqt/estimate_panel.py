@@ -68,9 +68,8 @@ class EstimatePanel(Panel):
         self._asked = False
         self._shown_arm: Any = None
         self._residuals: deque[tuple[float, JointState]] = deque(maxlen=_RESIDUALS)
-        self._shown: tuple[float, JointState] | None = (
-            None  # the newest of them in table and curves
-        )
+        # The newest of them in table and curves.
+        self._shown: tuple[float, JointState] | None = None
         self._heard = self.view.node.create_subscription(
             JointState, f"{self.prefix}estimator/torque_residuals", self._on_residuals, 10
         )

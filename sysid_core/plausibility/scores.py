@@ -120,10 +120,8 @@ def free_unexplained(samples: Samples, *, folds: int = 4, rho: float = 1.0) -> A
     fold = samples.block % folds
     products = np.array([[A[fold == f, j].T @ A[fold == f, j] for j in used] for f in range(folds)])
     total = products.sum(axis=0)
-    size = total[:, -1, -1]
-    size = np.maximum(
-        size, _DEAD * size.max(initial=1e-300)
-    )  # efforts of zero, where joints are exchanged
+    squares = total[:, -1, -1]
+    size = np.maximum(squares, _DEAD * squares.max(initial=1e-300))  # exchanged joints may be dead
     weights = len(A) / size
     for _ in range(2):
         x = np.append(-ridge(np.tensordot(weights, total, 1), prior, scale, rho), 1.0)

@@ -146,8 +146,10 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
         load = unmodelled_load(collect_samples(model, [recording], drives, count=300))
     except SysIdError:  # no motion, no joints: nothing to compare with
         return Judgement()
-    ratio = 1.0 if load is None or not load.notable or load.mass <= 0.0 else load.mass / mass
-    if load is None or 1.0 / _OTHER_UNIT < ratio < _OTHER_UNIT:
+    if load is None or not load.notable or load.mass <= 0.0:
+        return Judgement()
+    ratio = load.mass / mass
+    if 1.0 / _OTHER_UNIT < ratio < _OTHER_UNIT:
         return Judgement()
     return Judgement(
         (),

@@ -75,7 +75,8 @@ def words_in(text: str) -> list[tuple[str, str]]:
     words = set(re.findall(r"[\w-]+", text))
 
     def has(name: str) -> bool:
-        if name in words or set(re.findall(r"[\w-]+", name)) - words:
+        parts = set(re.findall(r"[\w-]+", name))
+        if parts == {name} or not parts <= words:
             return name in words
         return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
 

@@ -233,9 +233,8 @@ class Report:
             words=words_in(_all_text(headline, parts)),
             plotly=_plotly() if has_charts else "",
         )
-        path.write_text(
-            page.replace(" m^2", " m²"), encoding="utf-8"
-        )  # the files' unit, set in type
+        page = page.replace(" m^2", " m²")  # the files' unit, set in type
+        path.write_text(page, encoding="utf-8")
         return path
 
     def _from_verdicts(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:

@@ -27,8 +27,6 @@ INERTIA_ENTRIES = {
     "izz": (2, 2),
 }
 
-_UPPER = np.array([[0, 1, 3], [1, 2, 4], [3, 4, 5]])  # of the moments, in a matrix
-
 INERTIAL_NAMES = ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")
 INERTIAL_UNITS = ("kg",) + ("kg m",) * 3 + ("kg m^2",) * 6
 
@@ -98,7 +96,7 @@ def pi_from_pseudo_inertia(P: ArrayLike) -> Array:
 def pin_inertia(pi: Array) -> pin.Inertia:
     """Ten parameters, shape (10,), as pinocchio has them; no body is without mass and not at its origin."""
     if pi[0] == 0.0:  # there is no centre of mass to divide for
-        return pin.Inertia(0.0, np.zeros(3), pi[4:][_UPPER])
+        return pin.Inertia(0.0, np.zeros(3), inertia_matrix_from_pi(pi))
     return pin.Inertia.FromDynamicParameters(pi)
 
 

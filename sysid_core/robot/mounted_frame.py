@@ -40,10 +40,13 @@ def with_mounted_frame(
             remedy="Leave the mounting away, or give the sensor's frame another name.",
         )
     tree = model.pin_model.copy()
-    index = model.frame_id(parent)
-    base = tree.frames[index]
     local = pin.SE3(pin.rpy.rpyToMatrix(*pose[3:]), pose[:3])
-    tree.addFrame(
-        pin.Frame(name, base.parentJoint, index, base.placement * local, pin.FrameType.BODY), False
-    )
+    fix_frame(tree, name, model.frame_id(parent), local)
     return replace(model, pin_model=tree)
+
+
+def fix_frame(tree: pin.Model, name: str, parent: int, pose: pin.SE3) -> None:
+    """Add a frame that is fixed to another, by the other's index, to pinocchio's model."""
+    base = tree.frames[parent]
+    placement = base.placement * pose
+    tree.addFrame(pin.Frame(name, base.parentJoint, parent, placement, pin.FrameType.BODY), False)

@@ -16,6 +16,7 @@ import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.robot.model import RobotModel
+from sysid_core.robot.mounted_frame import fix_frame
 
 _UNIT = 1e-2  # how far a rotation's quaternion may be from length 1
 
@@ -89,10 +90,7 @@ def with_static_transforms(model: RobotModel, transforms: Iterable[StaticTransfo
     while found:
         for transform in found:
             at = tree.getFrameId(transform.parent)
-            base = tree.frames[at]
-            placement, kind = base.placement * transform.pose, pin.FrameType.BODY
-            frame = pin.Frame(transform.child, base.parentJoint, at, placement, kind)
-            tree.addFrame(frame, False)
+            fix_frame(tree, transform.child, at, transform.pose)
             del waiting[transform.child]
         found = [t for t in waiting.values() if tree.existFrame(t.parent)]
     return replace(model, pin_model=tree)

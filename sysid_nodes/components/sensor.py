@@ -7,6 +7,8 @@ import contextlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from rclpy.timer import Timer
+
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
 from sysid_core.signals import WrenchStream
@@ -40,6 +42,7 @@ class SensorComponent:
         self._known: set[str] = set()
         self._bare: RobotModel | None = None  # as described
         self._robot: RobotModel | None = None  # with the sensor
+        self._patience: Timer | None = None
         self._transforms = StaticTransforms(node, self._heard)
 
     def got_robot(self, model: RobotModel) -> None:
@@ -50,6 +53,7 @@ class SensorComponent:
         """
         self._bare, self._robot = model, None
         self._known.clear()
+        self._stop_waiting()
         try:
             self._mount()
         except ModelError:
@@ -76,8 +80,12 @@ class SensorComponent:
             self._node.health.say("sensor frame", OK, remark)
         self._mounted(model)
 
+    def _stop_waiting(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+
     def _give_up(self) -> None:
-        self._patience.cancel()
+        self._stop_waiting()
         if self._robot is not None:
             return
         try:

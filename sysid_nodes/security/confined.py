@@ -14,10 +14,8 @@ from pathlib import Path
 
 from sysid_core.errors import SysIdError
 
-_LONGEST, _PART = (
-    1000,
-    200,
-)  # characters of a name and of one of its parts; systems have 4096 and 255
+# Characters of a name, and of one of its parts; systems have 4096 and 255.
+_LONGEST, _PART = 1000, 200
 
 
 class PathError(SysIdError):

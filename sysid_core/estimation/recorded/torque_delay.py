@@ -88,9 +88,7 @@ def delay_step(
             remedy="Give a recording in which the robot moves, or the delay as a number.",
         )
     estimate = _FIT.fit(_with_delay(regression, change))
-    if (
-        _DELAY not in estimate.names
-    ):  # other parameters explain what it would: nothing is known of it
+    if _DELAY not in estimate.names:  # others explain what it would: nothing is known of it
         return 0.0, float("inf")
     i = estimate.names.index(_DELAY)
     return float(estimate.values[i]), float(np.sqrt(estimate.covariance[i, i]))

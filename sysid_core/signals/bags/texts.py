@@ -35,20 +35,16 @@ class Texts:
         self.transforms: dict[str, StaticTransform] = {}  # by child
         self.notes: list[str] = []
         self.broken = 0
-        named = {
-            "descriptions": [
-                t for t in bag.topics_of(STRING) if t.name.endswith("robot_description")
-            ],
-            "static transforms": [
-                t for t in bag.topics_of(TRANSFORMS) if t.name.endswith("tf_static")
-            ],
-            "marks": [
-                *(t for t in bag.topics_of(STRING) if t.name.endswith("/marks")),
-                *bag.topics_of(MARK),
-            ],
-        }
+        strings, frames = bag.topics_of(STRING), bag.topics_of(TRANSFORMS)
+        descriptions = [t for t in strings if t.name.endswith("robot_description")]
+        transforms = [t for t in frames if t.name.endswith("tf_static")]
+        marks = [*(t for t in strings if t.name.endswith("/marks")), *bag.topics_of(MARK)]
         self._used: dict[str, tuple[StoredTopic, Callable[[int, Any], None]]] = {}
-        for what, topics in named.items():
+        for what, topics, take in (
+            ("descriptions", descriptions, self._describe),
+            ("static transforms", transforms, self._fix),
+            ("marks", marks, self._mark),
+        ):
             mine = [
                 t
                 for t in topics
@@ -61,8 +57,7 @@ class Texts:
             others = [t.name for t in topics if t not in used]
             if others:
                 self.notes.append(f"{what} on {others} are another robot's and were left out.")
-            takers = {"descriptions": self._describe, "static transforms": self._fix}
-            self._used |= {topic.name: (topic, takers.get(what, self._mark)) for topic in used}
+            self._used |= {topic.name: (topic, take) for topic in used}
 
     @property
     def names(self) -> tuple[str, ...]:
