@@ -3,41 +3,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
+from live_nodes import FRAME, TCP_SPEED, Start
 
-rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
-
-from sysid_core.excitation import MotionLimits, export_trajectory  # noqa: E402
-from sysid_core.excitation.payload import PayloadPlan, plan_payload_motion  # noqa: E402
-from sysid_core.robot import RobotModel, pi_from_mass_com_inertia  # noqa: E402
-from sysid_nodes.bringup import (  # noqa: E402
-    NodeProcesses,
-    NodeSpec,
-    below,
-    running,
-)
-from sysid_nodes.client import LiveClient, live_client, own_domain  # noqa: E402
-
-PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
-FRAME = "link_eef"
-# Fast enough for a test; the simulated robot hurts nobody.
-TCP_SPEED = 1.0
-
-Start = Callable[[Sequence[NodeSpec]], tuple[LiveClient, NodeProcesses]]
-
-
-def pause(client: LiveClient, seconds: float) -> None:
-    """Let time pass."""
-    end = time.monotonic() + seconds
-    client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
+from sysid_core.excitation import MotionLimits, export_trajectory
+from sysid_core.excitation.payload import PayloadPlan, plan_payload_motion
+from sysid_core.robot import RobotModel
+from sysid_nodes.bringup import NodeProcesses, NodeSpec, below, running
+from sysid_nodes.client import LiveClient, live_client, own_domain
 
 
 @pytest.fixture
@@ -82,26 +60,3 @@ def short_plan(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PayloadP
     path = tmp_path_factory.mktemp("plan") / "motion.npz"
     export_trajectory(model, plan.trajectory, limits, path)
     return path, plan
-
-
-def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
-    """Parameters of a simulated xArm 7 that holds `PAYLOAD`."""
-    start = [0.0] * 7 if plan is None else plan.trajectory.q[0].tolist()
-    return {
-        "robot": "xarm7",
-        "sensor_frame": FRAME,
-        "payload": PAYLOAD.tolist(),
-        "start": start,
-        "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
-        **more,
-    }
-
-
-EXECUTOR = {
-    "tcp_frame": FRAME,
-    "tcp_speed": TCP_SPEED,
-    "stale_s": 1.5,
-    "max_step_s": 1.5,
-    "wrench_stale_s": 4.0,
-    "stop_lead_s": 0.4,
-}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Start
+from live_nodes import Start
 from rclpy.action import ActionClient
 from robot_sysid.action import Identify
 from robot_sysid.msg import FilteredJointState

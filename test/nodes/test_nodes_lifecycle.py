@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from live_nodes import Start
 from rcl_interfaces.srv import SetParameters
 from rclpy.action import ActionClient
 from rclpy.parameter import Parameter

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from conftest import FRAME, Start, simulated
+from live_nodes import FRAME, Start, simulated
 
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXECUTOR, Start, simulated
+from live_nodes import EXECUTOR, Start, simulated
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robot_sysid.msg import FilteredJointState

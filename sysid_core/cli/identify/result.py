@@ -98,7 +98,7 @@ def print_summary(
             error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
             table.add_row(
                 f"{kind}: {Path(p.source).stem}{' (at rest)' if still else ''}",
-                *(error, other, "", all_of_it),
+                *(f"{error} (whole run {all_of_it})", other),
                 style="bold",
             )
             for i, (name, stats) in enumerate(p.joints().items(), 1):

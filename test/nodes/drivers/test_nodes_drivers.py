@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from conftest import Start
 from emulated import (
     ACCELERATION,
     armed,
@@ -24,6 +23,7 @@ from emulated import (
     remappings,
     truth,
 )
+from live_nodes import Start
 from rclpy.action import ActionClient
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
-from conftest import Start
 from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from lifecycle_msgs.msg import State, Transition
 from lifecycle_msgs.srv import ChangeState, GetState
+from live_nodes import Start
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robot_sysid.msg import FilteredJointState, Identifiability, Mark

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import Start
 from diagnostic_msgs.msg import DiagnosticArray
 from emulated import armed, cause, pause, truth
 from grippers import with_gripper
+from live_nodes import Start
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability
 from robot_sysid.srv import Arm, StartRecording, StopRecording
 from sensor_msgs.msg import JointState

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from action_msgs.msg import GoalStatus
-from conftest import Start
+from live_nodes import Start
 from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm

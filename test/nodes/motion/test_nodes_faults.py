@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import EXECUTOR, Start, pause, simulated
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from live_nodes import EXECUTOR, Start, pause, simulated
 from rclpy.action import ActionClient
 from rclpy.qos import QoSProfile
 from robot_driver import RobotDriver

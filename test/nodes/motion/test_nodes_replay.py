@@ -21,9 +21,9 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 import rclpy
-from conftest import FRAME, PAYLOAD, Start
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
+from live_nodes import FRAME, PAYLOAD, Start
 from robot_sysid.msg import FilteredJointState, InertialEstimate
 from rosbags.rosbag2 import StoragePlugin, Writer
 from rosgraph_msgs.msg import Clock

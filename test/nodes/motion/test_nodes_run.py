@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from conftest import FRAME, PAYLOAD, Start, simulated
+from live_nodes import FRAME, PAYLOAD, Start, simulated
 from sensor_msgs.msg import JointState
 
 from sysid_core.estimation import Estimate

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import Start, pause
+from live_nodes import Start, pause
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import rclpy
-from conftest import EXECUTOR, FRAME, PAYLOAD, Start, simulated
 from geometry_msgs.msg import InertiaStamped
 from lifecycle_msgs.srv import ChangeState
+from live_nodes import EXECUTOR, FRAME, PAYLOAD, Start, simulated
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory, RunPlan
 from robot_sysid.msg import ExecutorState, Identifiability, InertialEstimate, PayloadEstimate

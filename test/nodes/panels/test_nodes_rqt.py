@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from conftest import EXECUTOR, FRAME, simulated
+from live_nodes import EXECUTOR, FRAME, simulated
 
 from sysid_nodes.bringup import demo_graph
 

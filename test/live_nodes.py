@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What live tests share: the payload and parameters of a simulated xArm 7."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+
+from sysid_core.excitation.payload import PayloadPlan  # noqa: E402
+from sysid_core.robot import pi_from_mass_com_inertia  # noqa: E402
+from sysid_nodes.bringup import NodeProcesses, NodeSpec  # noqa: E402
+from sysid_nodes.client import LiveClient  # noqa: E402
+
+PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))
+FRAME = "link_eef"
+# Fast enough for a test; the simulated robot hurts nobody.
+TCP_SPEED = 1.0
+
+Start = Callable[[Sequence[NodeSpec]], tuple[LiveClient, NodeProcesses]]
+
+
+def pause(client: LiveClient, seconds: float) -> None:
+    """Let time pass."""
+    end = time.monotonic() + seconds
+    client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
+
+
+def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
+    """Parameters of a simulated xArm 7 that holds `PAYLOAD`."""
+    start = [0.0] * 7 if plan is None else plan.trajectory.q[0].tolist()
+    return {
+        "robot": "xarm7",
+        "sensor_frame": FRAME,
+        "payload": PAYLOAD.tolist(),
+        "start": start,
+        "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
+        **more,
+    }
+
+
+EXECUTOR = {
+    "tcp_frame": FRAME,
+    "tcp_speed": TCP_SPEED,
+    "stale_s": 1.5,
+    "max_step_s": 1.5,
+    "wrench_stale_s": 4.0,
+    "stop_lead_s": 0.4,
+}
