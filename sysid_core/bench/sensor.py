@@ -52,11 +52,10 @@ def sensor_rows(recipe: Recipe, data: Path) -> list[dict[str, Any]]:
         begun = time.perf_counter()
         if method == "default":
             full = calibrate_static(wrench[fit], gravity[fit], R_WS[fit], when[fit])
-            found, drift = full.calibration, full.drift
+            found, moved = full.calibration, full.bias_at(when[held]) - full.calibration.bias
         else:
-            found, drift = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
-        earlier = 1.0 - when[held, None] / when[fit][-1]  # the bias is that of the last posture
-        left = _left(found, wrench[held] + drift * earlier, gravity[held])
+            found, moved = tare_static(wrench[fit], gravity[fit], R_WS=R_WS[fit]), np.zeros(6)
+        left = _left(found, wrench[held] - moved, gravity[held])
         size = wrench[held, :3] - np.mean(wrench[held, :3], axis=0)
         values = {
             "moving": float(np.linalg.norm(left[:, :3]) / np.linalg.norm(size)),

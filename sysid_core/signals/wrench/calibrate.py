@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Calibrating a force-torque sensor in still postures: more than its bias.
 
-    f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f + d_f s_k,     tau_k = g_k x (m c) + b_t + d_t s_k
+    f_k = -G m (1 + [delta]x) (g_k + R_k^T t) + b_f(s_k),     tau_k = g_k x (m c) + b_t(s_k)
 
-with the force gains G = 1 + E, the mounting error delta, the tilt t of gravity in the base and a linear
-drift d over the recording. Linear in `B = G m (1 + [delta]x)`; Gaussian priors say what sensors are
-like, so that few postures don't fit noise. What stays confounded is said: gains and mass, unless the
-mass is known; mounting and skew crosstalk.
+with the force gains G = 1 + E, the mounting error delta, the tilt t of gravity in the base and a bias
+`b(s) = b + d s + w(s)` that drifts along a line and wanders about it (`wandering`). Linear in
+`B = G m (1 + [delta]x)`; Gaussian priors say what sensors are like, so that few postures don't fit noise.
+What stays confounded is said: gains and mass, unless the mass is known; mounting and skew crosstalk.
 """
 
 from __future__ import annotations
@@ -21,12 +21,23 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench.sensor import SensorCalibration
 from sysid_core.signals.wrench.tare import tare_static
+from sysid_core.signals.wrench.wandering import WanderingFit, fit_wandering
 
 GAIN_SD, CROSSTALK_SD = 0.05, 0.02
 MOUNTING_SD, TILT_SD = 0.0175, 0.0175  # [rad]
 DRIFT_SD = (3.0, 0.03)  # [N], [N m] over the whole recording
+_USUAL_FORCE, _USUAL_TORQUE = (0.05, 0.3), (0.003, 0.01)  # noise of a posture, and walk, likewise
 MIN_POSTURES = 8
 _FREE = 1e3
+
+
+def _entries(first: int, count: int) -> Array:
+    """Columns (3, count) that pick three unknowns from the first on."""
+    return np.eye(3, count, first)
+
+
+_FORCE_BIAS, _FORCE_DRIFT = _entries(9, 17), _entries(12, 17)
+_TORQUE_BIAS, _TORQUE_DRIFT = _entries(3, 9), _entries(6, 9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +56,8 @@ class FullCalibration:
         drift: Drift of the six readings from the first to the last posture, shape (6,) [N, N m].
         drift_sd: Shape (6,).
         confounded: What these postures can't separate, one sentence each.
+        forces, torques: Fits with the course of the bias.
+        span: Times of the first and the last posture [s].
     """
 
     calibration: SensorCalibration
@@ -58,6 +71,25 @@ class FullCalibration:
     drift: Array
     drift_sd: Array
     confounded: tuple[str, ...]
+    forces: WanderingFit
+    torques: WanderingFit
+    span: tuple[float, float]
+
+    def bias_at(self, time: ArrayLike) -> Array:
+        """Bias while the postures were held, shape (S, 6), at times (S,) [s]."""
+        start, end = self.span
+        share = (np.asarray(time, dtype=float) - start) / max(end - start, np.finfo(float).tiny)
+        return np.array(
+            [
+                np.concatenate(
+                    [
+                        self.forces.course(s, _FORCE_BIAS + s * _FORCE_DRIFT)[0],
+                        self.torques.course(s, _TORQUE_BIAS + s * _TORQUE_DRIFT)[0],
+                    ]
+                )
+                for s in share
+            ]
+        )
 
 
 def calibrate_static(
@@ -93,25 +125,34 @@ def calibrate_static(
     )
     s = _share(time)
     mass = known_mass or float(plain.tare_load[0])
-    Y = _force_columns(g, R_WS, s)
-    x, P, rms = _regularised(Y, wrench[:, :3], *_force_prior(mass, known_mass is not None))
+    forces = fit_wandering(
+        _force_columns(g, R_WS, s),
+        wrench[:, :3],
+        s,
+        *_force_prior(mass, known_mass is not None),
+        _USUAL_FORCE,
+    )
+    torques = _torques(wrench[:, 3:], g, s)
+    x, P = forces.values, forces.covariance
     B, P_B = x[:9].reshape(3, 3), P[:9, :9]
     found = known_mass or float(np.trace(B) / 3.0)
     mean = np.eye(3).ravel() / 3.0
     mass_sd = 0.0 if known_mass else float(np.sqrt(mean @ P_B @ mean))
     R, gain = scipy.linalg.polar(B / found, side="left")
     J = _skew_part()
-    linear, torque_bias, torque_drift, torque_P, torque_rms = _torques(wrench[:, 3:], g, s)
-    covariance = _covariance_at_the_end(P, torque_P)
+    bias, covariance = _at_the_end(forces, torques)
     covariance[0, 0] = mass_sd**2 + (0.0 if known_mass else (GAIN_SD * found) ** 2 / 3.0)
+    drift, drift_P = zip(
+        forces.course(1.0, _FORCE_DRIFT), torques.course(1.0, _TORQUE_DRIFT), strict=True
+    )
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
     calibration = replace(
         plain,
-        bias=np.concatenate([x[9:12] + x[12:15], torque_bias + torque_drift]),
-        tare_load=np.concatenate([[found], linear]),
+        bias=bias,
+        tare_load=np.concatenate([[found], torques.values[:3]]),
         covariance=covariance,
-        residual_rms=np.concatenate([np.full(3, rms), np.full(3, torque_rms)]),
+        residual_rms=np.sqrt(np.mean(np.hstack([forces.residual, torques.residual]) ** 2, axis=0)),
         matrix=matrix,
     )
     return FullCalibration(
@@ -123,9 +164,12 @@ def calibrate_static(
         mounting_sd=np.sqrt(np.diag(J @ P_B @ J.T)) / found,
         tilt=x[15:17] / found,
         tilt_sd=np.sqrt(np.diag(P)[15:17]) / found,
-        drift=np.concatenate([x[12:15], torque_drift]),
-        drift_sd=np.sqrt(np.concatenate([np.diag(P)[12:15], np.diag(torque_P)[6:9]])),
+        drift=np.concatenate(drift),
+        drift_sd=np.sqrt(np.concatenate([np.diag(C) for C in drift_P])),
         confounded=_confounded(known_mass is not None),
+        forces=forces,
+        torques=torques,
+        span=(float(np.min(time)), float(np.max(time))),
     )
 
 
@@ -137,7 +181,7 @@ def _share(time: ArrayLike) -> Array:
 
 
 def _force_columns(g: Array, R_WS: Array, share: Array) -> Array:
-    """Columns of the nine entries of B, bias, drift, and mass times tilt, shape (3 K, 17)."""
+    """Columns of the nine entries of B, bias, drift, and mass times tilt, shape (K, 3, 17)."""
     K = len(g)
     B = -np.einsum("il,kj->kilj", np.eye(3), g).reshape(K, 3, 9)
     one = np.tile(np.eye(3), (K, 1, 1))
@@ -145,7 +189,7 @@ def _force_columns(g: Array, R_WS: Array, share: Array) -> Array:
     size = float(np.linalg.norm(g_W))
     across = np.linalg.svd(g_W[None] / size)[2][1:]
     tilt = -size * np.einsum("kji,hj->kih", R_WS, across)
-    return np.concatenate([B, one, share[:, None, None] * one, tilt], axis=2).reshape(3 * K, 17)
+    return np.concatenate([B, one, share[:, None, None] * one, tilt], axis=2)
 
 
 def _skew_part() -> Array:
@@ -171,27 +215,12 @@ def _force_prior(mass: float, known: bool) -> tuple[Array, Array]:
     return mean, C
 
 
-def _torques(torque: Array, g: Array, share: Array) -> tuple[Array, Array, Array, Array, float]:
-    """First moments, bias and drift of the torques, their covariance (9, 9), and the residual."""
+def _torques(torque: Array, g: Array, share: Array) -> WanderingFit:
+    """First moments, bias and drift of the torques."""
     one = np.tile(np.eye(3), (len(g), 1, 1))
-    Y = np.concatenate([skew(g), one, share[:, None, None] * one], axis=2).reshape(-1, 9)
+    Y = np.concatenate([skew(g), one, share[:, None, None] * one], axis=2)
     C = np.diag(np.repeat([_FREE, _FREE, DRIFT_SD[1]], 3) ** 2)
-    x, P, rms = _regularised(Y, torque, np.zeros(9), C)
-    return x[:3], x[3:6], x[6:], P, rms
-
-
-def _regularised(Y: Array, b: Array, mean: Array, C: Array) -> tuple[Array, Array, float]:
-    """Maximum a posteriori, its covariance, and the residual's RMS; noise from the residual."""
-    target = b.reshape(-1)
-    precision = np.linalg.inv(C)
-    sd = float(np.std(target - Y @ np.linalg.lstsq(Y, target, rcond=None)[0])) + 1e-9
-    for _ in range(5):
-        P = np.linalg.inv(Y.T @ Y / sd**2 + precision)
-        x = P @ (Y.T @ target / sd**2 + precision @ mean)
-        used = float(np.trace(Y @ P @ Y.T)) / sd**2  # unknowns that the data settle
-        left = target - Y @ x
-        sd = float(np.sqrt(left @ left / max(len(target) - used, 1.0))) + 1e-9
-    return x, P, float(np.sqrt(np.mean(left**2)))
+    return fit_wandering(Y, torque, share, np.zeros(9), C, _USUAL_TORQUE)
 
 
 def _confounded(known: bool) -> tuple[str, ...]:
@@ -203,14 +232,13 @@ def _confounded(known: bool) -> tuple[str, ...]:
     return tuple(confounded)
 
 
-def _covariance_at_the_end(P: Array, torque_P: Array) -> Array:
-    """Covariance of load and bias at the last posture, `b + d`, shape (10, 10); no mass."""
+def _at_the_end(forces: WanderingFit, torques: WanderingFit) -> tuple[Array, Array]:
+    """Bias at the last posture (6,), and covariance (10, 10) of load and bias; no mass."""
     covariance = np.zeros((10, 10))
-    covariance[1:4, 1:4] = torque_P[:3, :3]
-    to_end = np.hstack([np.eye(3), np.eye(3)])
-    covariance[4:7, 4:7] = to_end @ P[9:15, 9:15] @ to_end.T
-    covariance[7:, 7:] = to_end @ torque_P[3:, 3:] @ to_end.T
-    return covariance
+    covariance[1:4, 1:4] = torques.covariance[:3, :3]
+    force, covariance[4:7, 4:7] = forces.course(1.0, _FORCE_BIAS + _FORCE_DRIFT)
+    torque, covariance[7:, 7:] = torques.course(1.0, _TORQUE_BIAS + _TORQUE_DRIFT)
+    return np.concatenate([force, torque]), covariance
 
 
 def _require_postures(wrench: Array) -> None:

@@ -52,6 +52,22 @@ def test_gains_mounting_gravity_and_drift_lie_within_their_deviations(rng):
     assert np.all(full.gain_sd < 0.01)
 
 
+def test_an_axis_that_wanders_leaves_the_others_good_and_the_deviations_true(rng):
+    z, spread = [], []
+    for _ in range(12):
+        wrench, g, R, time = postures(rng, gain=(1.02, 0.98, 1.03), turn=(0.01, 0.0, -0.01))
+        wander = np.cumsum(rng.normal(size=20)) * 0.4
+        wrench[:, 2] += wander
+        full = calibrate_static(wrench, g, R, time, known_mass=1.5)
+        gain = (np.diag(full.gain) - [1.02, 0.98, 1.03]) / np.diag(full.gain_sd)
+        end = np.array([3.0, -5.0, 12.0 + wander[-1]])
+        bias = (full.calibration.bias[:3] - end) / full.calibration.bias_sd[:3]
+        z.append(np.concatenate([gain, bias]))
+        spread.append(np.diag(full.gain_sd))
+    assert 0.5 < np.mean(np.square(z)) < 2.0
+    assert np.all(np.mean(spread, axis=0)[:2] < 0.005)
+
+
 def test_an_unknown_mass_stays_confounded_with_the_mean_gain(rng):
     wrench, g, R, time = postures(rng, gain=(1.03, 1.03, 1.03))
     full = calibrate_static(wrench, g, R, time)
@@ -77,7 +93,10 @@ def test_too_few_postures_are_refused(rng):
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="recordings of a real sensor are not here")
 def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others():
-    """ATI Axia80 with a tool: least squares leaves .52 N, the norm of three axes."""
+    """ATI Axia80 with a tool: least squares leaves .52 N, the norm of three axes, a line of drift .35 N.
+
+    Its z axis wanders by 2 N, not along a line; x and y are good to .02 N.
+    """
     pose, wrench = (
         np.loadtxt(DATA / f"recorded_messages_{name}_100.txt", delimiter=",")
         for name in ("pose", "wrench")
@@ -93,14 +112,13 @@ def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others():
         kept = full.calibration
         across = np.linalg.svd(np.array([[0.0, 0.0, -1.0]]))[2][1:]
         seen = g[b] + 9.81 * R[b].inv().apply(full.tilt @ across)
-        share = (time[b] - time[a][-1]) / (time[a][-1] - time[a][0])
         load = static_regressor(seen) @ kept.tare_load @ np.linalg.inv(kept.matrix).T
-        error = wrench[b] - load - kept.bias - np.outer(share, full.drift)
+        error = wrench[b] - load - full.bias_at(time[b])
         left.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
         tare = tare_static(wrench[a], g[a])
         error = wrench[b] - static_regressor(g[b]) @ tare.tare_load - tare.bias
         plain.append(np.sqrt(3.0 * np.mean(error[:, :3] ** 2)))
-    assert np.mean(left) < 0.36 < 0.48 < np.mean(plain)
+    assert np.mean(left) < 0.2 < 0.48 < np.mean(plain)
 
 
 def test_a_hum_that_aliases_is_seen_while_the_arm_stands_still(rng):
