@@ -71,7 +71,7 @@ def fit_wandering(
         Y: Columns of every posture and axis, shape (K, 3, n).
         readings: Shape (K, 3).
         share: When, from 0 to 1, shape (K,).
-        mean, C: Of the prior, shapes (n,) and (n, n).
+        mean, C: Prior mean and covariance of the unknowns, shapes (n,) and (n, n).
         usual: Noise, and walk over the recording, that sensors usually have.
     """
     values, U = np.linalg.eigh(np.minimum(share[:, None], share[None]))
