@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,6 +189,28 @@ class MotionLimits:
                 value = [list(x) if isinstance(x, tuple) else x for x in value]
             out[item.name] = value
         return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
+        """The limits that `as_dict` made plain, as a trajectory's file holds them.
+
+        Raises:
+            ExcitationError: They are malformed.
+        """
+        try:
+            cell = {
+                "planes": tuple(Plane(**plane) for plane in data["planes"]),
+                "obstacles": tuple(Obstacle(**obstacle) for obstacle in data["obstacles"]),
+                "held": HeldBox(**data["held"]) if data["held"] else None,
+                "allowed_contacts": tuple((a, b) for a, b in data["allowed_contacts"]),
+                **{key: tuple(data[key]) for key in ("joint_names", "package_dirs", "notes")},
+            }
+            return cls(**{**data, **cell})
+        except (KeyError, TypeError, ValueError) as err:
+            raise ExcitationError(
+                f"The limits in the motion's file are malformed: {err}.",
+                remedy="Give a file of limits: `sysid limits init ROBOT`.",
+            ) from err
 
 
 def _described_limits(

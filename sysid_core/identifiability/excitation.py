@@ -29,6 +29,7 @@ from sysid_core.robot import Array
 EXCITED = 1e-3  # of what vigorous motion shows, both relative to the best direction
 _ROUNDED = 1e-9  # relative singular value of columns of unit length that is rounding
 _SAME = 0.3  # of the largest share: a parameter below it isn't named in a direction
+_COUNTS, _MOST = 1e-2, 4  # of the largest share: named in a combination; terms of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,13 +139,25 @@ class Excitation:
             f" ({self.ratios[direction]:.1g} of what vigorous motion shows)."
         )
 
+    def _shortened(self, direction: dict[str, float]) -> str:
+        """A combination without what hardly counts in it, at most a few terms."""
+        weight = {
+            name: abs(direction[name]) * float(self.sizes[self.names.index(name)])
+            for name in direction
+        }
+        least = max(weight.values()) * _COUNTS
+        top = [n for n in sorted(weight, key=lambda n: -weight[n]) if weight[n] > least][:_MOST]
+        kept = {name: value for name, value in direction.items() if name in top}
+        more = sum(w > least for w in weight.values()) - len(kept)
+        return combination_text(kept) + (f" and {more} more" if more else "")
+
     def __str__(self) -> str:
         if self.maximally_exciting:
             return (
                 f"maximally exciting: rank {self.rank} of {self.structural_rank},"
                 f" condition number {self.condition_number:.3g}"
             )
-        missing = "; ".join(combination_text(direction) for direction in self.missing)
+        missing = "; ".join(self._shortened(direction) for direction in self.missing)
         return (
             f"rank {self.rank} of {self.structural_rank}:"
             f" the data don't show {missing} (gap {self.gap:.1e})"

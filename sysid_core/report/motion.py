@@ -14,6 +14,7 @@ from sysid_core.report.charts import (
     COLOURS,
     add_line,
     bars,
+    cell_traces,
     label_time,
     moving_robot,
     panels,
@@ -73,7 +74,7 @@ def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Traject
 
 
 def path_figure(checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
-    """The robot that plays the motion, and the path of its TCP in space."""
+    """The robot that plays the motion in its cell, and the path of its TCP in space."""
     import plotly.graph_objects as go
 
     model, frame = checker.model, checker.limits.tcp_frame
@@ -88,7 +89,8 @@ def path_figure(checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
             "colorbar": {"title": "m/s", "len": 0.6, "thickness": 12},
         },
     )  # fmt: skip
-    return moving_robot(model, trajectory.time[::step], q, frame=frame, traces=[path])
+    cell = cell_traces(checker.limits, np.vstack([points, np.zeros(3)]))
+    return moving_robot(model, trajectory.time[::step], q, frame=frame, traces=[path, *cell])
 
 
 def motion_report(
@@ -141,7 +143,7 @@ def motion_report(
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"The robot from joint to joint, played by the button; the path of"
+        f"The robot from joint to joint, played by the button, and its cell; the path of"
         f" {checker.limits.tcp_frame} is coloured by its speed.",
     )
     for figure, caption in figures:

@@ -19,8 +19,8 @@ class ExplorerConfig:
     )
     tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
     directory: str = parameter("explorations", "Folder below which the pieces are written.")
-    period_s: float = parameter(4.0, "Duration of a piece [s].", minimum=1.0, maximum=60.0)
+    period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
     arm_timeout_s: float = arm_timeout()
     iterations: int = parameter(
-        40, "Iterations of each piece's improvement.", minimum=0, maximum=1000
+        200, "Iterations of each piece's improvement.", minimum=0, maximum=1000
     )

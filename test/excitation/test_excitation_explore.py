@@ -92,6 +92,26 @@ def test_what_cannot_be_known_is_said(checker):
     assert late.ending is Ending.OUT_OF_TIME
 
 
+def test_a_piece_that_would_show_more_than_is_asked_for_gives_way_to_a_shorter_one(checker):
+    name = Unknowns.of_arm(checker.model).names[-1]
+    one = explorer(checker, goal=Goal(0.3, names=(name,)), period=8.0)
+    piece = one.next_piece(HOME)
+    assert piece.duration < 4.1
+    play(one, piece)
+    assert one.ending is Ending.REACHED
+
+
+def test_pieces_keep_to_the_longest_time_of_motion(checker):
+    one = explorer(checker, goal=Goal(1e-6, longest=5.0), n_iterations=0)
+    q, played = HOME, []
+    while one.ending is Ending.OPEN:
+        piece = one.next_piece(q)
+        played.append(piece.duration)
+        q = play(one, piece)
+    np.testing.assert_allclose(played, [3.0, 2.0], atol=0.02)
+    assert one.ending is Ending.OUT_OF_TIME
+
+
 def test_only_what_was_asked_for_counts(checker):
     name = Unknowns.of_arm(checker.model).names[-1]
     one = explorer(checker, goal=Goal(0.3, names=(name,)))

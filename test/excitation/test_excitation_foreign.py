@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import numpy as np
@@ -11,7 +12,14 @@ from typer.testing import CliRunner
 
 from sysid_core.cli.app import app
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation import Trajectory, read_motion, straight_move
+from sysid_core.excitation import (
+    MotionLimits,
+    Obstacle,
+    Plane,
+    Trajectory,
+    read_motion,
+    straight_move,
+)
 from sysid_core.robot import RobotModel
 
 START = np.array([0.0, -1.2, 1.2, 0.0, 0.3, 0.0])
@@ -74,6 +82,23 @@ def test_joints_are_mapped_by_name(ur5, move, tmp_path):
     np.testing.assert_allclose(found.q[:, columns], move.q, atol=1e-3)
 
 
+def wide_limits(ur5: RobotModel) -> MotionLimits:
+    """Limits of a motion that is faster than usual, in a cell."""
+    return MotionLimits.from_model(
+        ur5,
+        tcp_frame="tool0",
+        tcp_speed=5.0,
+        acceleration=50.0,
+        ground_height=-2.0,
+        planes=[Plane((1.0, 0.0, 0.0), -3.0, "wall")],
+        obstacles=[
+            Obstacle("crate", (0.0, 3.0, 0.0), box=(0.2, 0.2, 0.2)),
+            Obstacle("bucket", (0.0, -3.0, 0.0), cylinder=(0.1, 0.2)),
+        ],
+        workspace=((-4.0,) * 3, (4.0,) * 3),
+    )
+
+
 def test_a_table_is_read_and_the_command_says_whether_it_is_safe(ur5, move, tmp_path):
     file = tmp_path / "motion.csv"
     rows = np.column_stack([move.time, move.q])[::20]
@@ -87,16 +112,22 @@ def test_a_table_is_read_and_the_command_says_whether_it_is_safe(ur5, move, tmp_
     np.savetxt(file, rows, delimiter=",", header=",".join(["time", *move.joint_names]), comments="")
     result = CliRunner().invoke(app, ["plan", "check", str(file), "ur5"])
     assert result.exit_code == 1 and "tcp speed" in result.output
+    # A planned motion is compared with what it was planned for.
+    fast = dataclasses.replace(read_motion(file, ur5), limits=wide_limits(ur5).as_dict())
+    fast.save(checked)
+    result = CliRunner().invoke(app, ["plan", "check", str(checked), "ur5"])
+    assert result.exit_code == 0 and "planned for" in result.output
 
 
-def test_the_page_of_a_motion_is_written(move, tmp_path):
+def test_the_page_of_a_motion_is_written(ur5, move, tmp_path):
     file, page = tmp_path / "motion.npz", tmp_path / "motion.html"
-    move.save(file)
+    dataclasses.replace(move, limits=wide_limits(ur5).as_dict()).save(file)
     result = CliRunner().invoke(app, ["plan", "show", str(file), "ur5", "--out", str(page)])
     assert result.exit_code == 0
     assert (
         "inside all limits" in page.read_text() and "path of tool0 is coloured" in page.read_text()
     )
+    assert all(name in page.read_text() for name in ("crate", "bucket", "ground", "wall"))
 
 
 @pytest.mark.parametrize(

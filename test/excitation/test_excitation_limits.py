@@ -224,6 +224,10 @@ def test_an_exported_motion_carries_its_limits(arm, tmp_path):
     read = Trajectory.load(tmp_path / "motion.npz")
     assert read.limits == limits.as_dict()
     assert read.limits["tcp_speed"] == 100.0
+    again = MotionLimits.from_dict(read.limits)
+    assert again.as_dict() == limits.as_dict() and again.joint_names == limits.joint_names
+    with pytest.raises(ExcitationError, match="malformed"):
+        MotionLimits.from_dict({**read.limits, "planes": [{"no": 1}]})
     np.testing.assert_array_equal(read.q, trajectory.q)
 
 

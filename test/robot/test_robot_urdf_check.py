@@ -120,6 +120,14 @@ def test_thousands_of_comments_cost_no_time() -> None:
     assert time.process_time() - start < 2.0
 
 
+def test_a_folder_of_a_robots_name_does_not_hide_the_robot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "ur5").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert load_robot("ur5").nv == 6
+
+
 def test_a_misspelt_robot_gets_the_nearest_name(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="Did you mean 'panda'"):
         load_robot("pandaa")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from sysid_core.excitation import ArmPlan, Trajectory, Unknowns
     from sysid_core.robot import RobotModel
 
+FORECAST_AT = 0.3  # share of the search after which its end is foreseen
 HELD_STILL = "finger", "gripper", "knuckle"
 
 
@@ -141,11 +144,6 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
 
     model, s = planning.model, settings
     names, task = _targets(model, s.target)
-    errors.print(
-        f"Improving {s.starts} motion{'s' * (s.starts != 1)} of {model.nv} joints: about"
-        f" {max(1, round(s.starts * s.iterations * model.nv / 1400))} × 10 s of one processor.",
-        highlight=False,
-    )
     return plan_arm_motion(
         model,
         planning.limits,
@@ -164,8 +162,23 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         engine=Engine(s.workers, s.cluster),
         still=s.still,
         rate_hz=planning.rate_hz,
-        progress=planning.progress,
+        progress=_with_forecast(planning.progress),
     )
+
+
+def _with_forecast(progress: Callable[[float, str], None]) -> Callable[[float, str], None]:
+    """The same, and a line that says how long the rest takes, by how long a part of it took."""
+    begun, said = time.monotonic(), False
+
+    def report(share: float, text: str) -> None:
+        nonlocal said
+        if share >= FORECAST_AT and not said:
+            said = True
+            left = (time.monotonic() - begun) * (1.0 - share) / share
+            errors.print(f"About {left:.0f} s left; Ctrl-C keeps the best so far.", highlight=False)
+        progress(share, text)
+
+    return report
 
 
 def _other_motion(settings: ArmPlanSettings, planning: Planning, found: ArmPlan) -> Trajectory:

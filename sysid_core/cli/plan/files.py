@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sysid_core.excitation import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
+OWN_LIMITS = "The limits are those that the motion was planned for; --limits takes others."
+
 
 @dataclass(frozen=True, kw_only=True)
 class MotionSettings:
@@ -44,17 +46,18 @@ class MotionSettings:
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
         """The robot as it is mounted, its limits, and the motion.
 
+        Without a file of limits a planned motion brings its own, any other takes the description's.
+
         Raises:
             ModelError: The motion says nothing of some joints, which aren't held still either.
         """
-        from sysid_core.excitation import initial_limits, read_limits, read_motion
+        from sysid_core.excitation import read_motion
         from sysid_core.robot import load_robot
 
         model = load_robot(self.robot)
         if self.lock:
             model = model.with_locked(self.lock)
         model = mounted(model, self.gravity, self.mount)
-        bounds = read_limits(self.limits, model) if self.limits else initial_limits(model)[0]
         motion = read_motion(self.file, model)
         missing = [name for name in model.joint_names if name not in motion.joint_names]
         if missing:
@@ -64,7 +67,19 @@ class MotionSettings:
                 " the motion was planned for.",
                 missing=missing,
             )
-        return model, bounds, motion
+        return model, self._limits_of(model, motion), motion
+
+    def _limits_of(self, model: RobotModel, motion: Trajectory) -> MotionLimits:
+        from sysid_core.excitation import MotionLimits, initial_limits, read_limits
+
+        if self.limits:
+            return read_limits(self.limits, model)
+        if motion.limits:
+            own = MotionLimits.from_dict(motion.limits)
+            if own.joint_names == model.joint_names:
+                notes = (n for n in own.notes if n != OWN_LIMITS)
+                return own.replace(notes=(OWN_LIMITS, *notes))
+        return initial_limits(model)[0]
 
 
 @dataclass(frozen=True, kw_only=True)

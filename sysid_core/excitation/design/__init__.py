@@ -12,6 +12,7 @@ from sysid_core.excitation.design.criteria import (
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
 from sysid_core.excitation.design.explore import Ending, Explorer, Goal
+from sysid_core.excitation.design.feasible import all_in_contact
 from sysid_core.excitation.design.plan import ArmPlan, plan_arm_motion
 from sysid_core.excitation.design.tree_motion import Tree
 from sysid_core.excitation.design.unknowns import Unknowns
@@ -30,6 +31,7 @@ __all__ = [
     "Score",
     "Tree",
     "Unknowns",
+    "all_in_contact",
     "build_score",
     "conditioning",
     "nearness",

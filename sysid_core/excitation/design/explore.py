@@ -31,7 +31,8 @@ from sysid_core.robot import Array
 LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
 PATIENCE = 2  # pieces in a row with less
 TRIES = 12  # random motions from which a piece is chosen
-SPANS_PER_SECOND = 3.0  # of the pieces' splines
+SPANS_PER_SECOND = 2.0  # of the pieces' splines
+SHORTEST = 2.0  # piece [s]
 
 
 class Ending(Kind):
@@ -73,7 +74,8 @@ class Explorer:
         checker: Checker of the robot and its limits.
         unknowns: What is estimated; its prior is what is known.
         goal: When enough is known.
-        period: Duration of each piece [s].
+        period: Longest duration of a piece [s]. Long ones show most per second, since each begins
+            and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
         seed: Makes the pieces reproducible.
     """
@@ -81,8 +83,8 @@ class Explorer:
     checker: MotionChecker
     unknowns: Unknowns
     goal: Goal = field(default_factory=Goal)
-    period: float = 4.0
-    n_iterations: int = 80
+    period: float = 10.0
+    n_iterations: int = 200
     seed: int = 0
     duration: float = field(default=0.0, init=False)  # of what was played [s]
     n_pieces: int = field(default=0, init=False)
@@ -106,12 +108,15 @@ class Explorer:
     @property
     def open_names(self) -> tuple[str, ...]:
         """Base parameters that were asked for and aren't known well enough yet."""
-        asked = self.goal.names or self.unknowns.names
-        known = self.expectation
+        return self._open_after(self.unknowns)
+
+    def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
+        asked = self.goal.names or unknowns.names
+        covariance = np.linalg.inv(unknowns.prior_information * np.outer(*[unknowns.size] * 2))
         return tuple(
             name
-            for name, share in zip(known.names, known.relative, strict=True)
-            if name in asked and share > self.goal.deviation
+            for name, variance in zip(unknowns.names, np.diag(covariance), strict=True)
+            if name in asked and variance > self.goal.deviation**2
         )
 
     @property
@@ -121,7 +126,12 @@ class Explorer:
             return Ending.REACHED
         if self._poor >= PATIENCE:
             return Ending.IN_VAIN
-        return Ending.OUT_OF_TIME if self.duration >= self.goal.longest else Ending.OPEN
+        return Ending.OUT_OF_TIME if self.n_pieces and self._left < SHORTEST else Ending.OPEN
+
+    @property
+    def _left(self) -> float:
+        """Time that is left for motion [s]."""
+        return self.goal.longest - self.duration
 
     def __str__(self) -> str:
         left = self.open_names
@@ -141,7 +151,23 @@ class Explorer:
         if self.ending is not Ending.OPEN:
             raise ExcitationError(f"There is no next piece: {self}.", remedy="Look at the result.")
         q_now = np.asarray(q_now, dtype=float)
-        problem = self._problem()
+        period = min(self.period, self._left)
+        piece = self._best_piece(q_now, period, stop)
+        while self._suffices(piece) and period >= 2.0 * SHORTEST and not stop():
+            period /= 2.0
+            shorter = self._best_piece(q_now, period, stop)
+            if not self._suffices(shorter):
+                break
+            piece = shorter
+        return piece
+
+    def _suffices(self, piece: Trajectory) -> bool:
+        """Whether nothing will be open after a piece."""
+        information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
+        return not self._open_after(self.unknowns.after_information(information))
+
+    def _best_piece(self, q_now: Array, period: float, stop: Callable[[], bool]) -> Trajectory:
+        problem = self._problem(period)
         motions = self._random_motions(problem, q_now)
         for x in motions:
             improved = []
@@ -177,16 +203,16 @@ class Explorer:
         gain = -float(np.mean(ratio[open_ones])) if open_ones.any() else 1.0
         self._poor = self._poor + 1 if gain < LEAST_GAIN else 0
 
-    def _problem(self) -> ExcitationProblem:
+    def _problem(self, period: float) -> ExcitationProblem:
         """The criterion: variance of what is open; of all where most is."""
         left = self.open_names
         criterion = (
             Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.MEAN
         )
         targets = left if criterion is Criterion.TARGET else ()
-        score = build_score(self.unknowns, criterion, self.period, targets=targets)
-        n_spans = max(4, round(SPANS_PER_SECOND * self.period))
-        basis = BSplineBasis(self.period, n_spans, free_end=True)
+        score = build_score(self.unknowns, criterion, period, targets=targets)
+        n_spans = max(4, round(SPANS_PER_SECOND * period))
+        basis = BSplineBasis(period, n_spans, free_end=True)
         return ExcitationProblem(self.checker, self.unknowns, score, basis)
 
     def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
@@ -203,7 +229,7 @@ class Explorer:
         """A motion from where the robot stands, checked; None where it isn't safe."""
         start, coefficients = problem.split(x)
         builder = MotionBuilder(self.checker, start)
-        time = sample_times(self.period, builder.rate_hz)
+        time = sample_times(problem.basis.period, builder.rate_hz)
         builder.play(time, *problem.basis.motion(time, start, coefficients), "explore")
         piece = builder.build(seed=self.seed)
         return piece if self.checker.check(piece, stop_early=True).is_safe else None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ from sysid_core.excitation.transfer import sample_times
 from sysid_core.excitation.violations import LimitKind, Violation
 from sysid_core.robot import Array, RobotModel
 
+ASKED = 40  # random postures that tell what is in the way
 # Shares of the amplitude that are tried until the dense check passes.
 AMPLITUDES = np.concatenate([np.arange(1.0, 0.9, -0.01), np.geomspace(0.9, 0.05, 10)])
 
@@ -59,19 +61,17 @@ def largest_safe(
 ) -> tuple[Array | None, float, tuple[Violation, ...]]:
     """The motion with its amplitude reduced until the dense check passes, and the share that is left.
 
-    None if it never does; then what broke first.
+    None if it never does; then all that the smallest breaks.
     """
     checker, basis = problem.checker, problem.basis
     centre, coefficients = problem.split(x)
-    first: tuple[Violation, ...] = ()
     # Not by bisection: on the way to the centre the arm may pass through what it went around.
     for share in AMPLITUDES:
         motion = build_series_motion(checker, basis, centre, share * coefficients, still=0.1)
         check = checker.check(motion, stop_early=True)
         if check.is_safe:
             return np.concatenate([centre, share * coefficients.ravel()]), float(share), ()
-        first = check.violations
-    return None, 0.0, first
+    return None, 0.0, checker.check(motion).violations
 
 
 def infeasible(
@@ -94,14 +94,41 @@ def infeasible(
         for kind, amount in left.items():
             kinds[kind] = kinds.get(kind, 0.0) + amount
     ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
+    order = {kind: i for i, kind in enumerate(ranked)}
+    first = sorted(worst.values(), key=lambda v: order.get(v.kind, len(order)))[:4]
     details = "; ".join(
         f"{v}: it would have to give {v.excess:.3g}" if v.kind is not LimitKind.CONTACT else str(v)
-        for v in list(worst.values())[:4]
+        for v in first
+    )
+    coarse = all(v.kind is LimitKind.CONSISTENCY for v in first)
+    ways = ", ".join(
+        ranked if any(v.kind in ranked for v in first) else sorted({v.kind for v in first})
     )
     return ExcitationError(
-        f"No motion of '{model.name}' was found that keeps to its limits. In the way:"
-        f" {', '.join(ranked) or 'contact'}. Even the smallest motions break: {details}.",
-        remedy="Widen that limit, hold joints still, or try another seed.",
+        f"No motion of '{model.name}' was found that keeps to its limits. In the way: {ways}."
+        f" Even the smallest motions break: {details}.",
+        remedy="The series is too fast for its samples: ask for fewer harmonics or spans, a longer"
+        " period, or a higher rate."
+        if coarse
+        else "Widen that limit, hold joints still, or try another seed.",
         blame=ranked,
         violations=tuple(worst.values()),
+    )
+
+
+def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
+    """Names the bodies that touch in nearly all postures.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        n_postures: How many random ones were tried in vain.
+    """
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
+    rng, found = np.random.default_rng(0), Counter[str]()
+    for q in rng.uniform(lower, upper, (ASKED, len(lower))):
+        found.update({name for pair in checker.contacts(q) for name in pair})
+    most = ", ".join(f"'{name}' in {n} of {ASKED}" for name, n in found.most_common(3))
+    return ExcitationError(
+        f"All of {n_postures} random postures of '{checker.model.name}' are in contact: {most}.",
+        remedy="Correct or move that body, check collision shapes, or hold joints still.",
     )

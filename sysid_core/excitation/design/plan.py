@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.batch import Engine
-from sysid_core.errors import ExcitationError
 from sysid_core.excitation.design.bspline import BSplineBasis
 from sysid_core.excitation.design.criteria import (
     Conditioning,
@@ -20,6 +19,7 @@ from sysid_core.excitation.design.criteria import (
 from sysid_core.excitation.design.excitation_problem import ExcitationProblem
 from sysid_core.excitation.design.expectation import Expectation
 from sysid_core.excitation.design.feasible import (
+    all_in_contact,
     build_series_motion,
     infeasible,
     largest_safe,
@@ -162,10 +162,7 @@ def plan_arm_motion(
 
     starts = random_starts(problem, n_candidates, rng, lambda s, t: say(0.1 * s, t))
     if not starts:
-        raise ExcitationError(
-            f"All of {n_candidates} random postures of '{model.name}' are in contact.",
-            remedy="Check collision shapes and obstacles, or hold joints still.",
-        )
+        raise all_in_contact(checker, n_candidates)
     safe = [
         found for x in starts[:SAFE_STARTS] if (found := largest_safe(problem, x)[0]) is not None
     ]

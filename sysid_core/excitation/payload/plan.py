@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
+from sysid_core.excitation.design import all_in_contact
 from sysid_core.excitation.limits import MotionLimits
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.payload.assembled import PayloadMotion
@@ -22,7 +24,7 @@ from sysid_core.excitation.payload.motion import (
     wrist_columns,
 )
 from sysid_core.excitation.trajectory import Trajectory
-from sysid_core.excitation.violations import MotionCheck
+from sysid_core.excitation.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
 
 FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
@@ -116,6 +118,8 @@ def plan_payload_motion(
     rng = np.random.default_rng(seed)
     if posture is None:
         candidates = _candidate_postures(checker, columns, amplitude, n_candidates, rng)
+        if not len(candidates):
+            raise all_in_contact(checker, n_candidates)
     else:
         given = np.asarray(posture, dtype=float).reshape(1, -1)
         candidates = np.repeat(given, n_candidates if free_frequencies else 1, axis=0)
@@ -145,11 +149,12 @@ def _first_safe(
     make = tries[0][0]
     checker = make.checker
     names = checker.model.joint_names
-    last: MotionCheck | None = None
+    blame: list[tuple[Violation, ...]] = []
     for n_tried, (make, q) in enumerate(tries):
         report(n_tried / len(tries))
         last = checker.check(make.trajectory(q, []), stop_early=True)
         if not last.is_safe:
+            blame.append(last.violations)
             continue
         tare = choose_tare_postures(checker, q, n_tare, rng) if n_tare else np.empty((0, len(q)))
         trajectory = make.trajectory(q, tare, seed)
@@ -158,10 +163,16 @@ def _first_safe(
             a, b, c = (names[j] for j in make.columns)
             speed = make.mean_angular_speed
             return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), speed)
-    reasons = "" if last is None else "; ".join(str(v) for v in last.violations[:4])
+        blame.append(last.violations)
+    kinds = Counter(kind for broken in blame for kind in {v.kind.value for v in broken})
+    counted = [b for b in blame if all(v.kind is not LimitKind.CONTACT for v in b)]
+    nearest = min(counted, default=(), key=lambda b: max(v.excess / (abs(v.limit) or 1) for v in b))
+    least = "; ".join(f"{v}: it would have to give {v.excess:.3g}" for v in nearest)
     raise ExcitationError(
         f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
-        f" {make.mean_angular_speed:.2f} rad/s. In the last one: {reasons or 'contact everywhere'}.",
-        remedy="Lower the angular speed or the amplitude, raise the TCP speed limit, or give a posture.",
-        violations=() if last is None else last.violations,
+        f" {make.mean_angular_speed:.2f} rad/s. In the way:"
+        f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
+        + (f" Nearest: {least}." if least else ""),
+        remedy="Lower the angular speed or the amplitude, widen that limit, or give a posture.",
+        violations=tuple(v for broken in blame for v in broken),
     )

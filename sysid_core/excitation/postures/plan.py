@@ -11,15 +11,16 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
 from sysid_core.excitation.compose import MotionBuilder
-from sysid_core.excitation.design import Expectation, Unknowns
+from sysid_core.excitation.design import Expectation, Unknowns, all_in_contact
 from sysid_core.excitation.motion_check import MotionChecker
 from sysid_core.excitation.trajectory import Trajectory
 from sysid_core.excitation.transfer import plan_transfer
 from sysid_core.excitation.violations import MotionCheck
 from sysid_core.robot import Array
 
-CANDIDATES = 200  # random postures to choose from
+CANDIDATES = 120  # random postures to choose each from
 SHARE = 0.8  # of the limits that the ways between use
+NEAREST = 0.2  # share of the longest turn
 LONGEST_TURN = 2.0  # [rad or m] of one joint between two postures
 
 
@@ -106,54 +107,55 @@ def plan_static_postures(
         raise ExcitationError(
             f"{count} postures show no difference.", remedy="Ask for two postures or more."
         )
-    drawn = _free_postures(checker, np.random.default_rng(seed))
-    Phi = unknowns.regressor(drawn, 0 * drawn, 0 * drawn) * unknowns.size
-    Phi = Phi / unknowns.effort_sd[:, None] * np.sqrt(still / unknowns.correlation)
-    each = np.einsum("krb,krc->kbc", Phi, Phi)
+    rng, n = np.random.default_rng(seed), checker.model.nv
     M = unknowns.prior_information * np.outer(unknowns.size, unknowns.size)
-    before = M
-    chosen: list[int] = []
+    before, Q = M, np.empty((0, n))
     for k in range(count):
         progress(k / count, f"choosing posture {k + 1} of {count}")
+        drawn = _free_postures(checker, rng, Q[-1] if k else None)
+        Phi = unknowns.regressor(drawn, 0 * drawn, 0 * drawn) * unknowns.size
+        Phi = Phi / unknowns.effort_sd[:, None] * np.sqrt(still / unknowns.correlation)
+        each = np.einsum("krb,krc->kbc", Phi, Phi)
         order = np.argsort(-np.linalg.slogdet(M + each)[1])
-        chosen.append(_next_safe(checker, drawn, order, chosen))
-        M = M + each[chosen[-1]]
-    trajectory = plan_through(checker, drawn[chosen], still=still, rate_hz=rate_hz, seed=seed)
+        best = _next_safe(checker, drawn, order, Q)
+        M, Q = M + each[best], np.vstack([Q, drawn[best]])
+    trajectory = plan_through(checker, Q, still=still, rate_hz=rate_hz, seed=seed)
     information = (M - before) / np.outer(unknowns.size, unknowns.size)
     expected = Expectation.of(unknowns, information, count * still)
-    return PosturePlan(trajectory, checker.check(trajectory), drawn[chosen], expected)
+    return PosturePlan(trajectory, checker.check(trajectory), Q, expected)
 
 
-def _free_postures(checker: MotionChecker, rng: np.random.Generator) -> Array:
-    """Random postures in which nothing touches, shape (m, n)."""
-    lower = np.maximum(checker.limits.lower, -np.pi)
-    upper = np.minimum(checker.limits.upper, np.pi)
+def _free_postures(checker: MotionChecker, rng: np.random.Generator, here: Array | None) -> Array:
+    """Random postures in which nothing touches, not too far from one, shape (m, n)."""
+    around, turn = (np.zeros(checker.model.nv), np.pi) if here is None else (here, LONGEST_TURN)
+    lower = np.maximum(checker.limits.lower, np.maximum(-np.pi, around - turn))
+    upper = np.minimum(checker.limits.upper, np.minimum(np.pi, around + turn))
     drawn = rng.uniform(lower, upper, (CANDIDATES, checker.model.nv))
+    if here is not None:  # near ones too: a short way is rarely barred
+        drawn = here + rng.uniform(NEAREST, 1.0, (CANDIDATES, 1)) * (drawn - here)
     free = [q for q in drawn if not checker.contacts(q)]
     if not free:
-        raise ExcitationError(
-            f"All of {CANDIDATES} random postures of '{checker.model.name}' are in contact.",
-            remedy="Check collision shapes and obstacles, or hold joints still.",
-        )
+        raise all_in_contact(checker, CANDIDATES)
     return np.array(free)
 
 
-def _next_safe(checker: MotionChecker, drawn: Array, order: Array, chosen: list[int]) -> int:
-    """The best posture that a safe straight way leads to from the last one."""
+def _next_safe(checker: MotionChecker, drawn: Array, order: Array, before: Array) -> int:
+    """The best of some postures that is safe, as is the straight way from the last one before."""
     for k in map(int, order):
-        if k in chosen:
-            continue
-        if not chosen:
-            return k
-        here = drawn[chosen[-1]]
-        if np.abs(drawn[k] - here).max() > LONGEST_TURN:
+        if not len(before):
+            rest = MotionBuilder(checker, drawn[k])
+            rest.rest(0.1, "posture")
+            if checker.check(rest.build(), stop_early=True).is_safe:
+                return k
             continue
         try:
-            plan_transfer(checker, here, drawn[k], share=SHARE)
+            plan_transfer(checker, before[-1], drawn[k], share=SHARE)
         except ExcitationError:
             continue
         return k
     raise ExcitationError(
-        f"No safe straight way leads on from posture {len(chosen)}.",
+        f"No safe straight way leads on from posture {len(before)}."
+        if len(before)
+        else f"None of {len(drawn)} random postures keeps to the limits.",
         remedy="Ask for fewer postures, widen the limits, or try another seed.",
     )

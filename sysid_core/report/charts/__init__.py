@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interactive charts: curves, values with bars, and views in space."""
 
+from sysid_core.report.charts.cell import cell_traces
 from sysid_core.report.charts.curves import (
     COLOURS,
     add_line,
@@ -25,6 +26,7 @@ __all__ = [
     "COLOURS",
     "add_line",
     "bars",
+    "cell_traces",
     "correlation_map",
     "curves",
     "dots",

@@ -47,7 +47,7 @@ def urdf_text(source: str | Path) -> str:
     text = str(source)
     if "<robot" not in text:
         path = Path(text)
-        if not os.path.exists(text):
+        if not os.path.exists(text) or (path.is_dir() and text in example_robots()):
             path = _example(text)
         text = read_text(path, _FILE)
     name = "the XML" if text is source else source

@@ -13,6 +13,7 @@ from sysid_core.excitation import (
     FourierBasis,
     MotionChecker,
     MotionLimits,
+    Obstacle,
     Trajectory,
     check_motion,
     plan_arm_motion,
@@ -109,6 +110,12 @@ def test_the_limit_in_the_way_is_named_with_what_it_would_have_to_give(wrist, li
     ) as info:
         plan_arm_motion(wrist, boxed, **quick)
     assert info.value.data["blame"][0] == "workspace"
+
+
+def test_a_body_that_leaves_no_posture_is_named(wrist, limits):
+    crate = Obstacle("crate", box=(4.0, 4.0, 4.0))
+    with pytest.raises(ExcitationError, match="'crate' in 40 of 40"):
+        plan_arm_motion(wrist, limits.replace(obstacles=(crate,)), n_candidates=2)
 
 
 @pytest.mark.slow
