@@ -17,6 +17,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.robot import Array, skew, wrench_regressor
 
 _BLOCK = 8_000  # samples of a regressor that are held at once
+_WAITING = 256  # single samples that are compressed together
 RANK_TOLERANCE = 1e-9
 
 
@@ -125,11 +126,6 @@ class CompressedWrenches:
             (Nadeau et al. 2022, eq. 9); None: no weighted factors.
 
     Attributes:
-        force: Factor of the force rows of `[A | b]`, shape (11, 11).
-        torque: Factor of the torque rows.
-        full: Factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale.
-        reduced: Factor of `(1 - w) [Ã | A | b]`, where Ã, of 4 columns, knows gravity only;
-            shape (15, 15).
         n_samples: How many samples are in it.
     """
 
@@ -140,11 +136,37 @@ class CompressedWrenches:
                 remedy="Leave it out for the paper's value.",
             )
         self.dynamism_scale = dynamism_scale
-        self.force = np.zeros((11, 11))
-        self.torque = np.zeros((11, 11))
-        self.full = np.zeros((11, 11))
-        self.reduced = np.zeros((15, 15))
+        self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
+        self._waiting: list[tuple[Array, ...]] = []  # single samples, compressed many at once
         self.n_samples = 0
+
+    @property
+    def force(self) -> Array:
+        """Factor of the force rows of `[A | b]`, shape (11, 11)."""
+        return self._compressed()[0]
+
+    @property
+    def torque(self) -> Array:
+        """Factor of the torque rows, shape (11, 11)."""
+        return self._compressed()[1]
+
+    @property
+    def full(self) -> Array:
+        """Factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale."""
+        return self._compressed()[2]
+
+    @property
+    def reduced(self) -> Array:
+        """Factor of `(1 - w) [Ã | A | b]`, where Ã, of 4 columns, knows gravity only; shape (15, 15)."""
+        return self._compressed()[3]
+
+    def _compressed(self) -> list[Array]:
+        """The four factors, with all samples in them."""
+        if self._waiting:
+            samples = [np.array(column) for column in zip(*self._waiting, strict=True)]
+            self._waiting = []
+            self._add(*samples)
+        return self._factors
 
     @classmethod
     def from_data(
@@ -182,9 +204,28 @@ class CompressedWrenches:
         residual_frame: ArrayLike | None = None,
     ) -> None:
         """Add one sample, shapes (6,) and (3,), or many, shapes (K, 6) and (K, 3)."""
-        b, a, omega, alpha, g = (
-            np.atleast_2d(np.asarray(x, dtype=float)) for x in (wrench, a, omega, alpha, gravity)
-        )
+        sample = tuple(np.array(x, dtype=float) for x in (wrench, a, omega, alpha, gravity))
+        many = sample[0].ndim > 1
+        self.n_samples += len(sample[0]) if many else 1
+        if many or residual_frame is not None:
+            self._compressed()
+            rows = [np.atleast_2d(x) for x in sample]
+            self._add(*rows, residual_frame=residual_frame)
+            return
+        self._waiting.append(sample)
+        if len(self._waiting) >= _WAITING:
+            self._compressed()
+
+    def _add(
+        self,
+        b: Array,
+        a: Array,
+        omega: Array,
+        alpha: Array,
+        g: Array,
+        residual_frame: ArrayLike | None = None,
+    ) -> None:
+        """Samples of shapes (K, 6) and (K, 3) into the factors."""
         A = wrench_regressor(a, omega, alpha)
         A_reduced = wrench_regressor(-g, np.zeros_like(g), np.zeros_like(g))[:, :, :4]
         if residual_frame is not None:
@@ -195,14 +236,13 @@ class CompressedWrenches:
             M[:, 3:, :3] = skew(p) @ R
             A, A_reduced, b = M @ A, M @ A_reduced, np.einsum("kij,kj->ki", M, b)
         rows = np.concatenate([A, b[:, :, None]], axis=2)
-        self.force = _updated(self.force, rows[:, :3])
-        self.torque = _updated(self.torque, rows[:, 3:])
-        self.n_samples += len(b)
+        factors = self._factors
+        factors[0], factors[1] = _updated(factors[0], rows[:, :3]), _updated(factors[1], rows[:, 3:])
         if self.dynamism_scale is None:
             return
         w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]
-        self.full = _updated(self.full, w * rows)
-        self.reduced = _updated(self.reduced, (1.0 - w) * np.concatenate([A_reduced, rows], axis=2))
+        factors[2] = _updated(factors[2], w * rows)
+        factors[3] = _updated(factors[3], (1.0 - w) * np.concatenate([A_reduced, rows], axis=2))
 
     @property
     def scaled_singular_values(self) -> Array:

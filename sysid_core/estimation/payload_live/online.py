@@ -22,7 +22,7 @@ from sysid_core.estimation.payload_live.change import (
 )
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.kinds import Kind
-from sysid_core.robot import Array
+from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
 
@@ -113,6 +113,8 @@ class OnlinePayload:
         gravity: ArrayLike,
         motion_covariance: ArrayLike | None = None,
         R_WS: ArrayLike | None = None,
+        *,
+        regressor: Array | None = None,
     ) -> None:
         """Take one sample, all vectors in the axes of the sensor.
 
@@ -126,12 +128,14 @@ class OnlinePayload:
             motion_covariance: Covariance of (a_proper, omega, alpha), shape (9, 9), where the filter gives it
                 (`filtered_motion_covariance`); typical values when None.
             R_WS: Orientation of the sensor, shape (3, 3), where it is known.
+            regressor: `wrench_regressor(a_proper, omega, alpha)`, shape (6, 10), where it is computed
+                for many samples at once.
 
         Raises:
             EstimationError: A value isn't finite, or time doesn't increase.
         """
         vectors = [np.asarray(x, dtype=float) for x in (wrench, omega, alpha, a_proper, gravity)]
-        if not all(np.all(np.isfinite(x)) for x in vectors):
+        if not np.isfinite(np.concatenate(vectors)).all():
             raise EstimationError(
                 f"The sample at {stamp_s:.3f} s holds NaN or infinite values.",
                 remedy="Leave it out; it was not used.",
@@ -143,9 +147,12 @@ class OnlinePayload:
                 remedy="Leave it out; it was not used.",
             )
         b, omega_s, alpha_s, a, g = vectors
-        self._watch(stamp_s, b, a, omega_s, alpha_s)
+        A = wrench_regressor(a, omega_s, alpha_s) if regressor is None else regressor
+        self._watch(stamp_s, b, a, A)
         if self.estimator is None:
-            self._running.update(stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS)
+            self._running.update(
+                stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS, regressor=A
+            )
         else:
             self._own_wrenches.add(b, a, omega_s, alpha_s, g)
         self._last_stamp = stamp_s
@@ -164,9 +171,9 @@ class OnlinePayload:
             None if data.R_WS is None else data.R_WS[k],
         )
 
-    def _watch(self, stamp_s: float, b: Array, a: Array, omega: Array, alpha: Array) -> None:
+    def _watch(self, stamp_s: float, b: Array, a: Array, regressor: Array) -> None:
         """Start anew where the load has changed."""
-        known = None if self.estimator is not None else self._running.prediction(a, omega, alpha)
+        known = None if self.estimator is not None else self._running.prediction(regressor)
         if known is None or self.n_samples < _SETTLED:
             return
         wrench, left_open, noise = known

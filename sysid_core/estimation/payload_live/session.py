@@ -18,7 +18,7 @@ from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
 from sysid_core.estimation.payload_map import motion_covariance
-from sysid_core.robot import Array, FrameMotion, RobotModel
+from sysid_core.robot import Array, FrameMotion, RobotModel, wrench_regressor
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     SensorCalibration,
@@ -128,7 +128,8 @@ class PayloadSession:
         self._slow: list[float] = []
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
-        self._used: list[tuple[int, Array, FrameMotion]] = []
+        self._used: list[tuple[int, Array]] = []  # stamp, wrench and motion (`_rows`)
+        self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
 
@@ -172,6 +173,7 @@ class PayloadSession:
             wrench = self._streams.next_wrench()
             if self._segment:
                 self._use(stamp, wrench)
+        self._use_waiting()
 
     def finish(self) -> None:
         """Use all that is left; marks after the last wrench count too.
@@ -188,6 +190,7 @@ class PayloadSession:
 
     def _enter_marks(self, until_ns: int | None) -> None:
         while (mark := self._streams.next_mark(until_ns)) is not None:
+            self._use_waiting()
             self._enter(*mark)
 
     def _enter(self, stamp_ns: int, label: str) -> None:
@@ -255,30 +258,48 @@ class PayloadSession:
             if stamp >= self._segment_start + self._settle_ns:
                 self._tare.append((wrench, q))
             return
-        assert self.calibration is not None
-        motion = self.model.frame_motion(self.sensor_frame, q[None], v[None], a[None])
-        net = compensate(wrench[None], motion, self.calibration)[0]
-        self._origin_ns = stamp if self._origin_ns is None else self._origin_ns
-        before = self.online.change
-        self.online.update(
-            (stamp - self._origin_ns) * 1e-9,
-            net,
-            motion.omega[0],
-            motion.alpha[0],
-            motion.a[0],
-            motion.gravity[0],
-            None if np.isnan(sd).any() else self._motion_covariance(q, v, a, sd),
-            motion.R_WF[0],
-        )
-        change = self.online.change
-        if change is not None and change is not before:
-            self.changes.append(LoadChange(stamp, change.kind, change.mass))
-            self._used = []
-        self._used.append((stamp, net, motion))
+        self._waiting.append((stamp, wrench, state))
 
-    def _motion_covariance(self, q: Array, v: Array, a: Array, sd: Array) -> Array:
-        rows = (q[None], v[None], a[None], sd[:, None])
-        return motion_covariance(self.model, self.sensor_frame, *rows)[0]
+    def _use_waiting(self) -> None:
+        """Samples of a motion segment, their kinematics computed together."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        assert self.calibration is not None
+        states = np.array([state for _, _, state in waiting])
+        q, v, a, sds = states[:, 0], states[:, 1], states[:, 2], states[:, 3:]
+        motion = self.model.frame_motion(self.sensor_frame, q, v, a)
+        net = compensate(np.array([x for _, x, _ in waiting]), motion, self.calibration)
+        known = np.isfinite(sds).all(axis=(1, 2))
+        covariances = np.zeros((len(waiting), 9, 9))
+        if known.any():
+            rows = (q[known], v[known], a[known], np.moveaxis(sds[known], 0, 1))
+            covariances[known] = motion_covariance(self.model, self.sensor_frame, *rows)
+        regressors = wrench_regressor(motion.a, motion.omega, motion.alpha)
+        samples = _rows(net, motion)
+        for k, (stamp, _, _) in enumerate(waiting):
+            self._origin_ns = stamp if self._origin_ns is None else self._origin_ns
+            before = self.online.change
+            try:
+                self.online.update(
+                    (stamp - self._origin_ns) * 1e-9,
+                    net[k],
+                    motion.omega[k],
+                    motion.alpha[k],
+                    motion.a[k],
+                    motion.gravity[k],
+                    covariances[k] if known[k] else None,
+                    motion.R_WF[k],
+                    regressor=regressors[k],
+                )
+            except EstimationError:  # this sample can't be used, the next ones may
+                self._waiting = waiting[k + 1 :]
+                raise
+            change = self.online.change
+            if change is not None and change is not before:
+                self.changes.append(LoadChange(stamp, change.kind, change.mass))
+                self._used = []
+            self._used.append((stamp, samples[k]))
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """The newest readings, for a look at the sensor's health."""
@@ -322,7 +343,7 @@ class PayloadSession:
 
     def motion_stamps_ns(self) -> Stamps:
         """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
-        return np.array([stamp - self._lag_ns for stamp, _, _ in self._used], dtype=np.int64)
+        return np.array([stamp - self._lag_ns for stamp, _ in self._used], dtype=np.int64)
 
     def data(self) -> PayloadData:
         """All samples used, bias and tool removed, for other estimators and pictures.
@@ -336,14 +357,24 @@ class PayloadSession:
                 remedy="The recording must hold the marks of a payload motion"
                 f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
             )
-        stamps = np.array([stamp for stamp, _, _ in self._used])
-        motions = [motion for _, _, motion in self._used]
+        stamps = np.array([stamp for stamp, _ in self._used])
+        rows = np.array([row for _, row in self._used])
+        net, accel, omega, alpha, gravity, R_WS = np.split(rows, _COLUMNS, axis=1)
         return PayloadData(
             time=(stamps - stamps[0]) * 1e-9,
-            wrench=np.array([net for _, net, _ in self._used]),
-            a=np.vstack([m.a for m in motions]),
-            omega=np.vstack([m.omega for m in motions]),
-            alpha=np.vstack([m.alpha for m in motions]),
-            gravity=np.vstack([m.gravity for m in motions]),
-            R_WS=np.vstack([m.R_WF for m in motions]),
+            wrench=net,
+            a=accel,
+            omega=omega,
+            alpha=alpha,
+            gravity=gravity,
+            R_WS=R_WS.reshape(-1, 3, 3),
         )
+
+
+_COLUMNS = (6, 9, 12, 15, 18)  # of `_rows`: where motion begins, its vectors, the orientation
+
+
+def _rows(net: Array, motion: FrameMotion) -> Array:
+    """Wrench, proper acceleration, angular velocity and acceleration, gravity and orientation, (K, 27)."""
+    vectors = (net, motion.a, motion.omega, motion.alpha, motion.gravity)
+    return np.hstack([*vectors, motion.R_WF.reshape(-1, 9)])

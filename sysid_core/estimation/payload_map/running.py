@@ -14,6 +14,7 @@ the sum `G = A^T Sigma^-1 A`, not to `g = A^T Sigma^-1 b`. What holds in the mea
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -57,14 +58,16 @@ _AGAIN = (20, 40, 80, 160)  # samples after which all are whitened anew
 
 
 class _Sample(NamedTuple):
-    """One sample: time [s], wrench (6,), motion (9,), gravity (3,), the motion's covariance."""
+    """One sample: time [s], wrench (6,), its noise (6,), motion (9,), and what belongs to it."""
 
     time: float
     wrench: Array
+    noise_sd: Array
     x: Array
-    gravity: Array
-    motion: Array
+    gravity: Array  # (3,)
+    motion: Array  # covariance of x, (9, 9)
     R_WS: Array | None
+    regressor: Array  # (6, 10)
 
 
 class RunningMAP:
@@ -116,6 +119,7 @@ class RunningMAP:
         self._n_spiked = 0
         self._weighing = np.zeros(2)
         self._first: list[_Sample] = []
+        self._waiting: list[_Sample] = []
         self._last_time: float | None = None
         self._pi: Array | None = None
         self._larger_of: Array | None = None
@@ -131,70 +135,93 @@ class RunningMAP:
         gravity: ArrayLike,
         motion_covariance: ArrayLike | None = None,
         R_WS: ArrayLike | None = None,
+        *,
+        regressor: Array | None = None,
     ) -> None:
         """Take one sample, in the axes of the sensor; shapes (6,) and (3,).
 
         `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter gives it;
-        `R_WS`, shape (3, 3), the sensor's orientation, where it is known.
+        `R_WS`, shape (3, 3), the sensor's orientation, where it is known; `regressor`, shape (6, 10),
+        the motion's `wrench_regressor`, where the caller has it.
         """
         b, a, omega, alpha, g = (
-            np.asarray(x, dtype=float) for x in (wrench, a, omega, alpha, gravity)
+            np.array(x, dtype=float) for x in (wrench, a, omega, alpha, gravity)
         )
         self._noise.follow(b)
-        A = wrench_regressor(a, omega, alpha)
+        A = wrench_regressor(a, omega, alpha) if regressor is None else regressor
         if self._is_spike(b, A):
             return
         self.information.add(b, a, omega, alpha, g)
         if self._pi is None:
+            self._take_waiting()
             self._weigh(A, b)
-        motion = self._motion if motion_covariance is None else np.asarray(motion_covariance)
-        R = None if R_WS is None else np.asarray(R_WS, dtype=float)
-        sample = _Sample(time, b, np.hstack([a, omega, alpha]), g, motion, R)
-        self._take(sample)
+        motion = self._motion if motion_covariance is None else np.array(motion_covariance)
+        R = None if R_WS is None else np.array(R_WS, dtype=float)
+        x = np.concatenate([a, omega, alpha])
+        sample = _Sample(time, b, self._noise.sd, x, g, motion, R, A)
+        self._waiting.append(sample)
         n = self.information.n_samples
         if n <= _AGAIN[-1]:
             self._first.append(sample)
         if n % _REFRESH == 0:
+            self._take_waiting()
             self._refresh()
         if n in _AGAIN:
             self._take_again()
 
-    def _take(self, sample: _Sample) -> None:
-        """Whiten a sample, with the payload as it is known by now, and add it up."""
-        a, omega, alpha = np.split(sample.x, 3)
-        A = wrench_regressor(a, omega, alpha)
+    def _take_waiting(self) -> None:
+        """Whiten the samples since the payload was last refreshed, all with the same payload."""
+        waiting, self._waiting = self._waiting, []
+        if waiting:
+            self._take(waiting, np.array([sample.noise_sd for sample in waiting]))
+
+    def _take(self, samples: Sequence[_Sample], noise_sd: Array) -> None:
+        """Whiten samples, with the payload as it is known by now, and add them up."""
+        x, g, A, b, motion = (
+            np.array([getattr(sample, key) for sample in samples])
+            for key in ("x", "gravity", "regressor", "wrench", "motion")
+        )
+        R_WS = [sample.R_WS for sample in samples]
         pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
         if self._larger_of is not pi:
             self._larger, self._larger_of = self._of_more_inertia(pi), pi
-        T = wrench_sensitivity(sample.x[None], self._larger)[0]
-        rate = T[:, :3] @ skew(omega) @ sample.gravity  # of the wrench, by gravity's turning
+        T = wrench_sensitivity(x, self._larger)
+        turning = skew(x[:, 3:6]) @ g[:, :, None]  # of gravity, in the sensor's axes
         U = self._batch.sensor.columns(
-            (A @ pi)[None],
-            rate[None],
-            mass_columns=T[None, :, :3],
-            R_WS=None if sample.R_WS is None else sample.R_WS[None],
-            gravity=sample.gravity[None],
-        )[0]
-        spread = self._persistence(sample.time) * (T @ sample.motion @ T.T)
-        weight = np.linalg.inv(spread + np.diag(self._noise.sd**2))
-        attenuation = None
-        if self._measured_motion:
-            root = np.linalg.cholesky(sample.motion + _TINY * np.eye(9))
-            errors = np.tensordot(root.T, regressor_derivatives(omega), axes=1)  # (9, 6, 10)
-            attenuation = np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True)
-        self._sum.add(np.hstack([U, A, sample.wrench[:, None]]), weight, attenuation)
-        if self._last_time is not None:
-            self._sum.drift(sample.time - self._last_time)
-        self._last_time = sample.time
+            A @ pi,
+            (T[:, :, :3] @ turning)[:, :, 0],
+            mass_columns=T[:, :, :3],
+            R_WS=None if any(R is None for R in R_WS) else np.array(R_WS),
+            gravity=g,
+        )
+        time = np.array([sample.time for sample in samples])
+        steps = np.diff(time, prepend=np.nan if self._last_time is None else self._last_time)
+        spread = self._persistence(steps)[:, None, None] * (T @ motion @ T.transpose(0, 2, 1))
+        weight = np.linalg.inv(spread + noise_sd[:, :, None] ** 2 * np.eye(6))
+        X = np.concatenate([U, A, b[:, :, None]], axis=2)
+        grams = X.transpose(0, 2, 1) @ weight @ X
+        for k, (gram, step) in enumerate(zip(grams, steps, strict=True)):
+            attenuation = None
+            if self._measured_motion:
+                attenuation = self._attenuation(x[k, 3:6], motion[k], weight[k])
+            self._sum.add(gram, attenuation)
+            if step == step:  # not the first
+                self._sum.drift(float(step))
+        self._last_time = samples[-1].time
+
+    def _attenuation(self, omega: Array, motion: Array, weight: Array) -> Array:
+        """What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10)."""
+        root = np.linalg.cholesky(motion + _TINY * np.eye(9))
+        errors = np.tensordot(root.T, regressor_derivatives(omega), axes=1)  # (9, 6, 10)
+        return np.asarray(np.einsum("eik,il,elj->kj", errors, weight, errors, optimize=True))
 
     def _take_again(self) -> None:
         """All samples so far once more: the first were whitened with a payload hardly known."""
         if self._pi is None:
             return
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
-        self._last_time = None
-        for sample in self._first:
-            self._take(sample)
+        self._last_time, self._waiting = None, []
+        self._take(self._first, np.tile(self._noise.sd, (len(self._first), 1)))
         if self.information.n_samples == _AGAIN[-1]:
             self._first = []
         self._refresh()
@@ -230,6 +257,7 @@ class RunningMAP:
         """
         if self.information.n_samples == 0:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
+        self._take_waiting()
         found, misfit = self._sum.posterior(self.information.n_samples)
         covariance, notes = reported_misfit(found.covariance, misfit)
         return payload_estimate(
@@ -242,13 +270,11 @@ class RunningMAP:
             notes=notes,
         )
 
-    def prediction(
-        self, a: ArrayLike, omega: ArrayLike, alpha: ArrayLike
-    ) -> tuple[Array, Array, Array] | None:
+    def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
         """Wrench that the payload known so far needs, what that leaves open, and the noise.
 
         Args:
-            a, omega, alpha: Motion of the sensor, shape (3,) each.
+            regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
 
         Returns:
             Wrench, its standard deviation and that of a reading, shape (6,) each, the bias found so
@@ -256,13 +282,14 @@ class RunningMAP:
         """
         if self._pi is None or not self._noise.known:
             return None
-        A = wrench_regressor(*(np.asarray(x, dtype=float) for x in (a, omega, alpha)))
-        wrench = A @ self._pi
-        biased = max(self._batch.sensor.bias) > 0
-        bias = self._bias if biased and self._bias is not None else np.zeros(6)
-        left = self._left_open
-        spread = np.zeros(6) if left is None else np.sqrt(np.clip(np.diag(A @ left @ A.T), 0, None))
-        return wrench + bias, spread, self._noise.sd
+        wrench = regressor @ self._pi
+        if self._bias is not None and max(self._batch.sensor.bias) > 0:
+            wrench = wrench + self._bias
+        spread = np.zeros(6)
+        if self._left_open is not None:
+            variance = ((regressor @ self._left_open) * regressor).sum(axis=1)
+            spread = np.sqrt(np.maximum(variance, 0.0))
+        return wrench, spread, self._noise.sd
 
     def _is_spike(self, b: Array, A: Array) -> bool:
         """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
@@ -309,8 +336,8 @@ class RunningMAP:
             mass, com, LARGER[self._batch.prior.shape is None] * inertia
         )
 
-    def _persistence(self, time: float) -> float:
-        """How many samples share one error of the motion."""
-        if self._last_time is None:
-            return 1.0
-        return max(1.0, 2.0 * self._correlation / max(time - self._last_time, 1e-6))
+    def _persistence(self, steps: Array) -> Array:
+        """How many samples share one error of the motion, by the time since the last one, shape (K,)."""
+        with np.errstate(invalid="ignore"):
+            shared = 2.0 * self._correlation / np.maximum(steps, 1e-6)
+        return np.asarray(np.where(np.isnan(steps), 1.0, np.maximum(1.0, shared)))

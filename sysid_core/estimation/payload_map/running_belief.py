@@ -45,15 +45,8 @@ class RunningBelief:
         beliefs = (sensor, sensor.stale, sensor.wandering) if max(sensor.bias) > 0 else (sensor,)
         self._sums = [RunningInformation(belief) for belief in beliefs]
 
-    def add(self, X: Array, weight: Array, attenuation: Array | None = None) -> None:
-        """One sample.
-
-        Args:
-            X: Sensor errors, payload and wrench `[U, A, b]`, shape (6, u + 11).
-            weight: Inverse of its noise's covariance, shape (6, 6).
-            attenuation: What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10).
-        """
-        gram = X.T @ weight @ X
+    def add(self, gram: Array, attenuation: Array | None = None) -> None:
+        """One sample, as `RunningInformation.add` takes it."""
         for one in self._sums:
             one.add(gram, attenuation)
 

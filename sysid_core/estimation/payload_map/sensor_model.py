@@ -170,11 +170,22 @@ def _gravity_columns(mass_columns: Array, R_WS: Array | None, gravity: Array) ->
     """Tilts of gravity about two horizontal axes, shape (K, 6, 2)."""
     if R_WS is None:
         return np.zeros((len(gravity), 6, 2))
-    g_W = R_WS[0] @ gravity[0]
-    size = float(np.linalg.norm(g_W))
-    across = np.linalg.svd(g_W[None] / max(size, 1e-9))[2][1:]  # two directions, (2, 3)
-    moved = -size * np.einsum("kji,hj->kih", R_WS, across)  # of the proper acceleration, in S
+    g_W = (R_WS @ gravity[:, :, None])[:, :, 0]
+    size = np.linalg.norm(g_W, axis=1)[:, None]
+    across = _across(g_W / np.maximum(size, 1e-9))
+    moved = -size[:, :, None] * (R_WS.transpose(0, 2, 1) @ across)  # of the proper acceleration, in S
     return np.asarray(mass_columns @ moved)
+
+
+def _across(up: Array) -> Array:
+    """Two directions at right angles to unit vectors (K, 3) that differ by rounding, shape (K, 3, 2).
+
+    Whatever the last digits are they stay the same: samples that come one by one have one error.
+    """
+    axis = np.eye(3)[np.argmin(np.round(np.abs(up[0]), 3))]
+    first = np.cross(up, axis)
+    first /= np.maximum(np.linalg.norm(first, axis=1), 1e-9)[:, None]
+    return np.stack([first, np.cross(up, first)], axis=2)
 
 
 CALIBRATED_SENSOR = SensorModel(

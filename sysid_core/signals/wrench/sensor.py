@@ -270,4 +270,6 @@ def compensate(wrench: ArrayLike, motion: FrameMotion, calibration: SensorCalibr
             remedy="Resample both to common instants first.",
         )
     tool = wrench_regressor(motion.a, motion.omega, motion.alpha) @ calibration.tool_pi
-    return np.asarray((wrench - calibration.bias) @ calibration.matrix.T - tool)
+    # Sample by sample: live and recorded, in blocks of any size, the last digits are the same.
+    net = (calibration.matrix @ (wrench - calibration.bias)[:, :, None])[:, :, 0]
+    return np.asarray(net - tool)
