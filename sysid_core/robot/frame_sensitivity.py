@@ -31,20 +31,24 @@ def frame_motion_sensitivity(
     pin_model, data = model.pin_model, model.pin_model.createData()
     q_pin = model.configuration(q)
     v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
-    out = np.zeros((len(q_pin), 9, model.nv, 3))
-    for k in range(len(q_pin)):
+    K, n = len(q_pin), model.nv
+    v_dq, a_dq, a_dv, a_da = np.empty((4, K, 6, n))
+    angular, linear, gravity = np.empty((3, K, 3))
+    for k in range(K):
         pin.computeForwardKinematicsDerivatives(pin_model, data, q_pin[k], v[k], a[k])
-        pin.updateFramePlacement(pin_model, data, frame_id)
+        placement = pin.updateFramePlacement(pin_model, data, frame_id)
         twist = pin.getFrameVelocity(pin_model, data, frame_id)
-        v_dq, a_dq, a_dv, a_da = pin.getFrameAccelerationDerivatives(
+        v_dq[k], a_dq[k], a_dv[k], a_da[k] = pin.getFrameAccelerationDerivatives(
             pin_model, data, frame_id, pin.ReferenceFrame.LOCAL
         )
-        gravity = data.oMf[frame_id].rotation.T @ model.gravity
-        W, V, G = skew(np.array([twist.angular, twist.linear, gravity]))
-        # Proper acceleration: spatial acceleration + omega x v - R^T g.
-        out[k, :3, :, 0] = a_dq[:3] + W @ v_dq[:3] - V @ v_dq[3:] - G @ a_da[3:]
-        out[k, :3, :, 1] = a_dv[:3] + W @ a_da[:3] - V @ a_da[3:]
-        out[k, :3, :, 2] = a_da[:3]
-        out[k, 3:6, :, 0], out[k, 3:6, :, 1] = v_dq[3:], a_da[3:]
-        out[k, 6:, :, 0], out[k, 6:, :, 1], out[k, 6:, :, 2] = a_dq[3:], a_dv[3:], a_da[3:]
+        angular[k], linear[k] = twist.angular, twist.linear
+        gravity[k] = placement.rotation.T @ model.gravity
+    W, V, G = skew(angular), skew(linear), skew(gravity)
+    out = np.zeros((K, 9, n, 3))
+    # Proper acceleration: spatial acceleration + omega x v - R^T g.
+    out[:, :3, :, 0] = a_dq[:, :3] + W @ v_dq[:, :3] - V @ v_dq[:, 3:] - G @ a_da[:, 3:]
+    out[:, :3, :, 1] = a_dv[:, :3] + W @ a_da[:, :3] - V @ a_da[:, 3:]
+    out[:, :3, :, 2] = a_da[:, :3]
+    out[:, 3:6, :, 0], out[:, 3:6, :, 1] = v_dq[:, 3:], a_da[:, 3:]
+    out[:, 6:, :, 0], out[:, 6:, :, 1], out[:, 6:, :, 2] = a_dq[:, 3:], a_dv[:, 3:], a_da[:, 3:]
     return out

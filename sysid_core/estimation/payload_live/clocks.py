@@ -5,13 +5,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sysid_core.errors import SignalError
+import numpy as np
+
+from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS
+from sysid_core.estimation.payload_map import JointSplines
 from sysid_core.robot import RobotModel
 from sysid_core.signals import Recording
-from sysid_core.signals.wrench import ClockOffset, SensorCalibration, clock_of_recording
+from sysid_core.signals.filters import split_at_gaps
+from sysid_core.signals.wrench import ClockOffset, SensorCalibration, estimate_clock
 
 TOLERATED = 5e-3  # [s], which the sensor model's own delay takes in
+_GAP_S = 0.1  # between joint states, over which nothing is compared
+_RATE_HZ = 200.0  # of the motion that is compared: more says nothing new
 
 
 def on_one_clock(
@@ -35,7 +41,9 @@ def on_one_clock(
         motion shows nothing.
     """
     try:
-        clock = clock_of_recording(recording, model, frame, window_ns=motion_window(recording))
+        clock = _clock(recording, model, frame)
+    except EstimationError:
+        return recording, None
     except SignalError as err:
         if "beyond_s" not in err.data:
             return recording, None
@@ -45,6 +53,32 @@ def on_one_clock(
     known = calibration.delay[0] if calibration is not None else 0.0
     left = replace(clock, offset_s=clock.offset_s - max(0.0, known))
     return (left.apply(recording) if left.largest_s > TOLERATED else recording), left
+
+
+def _clock(recording: Recording, model: RobotModel, frame: str) -> ClockOffset:
+    """Of the marked motion, its joints smoothed as they are for weighing.
+
+    Raises:
+        SignalError: No wrench, too short a motion, or an offset at the end of the search.
+        EstimationError: The joints can't be smoothed.
+    """
+    window, joints = motion_window(recording), recording.joints.ordered(model.joint_names)
+    if window is not None:
+        joints = joints.select(slice(*np.searchsorted(joints.stamps_ns, window).tolist()))
+    if recording.wrench is None or len(joints) < 20:
+        raise SignalError(
+            f"'{recording.source}' has no wrench, or no motion beside it.",
+            remedy="Record the force-torque sensor and the joint states of a motion.",
+        )
+    longest = max(split_at_gaps(joints, _GAP_S), key=len)
+    origin, end = int(longest.stamps_ns[0]), float(longest.time[-1])
+    step = max(1.0 / _RATE_HZ, end / max(len(longest) - 1, 1))
+    time = np.arange(0.0, end, step)
+    splines = JointSplines.fit(longest.time, longest.q)
+    motion = model.frame_motion(frame, *splines.at(time))
+    order = np.argsort(recording.wrench.stamps_ns, kind="stable")
+    time_wrench = (recording.wrench.stamps_ns[order] - origin) * 1e-9
+    return estimate_clock(time_wrench, recording.wrench.wrench[order], time, motion, origin)
 
 
 def motion_window(recording: Recording) -> tuple[int, int] | None:

@@ -16,13 +16,12 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
+from sysid_core.estimation.payload_live.samples import SampleBlock, data_of
 from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
-from sysid_core.estimation.payload_map import motion_covariance
-from sysid_core.robot import Array, FrameMotion, RobotModel, wrench_regressor
+from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     SensorCalibration,
-    compensate,
     require_sensor_frame,
     slow_note,
     slow_part,
@@ -128,7 +127,7 @@ class PayloadSession:
         self._slow: list[float] = []
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
-        self._used: list[tuple[int, Array]] = []  # stamp, wrench and motion (`_rows`)
+        self._used: list[tuple[int, Array]] = []  # `SampleBlock.rows`
         self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
@@ -253,10 +252,9 @@ class PayloadSession:
         if state is None:
             self.n_without_motion += 1
             return
-        (q, v, a), sd = state[:3], state[3:]
         if is_tare:
             if stamp >= self._segment_start + self._settle_ns:
-                self._tare.append((wrench, q))
+                self._tare.append((wrench, state[0]))
             return
         self._waiting.append((stamp, wrench, state))
 
@@ -266,32 +264,13 @@ class PayloadSession:
         if not waiting:
             return
         assert self.calibration is not None
-        states = np.array([state for _, _, state in waiting])
-        q, v, a, sds = states[:, 0], states[:, 1], states[:, 2], states[:, 3:]
-        motion = self.model.frame_motion(self.sensor_frame, q, v, a)
-        net = compensate(np.array([x for _, x, _ in waiting]), motion, self.calibration)
-        known = np.isfinite(sds).all(axis=(1, 2))
-        covariances = np.zeros((len(waiting), 9, 9))
-        if known.any():
-            rows = (q[known], v[known], a[known], np.moveaxis(sds[known], 0, 1))
-            covariances[known] = motion_covariance(self.model, self.sensor_frame, *rows)
-        regressors = wrench_regressor(motion.a, motion.omega, motion.alpha)
-        samples = _rows(net, motion)
-        for k, (stamp, _, _) in enumerate(waiting):
+        block = SampleBlock.of(self.model, self.sensor_frame, self.calibration, waiting)
+        rows = block.rows
+        for k, stamp in enumerate(block.stamps_ns):
             self._origin_ns = stamp if self._origin_ns is None else self._origin_ns
             before = self.online.change
             try:
-                self.online.update(
-                    (stamp - self._origin_ns) * 1e-9,
-                    net[k],
-                    motion.omega[k],
-                    motion.alpha[k],
-                    motion.a[k],
-                    motion.gravity[k],
-                    covariances[k] if known[k] else None,
-                    motion.R_WF[k],
-                    regressor=regressors[k],
-                )
+                block.feed(self.online, k, self._origin_ns)
             except EstimationError:  # this sample can't be used, the next ones may
                 self._waiting = waiting[k + 1 :]
                 raise
@@ -299,7 +278,7 @@ class PayloadSession:
             if change is not None and change is not before:
                 self.changes.append(LoadChange(stamp, change.kind, change.mass))
                 self._used = []
-            self._used.append((stamp, samples[k]))
+            self._used.append((stamp, rows[k]))
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """The newest readings, for a look at the sensor's health."""
@@ -357,24 +336,4 @@ class PayloadSession:
                 remedy="The recording must hold the marks of a payload motion"
                 f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
             )
-        stamps = np.array([stamp for stamp, _ in self._used])
-        rows = np.array([row for _, row in self._used])
-        net, accel, omega, alpha, gravity, R_WS = np.split(rows, _COLUMNS, axis=1)
-        return PayloadData(
-            time=(stamps - stamps[0]) * 1e-9,
-            wrench=net,
-            a=accel,
-            omega=omega,
-            alpha=alpha,
-            gravity=gravity,
-            R_WS=R_WS.reshape(-1, 3, 3),
-        )
-
-
-_COLUMNS = (6, 9, 12, 15, 18)  # of `_rows`: where motion begins, its vectors, the orientation
-
-
-def _rows(net: Array, motion: FrameMotion) -> Array:
-    """Wrench, proper acceleration, angular velocity and acceleration, gravity and orientation, (K, 27)."""
-    vectors = (net, motion.a, motion.omega, motion.alpha, motion.gravity)
-    return np.hstack([*vectors, motion.R_WF.reshape(-1, 9)])
+        return data_of(self._used)

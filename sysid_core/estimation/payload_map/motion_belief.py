@@ -17,6 +17,7 @@ and payload together). Berkson, Are there two regressions?, J. Am. Stat. Assoc. 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -29,6 +30,7 @@ from sysid_core.robot import Array, FrameMotion, RobotModel, frame_motion_sensit
 
 Rows = Callable[[slice], tuple[Array, Array]]
 _CHUNK = 2000  # samples at a time: what is needed of each is large
+_KEPT = 20_000  # samples whose sensitivities are kept between passes (1.5 kB each for seven joints)
 
 
 def chunks(count: int) -> list[slice]:
@@ -160,14 +162,19 @@ class SplineMotion:
         self._values = np.stack([basis.values(self._time, d) for d in range(3)], axis=1)
         self._n = model.nv
         self._solved: Array | None = None
+        self._sensitivities: dict[tuple[int, int], Array] = {}  # by first and last sample
 
     def frame_motion(self) -> FrameMotion:
         """The joints' splines through the kinematics."""
+        return self._uncorrected
+
+    @cached_property
+    def _uncorrected(self) -> FrameMotion:
         return self._model.frame_motion(self._frame, *self._joints(self._c))
 
     def motion(self) -> Array:
         """The joints' splines, not corrected by the wrenches."""
-        return _stack(self.frame_motion())
+        return _stack(self._uncorrected)
 
     def information(self, rows: Rows, noise_sd: Array) -> Array:
         """Splines, encoders and wrenches in one banded system, the splines eliminated."""
@@ -177,9 +184,11 @@ class SplineMotion:
         total: Array = np.zeros((0, 0))
         for part in chunks(len(noise_sd)):
             T, X = rows(part)
-            S = frame_motion_sensitivity(self._model, self._frame, *self._joints(self._c, part))
-            G = np.einsum("kif,kfjd->kijd", T, S) / noise_sd[part, :, None, None]
-            J = np.einsum("kijd,kdb->kibj", G, self._values[part]).reshape(-1, 6, width)
+            S = self._sensitivity(part)
+            G = (T / noise_sd[part, :, None]) @ S.reshape(len(T), 9, -1)
+            G = G.reshape(len(T), 6, 1, n, 3)
+            basis = self._values[part][:, None, :, :, None]  # (K, 1, 3, 6, 1)
+            J = sum(G[..., d] * basis[:, :, d] for d in range(3)).reshape(-1, 6, width)
             W = X / noise_sd[part, :, None]
             if not len(rhs):
                 rhs, total = np.zeros((len(gradient), X.shape[2])), np.zeros((X.shape[2],) * 2)
@@ -200,6 +209,16 @@ class SplineMotion:
         solved = scipy.linalg.cho_solve_banded(factor, rhs)
         self._solved = solved
         return np.asarray(total - rhs.T @ solved)
+
+    def _sensitivity(self, part: slice) -> Array:
+        """`frame_motion_sensitivity` at some samples; kept, where there is room for it."""
+        known = self._sensitivities.get((part.start, part.stop))
+        if known is None:
+            joints = self._joints(self._c, part)
+            known = frame_motion_sensitivity(self._model, self._frame, *joints)
+            if part.start < _KEPT:
+                self._sensitivities[part.start, part.stop] = known
+        return known
 
     def correct(self, y: Array) -> None:
         """Correct the splines' coefficients."""

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
@@ -69,3 +70,24 @@ def test_a_stale_tare_and_a_wandering_bias_are_allowed_for():
                 assert not estimate.notes
     assert np.mean(np.square(stale)) < 1.0
     assert np.mean(np.abs(hummed) < 2.0) > 0.9
+
+
+def test_an_error_of_gravity_is_one_error_whatever_the_last_digits_are(rng):
+    sensor, K = SensorModel(), 50
+    R = Rotation.random(K, rng=rng).as_matrix()
+    gravity = np.einsum("kji,j->ki", R, [0.0, 0.0, -9.81])
+    wrench, T = rng.normal(size=(K, 6)), rng.normal(size=(K, 6, 3))
+
+    def columns(k):
+        return sensor.columns(
+            wrench[k], wrench[k], mass_columns=T[k], R_WS=R[k], gravity=gravity[k]
+        )
+
+    alone = np.concatenate([columns(slice(k, k + 1)) for k in range(K)])
+    np.testing.assert_array_equal(alone, columns(slice(0, K)))
+    for k in range(K):  # the proper acceleration that a tilt makes, in world axes: the same for all
+        moved = R[k] @ np.linalg.lstsq(T[k], alone[k, :, -2:])[0]
+        np.testing.assert_allclose(
+            moved, R[0] @ np.linalg.lstsq(T[0], alone[0, :, -2:])[0], atol=1e-9
+        )
+        np.testing.assert_allclose(moved.T @ moved, 9.81**2 * np.eye(2), atol=1e-9)
