@@ -56,7 +56,7 @@ def on_one_clock(
 
 
 def _clock(recording: Recording, model: RobotModel, frame: str) -> ClockOffset:
-    """Of the marked motion, its joints smoothed as they are for weighing.
+    """Offset of the clocks in the marked motion, joints smoothed as they are for weighing.
 
     Raises:
         SignalError: No wrench, too short a motion, or an offset at the end of the search.

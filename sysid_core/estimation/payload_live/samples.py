@@ -24,8 +24,8 @@ class SampleBlock:
     Attributes:
         stamps_ns: K stamps.
         net: Wrench of the object, shape (K, 6).
-        motion: Of the sensor, K samples.
-        covariance: Of (a, omega, alpha), shape (K, 9, 9); NaN where the filter gives none.
+        motion: Motion of the sensor, K samples.
+        covariance: Covariance of (a, omega, alpha), shape (K, 9, 9); NaN where the filter gives none.
         regressor: `wrench_regressor` of the motion, shape (K, 6, 10).
     """
 

@@ -30,6 +30,7 @@ from sysid_core.estimation.payload import (
     payload_estimate,
 )
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
+from sysid_core.estimation.payload_map.expected_wrench import ExpectedWrench
 from sysid_core.estimation.payload_map.misfit import reported_misfit
 from sysid_core.estimation.payload_map.motion_error import regressor_derivatives, wrench_sensitivity
 from sysid_core.estimation.payload_map.running_belief import RunningBelief
@@ -113,8 +114,7 @@ class RunningMAP:
             self._batch.sensor = sensor
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
         self._noise = RunningNoise(self._batch.sensor.noise)
-        self._bias: Array | None = None
-        self._left_open: Array | None = None
+        self._expected: ExpectedWrench | None = None
         self._before: tuple[Array, Array] | None = None
         self._n_spiked = 0
         self._weighing = np.zeros(2)
@@ -271,7 +271,7 @@ class RunningMAP:
         )
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
-        """Wrench that the payload known so far needs, what that leaves open, and the noise.
+        """Wrench that what is held needs by the samples so far, what that leaves open, and the noise.
 
         Args:
             regressor: `wrench_regressor` of the sensor's motion, shape (6, 10).
@@ -280,16 +280,9 @@ class RunningMAP:
             Wrench, its standard deviation and that of a reading, shape (6,) each, the bias found so
             far included; None while nothing is known.
         """
-        if self._pi is None or not self._noise.known:
+        if self._expected is None or not self._noise.known:
             return None
-        wrench = regressor @ self._pi
-        if self._bias is not None and max(self._batch.sensor.bias) > 0:
-            wrench = wrench + self._bias
-        spread = np.zeros(6)
-        if self._left_open is not None:
-            variance = ((regressor @ self._left_open) * regressor).sum(axis=1)
-            spread = np.sqrt(np.maximum(variance, 0.0))
-        return wrench, spread, self._noise.sd
+        return *self._expected.at(regressor), self._noise.sd
 
     def _is_spike(self, b: Array, A: Array) -> bool:
         """Whether the wrench jumps and the motion doesn't; what lasts is no spike."""
@@ -320,12 +313,15 @@ class RunningMAP:
             return
         R, r, back = self._sum.compressed()
         try:
-            pi, self._left_open = self._batch.prior.gaussian(R, r, float(self._pi[0]))
+            pi, _ = self._batch.prior.gaussian(R, r, float(self._pi[0]))
         except EstimationError:  # nothing that weighs, so far
             return
         if pi[0] > 0.2 * mass:
             self._pi = pi
-            self._bias = (back[:, -1] - back[:, :-1] @ pi)[:6]
+            biased = max(self._batch.sensor.bias) > 0
+            self._expected = ExpectedWrench.of(
+                R, r, back[:6] if biased else back[:0], pi, self._batch.prior.extent
+            )
 
     def _of_more_inertia(self, pi: Array) -> Array:
         """A body of as much inertia as this may have: filtered motion's errors are weighed with it."""

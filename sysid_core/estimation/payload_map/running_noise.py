@@ -50,7 +50,7 @@ class RunningNoise:
         return self._sd
 
     def _levels(self) -> Array:
-        """Of force and torque, shape (2,)."""
+        """Standard deviations of force and torque, shape (2,)."""
         if self._given is not None:
             return np.maximum(self._given, 1e-9)
         if self._count < _FEW:

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The wrench that is expected of what is held, if it stays what it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.estimation.payload import ball_prior
+from sysid_core.robot import Array
+
+
+@dataclass(frozen=True, eq=False)
+class ExpectedWrench:
+    """Payload and sensor's bias as the samples so far say, with hardly any prior.
+
+    What is believed of a body (its shape, small rather than large) may be wrong, and would then look
+    like a change of the load whenever the motion turns.
+
+    Attributes:
+        pi: Parameters, shape (10,).
+        covariance: Covariance of `pi`, shape (10, 10).
+        bias: Bias of the sensor, shape (6,).
+    """
+
+    pi: Array
+    covariance: Array
+    bias: Array
+
+    @classmethod
+    def of(cls, R: Array, r: Array, back: Array, pi: Array, extent: float) -> ExpectedWrench:
+        """From `|R pi - r|` and the way back to the bias (`eliminate_nuisances`).
+
+        Args:
+            R: Shape (p, 10).
+            r: Shape (p,).
+            back: Its rows of the bias, shape (6, 11); of a sensor without one, (0, 11).
+            pi: Parameters found so far, shape (10,).
+            extent: Size of the space in which something is held [m].
+        """
+        mean, C = ball_prior(pi, extent / 2.0, extent / 2.0)
+        gain = np.linalg.solve(R @ C @ R.T + np.eye(len(R)), R @ C).T
+        found = mean + gain @ (r - R @ mean)
+        bias = back[:, -1] - back[:, :-1] @ found if len(back) else np.zeros(6)
+        return cls(found, C - gain @ R @ C, bias)
+
+    def at(self, regressor: Array) -> tuple[Array, Array]:
+        """Wrench and its standard deviation, shape (6,) each, of a motion's regressor (6, 10)."""
+        variance = ((regressor @ self.covariance) * regressor).sum(axis=1)
+        return regressor @ self.pi + self.bias, np.sqrt(np.maximum(variance, 0.0))
