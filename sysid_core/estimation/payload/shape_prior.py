@@ -319,14 +319,20 @@ def _conditioned(
 
 
 def _ball_first(R: Array, r: Array, extent: float) -> Array:
+    """A consistent body about the balls' average; shape (10,)."""
     # Mass and centre together, this within reach: alone, the mass would answer for its moments.
     most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
     N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
     mass = positive_mass(float(np.linalg.solve(N, R[:, :4].T @ r)[0]), 1.0)
     pi = np.array([mass, *np.zeros(9)])
     for _ in range(3):
-        mean, C = ball_prior(pi, extent / 2.0, 0.1 * extent)
-        found = _conditioned(R, r, mean[None], C[None])[0][0]
+        # Of every size: what one ball can't be would be laid on the sensor.
+        balls = [
+            ball_prior(pi, extent / 2.0, x * extent, inertia_spread=BALL_SPREAD) for x in BALLS
+        ]
+        means, spreads = (np.array(x) for x in zip(*balls, strict=True))
+        found, _, evidence = _conditioned(R, r, means, spreads)
+        found = _weights(evidence) @ found
         pi = found if found[0] > 0 else pi
     return _consistent(pi)
 
