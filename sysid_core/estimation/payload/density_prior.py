@@ -104,7 +104,7 @@ class DensityPrior:
             kappa = GRAINS / (self.contrast**2 * mass)
             m, z = _entropic_masses(E, r, mass * fraction, kappa, z)
             change = abs(m.sum() - mass) / mass
-            mass = float(m.sum())
+            mass = positive_mass(float(m.sum()), 1.0)
             if change < _SAME_MASS:
                 break
         return m

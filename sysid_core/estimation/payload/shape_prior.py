@@ -14,12 +14,14 @@ inference and learning algorithms, ch. 28); the deviations contain the spread be
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Verdict
 from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
@@ -198,8 +200,9 @@ class ShapePrior:
             if k == self._middle:
                 found[k] = first
             else:
-                masses = solid.most_likely_masses(R, r, near=first)
-                found[k] = solid.cells.parameters_per_mass @ masses
+                with contextlib.suppress(EstimationError):  # the shape is elsewhere
+                    masses = solid.most_likely_masses(R, r, near=first)
+                    found[k] = solid.cells.parameters_per_mass @ masses
             if solid.contrast < COVARIANCE_CONTRAST:
                 C = shape_covariance(solid.cells, mass, COVARIANCE_CONTRAST)
                 left[k] = _conditioned(R, r, means[k : k + 1], C[None])[1][0]
@@ -258,22 +261,32 @@ class ShapePrior:
         """A quick consistent answer: the solid of middle contrast, or a ball; shape (10,)."""
         if self.shape is not None:
             solid = self.solids[self._middle]
-            return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
+            try:
+                return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
+            except EstimationError:  # the shape is elsewhere: its torques outweigh its weight
+                return _ball_first(R, r, self.extent)
         return _ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
-        """The Gaussian version of `first`, about a mass found before: mean and covariance."""
-        if self.shape is None:
-            found = _ball_first(R, r, self.extent)
-            mean, C = ball_prior(found, self.extent / 2.0, 0.1 * self.extent)
-            left = _conditioned(R, r, mean[None], C[None])[1][0]
-            # Inertia as the data have it so far is mostly noise: a ball's, about their centre.
-            even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
-            return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
-        mean = self.shape.homogeneous(mass)
-        C = self.solids[self._middle].covariance(mass) + np.outer(mean, mean)
-        means, lefts, _ = _conditioned(R, r, mean[None], C[None])
-        return means[0], lefts[0]
+        """The Gaussian version of `first`, about a mass found before: mean and covariance.
+
+        A shape that the data contradict isn't insisted on.
+        """
+        if self.shape is not None:
+            mean = self.shape.homogeneous(mass)
+            C = self.solids[self._middle].covariance(mass) + np.outer(mean, mean)
+            ball, C_ball = ball_prior(
+                mean, self.extent / 2.0, 0.1 * self.extent, inertia_spread=BALL_SPREAD
+            )
+            found, left, evidence = _conditioned(R, r, np.stack([mean, ball]), np.stack([C, C_ball]))
+            if evidence[0] > evidence[1] + np.log(NO_SHAPE):
+                return found[0], left[0]
+        found = _ball_first(R, r, self.extent)
+        mean, C = ball_prior(found, self.extent / 2.0, 0.1 * self.extent)
+        left = _conditioned(R, r, mean[None], C[None])[1][0]
+        # Inertia as the data have it so far is mostly noise: a ball's, about their centre.
+        even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
+        return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
 
 
 def _weights(logs: Array) -> Array:

@@ -47,6 +47,7 @@ _ARITHMETIC = (
 )
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
 _FREEDOM = 3.0  # of Student's t for sensor errors
+_DOUBTED = 0.5  # probability of another shape, from which it isn't insisted on
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
@@ -98,6 +99,9 @@ class PayloadMAP:
             noise_sd[spiked] *= _SPIKED
             residual = fit.run(self.passes)
         found = self.prior.posterior(fit.R, fit.r)
+        if found.wrong_shape > _DOUBTED and not fit.doubted:
+            residual = fit.run(self.passes)
+            found = self.prior.posterior(fit.R, fit.r)
         relative = (residual / noise_sd)[~spiked]
         misfit = Misfit(
             white_misfit(relative),
@@ -155,17 +159,21 @@ class _GaussNewton:
     def __post_init__(self) -> None:
         duration = float(self.data.time[-1] - self.data.time[0])
         self.duration = duration
+        self.doubted = False  # whether the shape is no longer insisted on
         self.prior = self.estimator.sensor.prior_sd(duration) ** -2.0
         self.precision = self.prior
 
     def run(self, passes: int) -> Array:
         """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
-        for _ in range(passes):
+        prior = self.estimator.prior
+        for k in range(passes):
             rows = self._rows(self.belief.motion(), self.pi)
             information = self.belief.information(rows, self.noise_sd)
             R, r, back = eliminate_nuisances(information, self.precision)
             self.R, self.r = R, r + R @ self.pi
-            new = self.estimator.prior.first(R, self.r)
+            if k == 0 and prior.shape is not None:
+                self.doubted |= prior.posterior(R, self.r).wrong_shape > _DOUBTED
+            new = prior.posterior(R, self.r).pi if self.doubted else prior.first(R, self.r)
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
             self.belief.correct(np.concatenate([self.nuisances, step]))
