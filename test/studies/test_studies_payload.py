@@ -107,7 +107,7 @@ def test_standing_still_weighs_and_balances_exactly():
     assert all(goal.reached for goal in goals)
 
 
-@pytest.mark.parametrize("kind", ["hull", "turned", "shifted"])
+@pytest.mark.parametrize("kind", ["hull", "turned", "shifted", "elsewhere"])
 def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
     """Reported, not silent: standard deviations grow no smaller, and mass and COM stay right."""
     thing, experiment = simulate(Case("Hammer", 2.0, "moderate", "encoders", 1.5, 1))
@@ -117,6 +117,8 @@ def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
         X[:2, :2] = [[c, -s], [s, c]]
     if kind == "shifted":
         X[:3, 3] = [0.005, -0.005, 0.0]
+    if kind == "elsewhere":
+        X[:3, 3] = [0.0, 0.0, 0.08]
     shape = thing.shape.posed(X)
     if kind == "hull":
         corners = np.array(np.meshgrid([-0.1, 0.1], [-0.15, 0.15], [0.0, 0.05])).reshape(3, -1).T
@@ -125,6 +127,8 @@ def test_a_wrong_shape_costs_inertia_but_keeps_mass_and_centre(kind):
     mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
     assert mass < 1.5 and com < 1.0 and inertia < 25.0
     assert estimate.physically_consistent
+    assert (kind == "elsewhere") == any(note.startswith("The shape") for note in estimate.notes)
+    assert not any("explained" in note for note in estimate.notes)
     assert estimate["payload.m"] == pytest.approx(
         thing.pi[0], abs=4 * estimate.standard_deviations[0]
     )

@@ -17,6 +17,7 @@ WRONG_SHAPE_LIMIT = 0.9  # probability from which the shape is doubted in words
 WORSE_SENSOR_LIMIT = 0.9  # and the sensor
 _SPIKE = 5.0  # standard deviations
 _MAX_SPIKES = 0.2  # of the samples: more is no spike
+_FEW_SPIKES = 0.002  # of the samples: less is nobody's worry
 _SLOW_WINDOW = 15  # samples
 
 
@@ -120,6 +121,6 @@ def reported_misfit(
             " a hum near a multiple of the sampling rate, or a load that moves. The standard"
             " deviations were widened by that factor."
         )
-    if n_spikes:
+    if n_spikes > _FEW_SPIKES * n_samples:
         notes.append(f"{n_spikes} of {n_samples} samples were spikes and were left out.")
     return covariance * factor**2, tuple(notes)

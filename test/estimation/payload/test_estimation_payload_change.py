@@ -63,3 +63,13 @@ def test_a_steady_load_never_changes(shape):
 def test_a_steady_load_of_large_inertia_never_changes_without_a_shape():
     dumbbell = FAMILIES["dumbbell"](np.random.default_rng([31, 14]))
     assert run(OnlinePayload(), 8.0, thing=dumbbell, speed=1.7) is None
+
+
+def test_a_shape_that_is_elsewhere_is_no_change_of_the_load():
+    X = np.eye(4)
+    X[2, 3] = 0.08
+    online = OnlinePayload(SHAPE.posed(X))
+    assert run(online, 6.0) is None
+    estimate = online.estimate()
+    assert any(note.startswith("The shape") for note in estimate.notes)
+    assert estimate["payload.m"] == pytest.approx(BEFORE[0], rel=0.05)
