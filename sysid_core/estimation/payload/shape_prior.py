@@ -278,7 +278,9 @@ class ShapePrior:
             ball, C_ball = ball_prior(
                 mean, self.extent / 2.0, 0.1 * self.extent, inertia_spread=BALL_SPREAD
             )
-            found, left, evidence = _conditioned(R, r, np.stack([mean, ball]), np.stack([C, C_ball]))
+            found, left, evidence = _conditioned(
+                R, r, np.stack([mean, ball]), np.stack([C, C_ball])
+            )
             if evidence[0] > evidence[1] + np.log(NO_SHAPE):
                 return found[0], left[0]
         found = _ball_first(R, r, self.extent)
