@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is known of a payload before it is weighed, when not even its shape is given."""
+"""What is known of a payload before it is weighed, when not even its shape is given; Gaussians given data."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.robot import Array, pi_from_mass_com_inertia
+from sysid_core.estimation.payload.data import positive_mass
+from sysid_core.robot import (
+    Array,
+    is_physically_consistent,
+    pi_from_mass_com_inertia,
+    pi_from_pseudo_inertia,
+    pseudo_inertia_from_pi,
+)
 
 MIN_MASS = 1e-2  # [kg], keeps the prior's scale away from zero
+BALLS = (0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
+BALL_SPREAD = 2.0  # of their inertia
 _MASS_SPREAD = 10.0  # so wide that the mass is left to the data
 
 
@@ -53,3 +62,52 @@ def ball_prior(
     J[4:, 4:] = np.eye(6)
     sd = np.array([mass_spread * mass, *[reach] * 3, *[inertia_spread * inertia] * 6])
     return at[0] - J[:, 1:4] @ com, (J * sd**2) @ J.T
+
+
+def ball_first(R: Array, r: Array, extent: float) -> Array:
+    """A consistent body about the balls' average; shape (10,)."""
+    # Mass and centre together, this within reach: alone, the mass would answer for its moments.
+    most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
+    N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
+    mass = positive_mass(float(np.linalg.solve(N, R[:, :4].T @ r)[0]), 1.0)
+    pi = np.array([mass, *np.zeros(9)])
+    for _ in range(3):
+        # Of every size: what one ball can't be would be laid on the sensor.
+        balls = [
+            ball_prior(pi, extent / 2.0, x * extent, inertia_spread=BALL_SPREAD) for x in BALLS
+        ]
+        means, spreads = map(np.array, zip(*balls, strict=True))
+        found, _, evidence = conditioned(R, r, means, spreads)
+        found = probabilities(evidence) @ found
+        pi = found if found[0] > 0 else pi
+    return nearest_body(pi)
+
+
+def probabilities(logs: Array) -> Array:
+    """Probabilities from logarithms that lack a constant."""
+    found = np.exp(logs - logs.max())
+    return np.asarray(found / found.sum())
+
+
+def conditioned(R: Array, r: Array, means: Array, covariances: Array) -> tuple[Array, Array, Array]:
+    """Means (H, 10), covariances and log evidences of Gaussians given `r = R pi + N(0, I)`."""
+    RC = R @ covariances  # (H, p, 10)
+    S = RC @ R.T + np.eye(len(r))
+    d = r - means @ R.T
+    gain = np.linalg.solve(S, np.concatenate([RC, d[:, :, None]], axis=2))
+    log = -0.5 * (np.einsum("hp,hp->h", d, gain[:, :, -1]) + np.linalg.slogdet(S)[1])
+    mean = means + np.einsum("hpi,hp->hi", RC, gain[:, :, -1])
+    left = covariances - RC.transpose(0, 2, 1) @ gain[:, :, :-1]
+    return mean, 0.5 * (left + left.transpose(0, 2, 1)), log
+
+
+def nearest_body(pi: Array) -> Array:
+    """The nearest body of the same mass and centre of mass, second moments about it positive."""
+    if is_physically_consistent(pi):
+        return pi
+    P = pseudo_inertia_from_pi(pi)
+    steiner = np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
+    values, axes = np.linalg.eigh(P[:3, :3] - steiner)
+    values = np.maximum(values, 1e-3 * np.abs(values).max())
+    P[:3, :3] = (axes * values) @ axes.T + steiner
+    return np.asarray(pi_from_pseudo_inertia(P))

@@ -24,18 +24,22 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Verdict
 from sysid_core.estimation.payload.affine import affine_derivatives
-from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
-from sysid_core.estimation.payload.data import positive_mass
+from sysid_core.estimation.payload.ball_prior import (
+    BALL_SPREAD,
+    BALLS,
+    ball_first,
+    ball_prior,
+    conditioned,
+    nearest_body,
+    probabilities,
+)
 from sysid_core.estimation.payload.density_prior import DensityPrior, shape_covariance
 from sysid_core.estimation.payload.grasp_prior import grasp_priors
 from sysid_core.estimation.payload.result import verdicts_from_prior
 from sysid_core.robot import (
     Array,
-    is_physically_consistent,
     parameter_transform,
     pi_from_mass_com_inertia,
-    pi_from_pseudo_inertia,
-    pseudo_inertia_from_pi,
 )
 from sysid_core.robot.shapes import Shape, surface_of
 
@@ -68,8 +72,6 @@ def _shape_covariances() -> tuple[Array, ...]:
 
 
 _SHAPE_COVARIANCES = _shape_covariances()
-BALLS = (0.06, 0.1, 0.17, 0.3)  # radii without a shape, as parts of the extent [m/m]
-BALL_SPREAD = 2.0  # of their inertia
 BALL_TEMPER = 0.03  # as `TEMPER`, without a shape
 EXTENT = 0.5  # [m] within which something of unknown shape is held
 MASS_SPREAD = 2.0  # of the mass, relative: left to the data
@@ -193,8 +195,8 @@ class ShapePrior:
         mass = float(first[0])
         means, spreads, logs = self._hypotheses(first)
         open_mass = MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
-        found, left, evidence = _conditioned(R, r, means, spreads + open_mass)
-        weights = _weights(logs[0] + evidence)
+        found, left, evidence = conditioned(R, r, means, spreads + open_mass)
+        weights = probabilities(logs[0] + evidence)
         for k, solid in enumerate(self.solids):
             # Densities are never negative: the Gaussian's mean is replaced by the entropic one.
             if k == self._middle:
@@ -205,11 +207,11 @@ class ShapePrior:
                     found[k] = solid.cells.parameters_per_mass @ masses
             if solid.contrast < COVARIANCE_CONTRAST:
                 C = shape_covariance(solid.cells, mass, COVARIANCE_CONTRAST)
-                left[k] = _conditioned(R, r, means[k : k + 1], C[None])[1][0]
+                left[k] = conditioned(R, r, means[k : k + 1], C[None])[1][0]
         pi = np.asarray(weights @ found)
         offset = found - pi
         temper = BALL_TEMPER if self.shape is None else TEMPER
-        doubt = _weights(logs[1] + temper * evidence)
+        doubt = probabilities(logs[1] + temper * evidence)
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means
         spread = np.einsum("h,hij->ij", doubt, spreads + between[:, :, None] * between[:, None, :])
@@ -219,15 +221,14 @@ class ShapePrior:
         elif self.grasp is not None:
             wrong = float(weights[-len(BALLS) :].sum())
         total = float(np.logaddexp.reduce(logs[0] + evidence))
-        return PayloadPosterior(_consistent(pi), covariance, spread, wrong, total)
+        return PayloadPosterior(nearest_body(pi), covariance, spread, wrong, total)
 
     def log_evidences(self, data: Sequence[tuple[Array, Array]], first: Array) -> list[float]:
         """As in the posterior, of each (R, r), about a first answer, shape (10,): much quicker."""
         means, spreads, logs = self._hypotheses(first)
         wide = spreads + MASS_SPREAD**2 * means[:, :, None] * means[:, None, :]
         return [
-            float(np.logaddexp.reduce(logs[0] + _conditioned(R, r, means, wide)[2]))
-            for R, r in data
+            float(np.logaddexp.reduce(logs[0] + conditioned(R, r, means, wide)[2])) for R, r in data
         ]
 
     def _hypotheses(self, first: Array) -> tuple[Array, Array, Array]:
@@ -264,8 +265,8 @@ class ShapePrior:
             try:
                 return solid.cells.parameters_per_mass @ solid.most_likely_masses(R, r)
             except EstimationError:  # the shape is elsewhere: its torques outweigh its weight
-                return _ball_first(R, r, self.extent)
-        return _ball_first(R, r, self.extent)
+                return ball_first(R, r, self.extent)
+        return ball_first(R, r, self.extent)
 
     def gaussian(self, R: Array, r: Array, mass: float) -> tuple[Array, Array]:
         """The Gaussian version of `first`, about a mass found before: mean and covariance.
@@ -278,23 +279,15 @@ class ShapePrior:
             ball, C_ball = ball_prior(
                 mean, self.extent / 2.0, 0.1 * self.extent, inertia_spread=BALL_SPREAD
             )
-            found, left, evidence = _conditioned(
-                R, r, np.stack([mean, ball]), np.stack([C, C_ball])
-            )
+            found, left, evidence = conditioned(R, r, np.stack([mean, ball]), np.stack([C, C_ball]))
             if evidence[0] > evidence[1] + np.log(NO_SHAPE):
                 return found[0], left[0]
-        found = _ball_first(R, r, self.extent)
+        found = ball_first(R, r, self.extent)
         mean, C = ball_prior(found, self.extent / 2.0, 0.1 * self.extent)
-        left = _conditioned(R, r, mean[None], C[None])[1][0]
+        left = conditioned(R, r, mean[None], C[None])[1][0]
         # Inertia as the data have it so far is mostly noise: a ball's, about their centre.
         even = 0.4 * found[0] * (0.1 * self.extent) ** 2 * np.eye(3)
         return pi_from_mass_com_inertia(found[0], found[1:4] / found[0], even), left
-
-
-def _weights(logs: Array) -> Array:
-    """Probabilities from logarithms that lack a constant."""
-    weights = np.exp(logs - logs.max())
-    return np.asarray(weights / weights.sum())
 
 
 def _even(C: Array, centre: Array) -> Array:
@@ -317,48 +310,3 @@ def _slow_covariance(shape: Shape, sd: float, length: float) -> Array:
     kernel = np.expm1(sd**2 * np.exp(-distance / (length * float(np.linalg.norm(shape.size)))))
     Phi = shape.parameters_per_mass * weight
     return Phi @ kernel @ Phi.T
-
-
-def _conditioned(
-    R: Array, r: Array, means: Array, covariances: Array
-) -> tuple[Array, Array, Array]:
-    """Means (H, 10), covariances and log evidences of Gaussians given `r = R pi + N(0, I)`."""
-    RC = R @ covariances  # (H, p, 10)
-    S = RC @ R.T + np.eye(len(r))
-    d = r - means @ R.T
-    gain = np.linalg.solve(S, np.concatenate([RC, d[:, :, None]], axis=2))
-    log = -0.5 * (np.einsum("hp,hp->h", d, gain[:, :, -1]) + np.linalg.slogdet(S)[1])
-    mean = means + np.einsum("hpi,hp->hi", RC, gain[:, :, -1])
-    left = covariances - RC.transpose(0, 2, 1) @ gain[:, :, :-1]
-    return mean, 0.5 * (left + left.transpose(0, 2, 1)), log
-
-
-def _ball_first(R: Array, r: Array, extent: float) -> Array:
-    """A consistent body about the balls' average; shape (10,)."""
-    # Mass and centre together, this within reach: alone, the mass would answer for its moments.
-    most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
-    N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
-    mass = positive_mass(float(np.linalg.solve(N, R[:, :4].T @ r)[0]), 1.0)
-    pi = np.array([mass, *np.zeros(9)])
-    for _ in range(3):
-        # Of every size: what one ball can't be would be laid on the sensor.
-        balls = [
-            ball_prior(pi, extent / 2.0, x * extent, inertia_spread=BALL_SPREAD) for x in BALLS
-        ]
-        means, spreads = (np.array(x) for x in zip(*balls, strict=True))
-        found, _, evidence = _conditioned(R, r, means, spreads)
-        found = _weights(evidence) @ found
-        pi = found if found[0] > 0 else pi
-    return _consistent(pi)
-
-
-def _consistent(pi: Array) -> Array:
-    """The nearest body of the same mass and centre of mass, second moments about it positive."""
-    if is_physically_consistent(pi):
-        return pi
-    P = pseudo_inertia_from_pi(pi)
-    steiner = np.outer(P[:3, 3], P[:3, 3]) / P[3, 3]
-    values, axes = np.linalg.eigh(P[:3, :3] - steiner)
-    values = np.maximum(values, 1e-3 * np.abs(values).max())
-    P[:3, :3] = (axes * values) @ axes.T + steiner
-    return np.asarray(pi_from_pseudo_inertia(P))
