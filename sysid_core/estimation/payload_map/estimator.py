@@ -42,9 +42,7 @@ from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
 
-_ARITHMETIC = (
-    1e-5  # of the force: errors are eliminated by differences, finer noise is lost in them
-)
+_ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
 _FREEDOM = 3.0  # of Student's t for sensor errors
 _DOUBTED = 0.5  # probability of another shape, from which it isn't insisted on

@@ -63,6 +63,11 @@ class Outcome:
     shape_noted: bool
     misfit_noted: bool
 
+    @property
+    def noted(self) -> bool:
+        """Whether anything is said against the estimate."""
+        return self.shape_noted or self.misfit_noted
+
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
     """Judge an estimate."""
@@ -178,7 +183,11 @@ def robustness_study(
 
 
 def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> StudyTable:
-    """Medians, squared errors in variances, share inside two deviations, what was noted."""
+    """Medians, squared errors in variances, share inside two deviations, what was noted.
+
+    The last column has the estimates whose inertia is more than three deviations off: how many, and how
+    many of these were noted.
+    """
     columns = (
         "case",
         "sensor",
@@ -188,6 +197,7 @@ def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> Stud
         "inside 2 sd %",
         "shape noted %",
         "misfit noted %",
+        "inertia beyond 3 sd: noted",
     )
     rows: list[tuple[object, ...]] = []
     for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
@@ -195,6 +205,7 @@ def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> Stud
         errors, z = np.array([o.errors for o in some]), np.array([o.z for o in some])
         groups = (z[:, :1], z[:, 1:4], z[:, 4:])
         medians = np.median(errors, axis=0)
+        far = [o for o in some if np.abs(o.z[4:]).max() > 3.0]
         rows.append(
             (
                 row,
@@ -205,6 +216,7 @@ def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> Stud
                 " / ".join(f"{100 * np.mean(np.abs(g) < 2):.0f}" for g in groups),
                 round(100 * float(np.mean([o.shape_noted for o in some]))),
                 round(100 * float(np.mean([o.misfit_noted for o in some]))),
+                f"{sum(o.noted for o in far)} of {len(far)}",
             )
         )
     return StudyTable(title, columns, tuple(rows), note)
