@@ -45,7 +45,7 @@ from sysid_core.robot.shapes import Shape
 _ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
 _FREEDOM = 3.0  # of Student's t for sensor errors
-_DOUBTED = 0.5  # probability of another shape, from which it isn't insisted on
+_DOUBTED = 0.5  # probability of another shape, from which it is no longer insisted on
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
@@ -155,8 +155,7 @@ class _GaussNewton:
     pi: Array
 
     def __post_init__(self) -> None:
-        duration = float(self.data.time[-1] - self.data.time[0])
-        self.duration = duration
+        self.duration = duration = float(self.data.time[-1] - self.data.time[0])
         self.doubted = False  # whether the shape is no longer insisted on
         self.prior = self.estimator.sensor.prior_sd(duration) ** -2.0
         self.precision = self.prior
@@ -169,8 +168,8 @@ class _GaussNewton:
             information = self.belief.information(rows, self.noise_sd)
             R, r, back = eliminate_nuisances(information, self.precision)
             self.R, self.r = R, r + R @ self.pi
-            if k == 0 and prior.shape is not None:
-                self.doubted |= prior.posterior(R, self.r).wrong_shape > _DOUBTED
+            if k == 0 and prior.posterior(R, self.r).wrong_shape > _DOUBTED:
+                self.doubted = True
             new = prior.posterior(R, self.r).pi if self.doubted else prior.first(R, self.r)
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
