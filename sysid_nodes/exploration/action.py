@@ -10,7 +10,13 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import MotionChecker, Trajectory, Unknowns, export_trajectory
+from sysid_core.excitation import (
+    MotionChecker,
+    MotionLimits,
+    Trajectory,
+    Unknowns,
+    export_trajectory,
+)
 from sysid_core.excitation.design import Ending, Explorer, Goal
 from sysid_nodes.execution import Arming, Remote, RemoteExecutor, planning_limits
 from sysid_nodes.exploration.aside import aside
@@ -21,6 +27,11 @@ from sysid_nodes.security import new_inside
 
 _FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come
+
+
+def _require_uncancelled(goal: ServerGoalHandle) -> None:
+    if goal.is_cancel_requested:
+        raise SysIdError("Cancelled.")
 
 
 class ExploreAction:
@@ -85,39 +96,51 @@ class ExploreAction:
         folder = new_inside(c.directory, "", "The folder for the pieces")
         folder.mkdir(parents=True)
         while explorer.ending is Ending.OPEN:
-            self._report(goal, explorer, "planning")
             file = folder / f"piece_{explorer.n_pieces + 1}.npz"
-            q = await self._standing_at()
-
-            def plan(q: Any = q, file: Path = file) -> Trajectory:
-                piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
-                return export_trajectory(model, piece, limits, file)
-
-            await aside(self._node, plan)
-            if goal.is_cancel_requested:
-                raise SysIdError("Cancelled.")
-            self._motion.begin()
-            played = await self._player.play(
-                str(file),
-                goal,
-                lambda done: self._report(goal, explorer, "playing", done),
-                speed_scale=request.speed_scale,
-            )
-            await aside(self._node, lambda: explorer.add(*self._motion.end()))
-            self._fill(result, explorer)
-            if not played.success:
-                raise SysIdError(
-                    f"The executor stopped the motion: {played.message}",
-                    remedy="Remove the cause, arm again, and go on exploring.",
-                )
+            await self._plan_piece(goal, explorer, limits, file)
+            await self._play_piece(goal, explorer, file)
         result.success = explorer.ending is Ending.REACHED
         result.ending, result.message = explorer.ending.value, str(explorer)
         return result
 
-    async def _standing_at(self) -> Any:
+    async def _plan_piece(
+        self, goal: ServerGoalHandle, explorer: Explorer, limits: MotionLimits, file: Path
+    ) -> None:
+        self._report(goal, explorer, "planning")
+        q = await self._standing_at(goal)
+
+        def plan() -> Trajectory:
+            piece = explorer.next_piece(q, stop=lambda: goal.is_cancel_requested)
+            return export_trajectory(explorer.checker.model, piece, limits, file)
+
+        await aside(self._node, plan)
+        _require_uncancelled(goal)
+
+    async def _play_piece(self, goal: ServerGoalHandle, explorer: Explorer, file: Path) -> None:
+        """Play it; what was moved counts, however it ends."""
+        self._motion.begin()
+        try:
+            played = await self._player.play(
+                str(file),
+                goal,
+                lambda done: self._report(goal, explorer, "playing", done),
+                speed_scale=goal.request.speed_scale,
+            )
+        finally:
+            moved = self._motion.end()
+            await aside(self._node, lambda: explorer.add(*moved))
+            self._fill(self._result, explorer)
+        if not played.success:
+            raise SysIdError(
+                f"The executor stopped the motion: {played.message}",
+                remedy="Remove the cause, arm again, and go on exploring.",
+            )
+
+    async def _standing_at(self, goal: ServerGoalHandle) -> Any:
         """Where the robot stands, by a state that isn't older than it looks."""
         fresh = lambda: self._motion.is_fresh(self._node.now_ns(), _FRESH_S)  # noqa: E731
-        await self._node.waits.until(fresh, _PATIENCE_S)
+        await self._node.waits.until(lambda: fresh() or goal.is_cancel_requested, _PATIENCE_S)
+        _require_uncancelled(goal)
         if not fresh():
             raise SysIdError(
                 "No filtered joint states come.", remedy="Start the data_logger and the robot."

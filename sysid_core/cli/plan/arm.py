@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from sysid_core.excitation import ArmPlan, Trajectory, Unknowns
     from sysid_core.robot import RobotModel
 
-FORECAST_AT = 0.3  # share of the search after which its end is foreseen
+# Shares of the search: random motions are drawn; the end can be foreseen.
+DRAWN, FORECAST_AT = 0.1, 0.35
+LIKELY = 0.8  # of the rest is taken, since few starts are improved twice
 HELD_STILL = "finger", "gripper", "knuckle"
 
 
@@ -168,13 +170,17 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
 
 def _with_forecast(progress: Callable[[float, str], None]) -> Callable[[float, str], None]:
     """The same, and a line that says how long the rest takes, by how long a part of it took."""
-    begun, said = time.monotonic(), False
+    begun: tuple[float, float] | None = None  # share and time
+    said = False
 
     def report(share: float, text: str) -> None:
-        nonlocal said
-        if share >= FORECAST_AT and not said:
+        nonlocal begun, said
+        if begun is None and share > DRAWN:
+            begun = share, time.monotonic()
+        elif begun is not None and share >= FORECAST_AT and not said:
             said = True
-            left = (time.monotonic() - begun) * (1.0 - share) / share
+            rate = (share - begun[0]) / (time.monotonic() - begun[1])
+            left = LIKELY * (1.0 - share) / max(rate, 1e-6)
             errors.print(f"About {left:.0f} s left; Ctrl-C keeps the best so far.", highlight=False)
         progress(share, text)
 

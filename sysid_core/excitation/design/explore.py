@@ -192,10 +192,11 @@ class Explorer:
             a: Shape (K, n).
             duration: That they stand for [s].
         """
+        if not len(q):  # nothing was played
+            return
         asked, before = self.open_names, self.expectation
-        if len(q):
-            information = self.unknowns.information(q, v, a, duration)
-            self.unknowns = self.unknowns.after_information(information)
+        information = self.unknowns.information(q, v, a, duration)
+        self.unknowns = self.unknowns.after_information(information)
         self.duration += duration
         self.n_pieces += 1
         ratio = np.log(self.expectation.deviation / before.deviation)
