@@ -21,8 +21,12 @@ from sysid_core.excitation.design import Ending, Expectation, Explorer, Goal, pl
 from sysid_core.excitation.payload import plan_payload_motion
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.robot.shapes import Shape
+from sysid_core.signals.wrench import SensorCalibration
 
 RATE_HZ = 50.0
+SENSOR_SD = np.repeat([0.1, 0.005], 3)  # of one sample [N, N m]
+TARED_SD = SENSOR_SD / 10.0  # of the bias after four postures of a second
+LONGEST = 8.0  # that an object is weighed [s]
 KNOWN = (PayloadState.MASS_KNOWN, PayloadState.COM_KNOWN, PayloadState.INERTIA_KNOWN)
 out = Console()
 
@@ -123,15 +127,18 @@ def _weighed(
     inertia = mass / 12.0 * np.diag(size @ size - size**2)
     pi = pi_from_mass_com_inertia(mass, com, inertia)
     wrench = wrench_regressor(motion.a, motion.omega, motion.alpha) @ pi
-    wrench += np.repeat([0.1, 0.005], 3) * rng.normal(size=wrench.shape)
+    wrench += SENSOR_SD * rng.normal(size=wrench.shape) + TARED_SD * rng.normal(size=6)
     online = OnlinePayload(Shape.box(size, com) if shaped else None)
+    load_sd = np.array([TARED_SD[0], *TARED_SD[3:]]) / 9.81
+    tared = np.diag(np.r_[load_sd, TARED_SD] ** 2)
+    online.reset(SensorCalibration("link_eef", np.zeros(6), np.zeros(4), tared))
     known = dict.fromkeys(KNOWN, np.inf)
-    for k in range(len(t)):
+    for k in range(round(LONGEST / 0.01)):
         online.update(
             t[k] - t[0], wrench[k], motion.omega[k], motion.alpha[k], motion.a[k],
             motion.gravity[k], None, motion.R_WF[k],
         )  # fmt: skip
-        if k % 10 or k < 20:
+        if k % 20 or k < 20:
             continue
         state = online.state
         for goal in KNOWN[: KNOWN.index(state) + 1 if state in KNOWN else 0]:

@@ -9,10 +9,12 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 
+from sysid_core.excitation.execution import ExecutorState
 from sysid_nodes.execution.remote import Remote
 from sysid_nodes.lifecycle import ManagedNode
 
 _LONGEST_S = 7200.0
+_BEFORE = (ExecutorState.CHECKING.value, ExecutorState.MOVING_TO_START.value)
 
 
 class RemoteExecutor:
@@ -41,7 +43,7 @@ class RemoteExecutor:
         Args:
             file: The trajectory, by a path that the executor accepts.
             goal: For which it is played; its cancel ends the motion.
-            report: Takes the progress, 0 to 1.
+            report: Takes the progress of the motion, 0 to 1; 0 on the way to its start.
             speed_scale: Share of the planned speed.
             check_only: Move nothing.
 
@@ -57,7 +59,7 @@ class RemoteExecutor:
             ExecuteTrajectory.Goal(
                 trajectory_file=file, speed_scale=speed_scale, token=token, check_only=check_only
             ),
-            lambda feedback: report(feedback.progress),
+            lambda feedback: report(0.0 if feedback.state in _BEFORE else feedback.progress),
             lambda: not goal.is_cancel_requested,
             _LONGEST_S,
         )

@@ -94,9 +94,9 @@ def test_an_exploration_ends_when_enough_is_known_or_is_cancelled_to_a_stop(
     np.testing.assert_allclose(pieces[0].q[0], HOME, atol=0.01)
 
     # Cancelled while the robot moves: it stops, and what was played counts.
-    seen.clear()
-    handle = sent(client, action, seen, deviation=0.001)
-    client.wait_until(lambda: any(f.progress > 0.4 for f in seen), 120.0, "motion")
+    moving: list[Any] = []
+    handle = sent(client, action, moving, deviation=0.001)
+    client.wait_until(lambda: any(f.progress > 0.4 for f in moving), 120.0, "motion")
     client.wait_until(handle.cancel_goal_async().done, 20.0, "the cancel")
     answer = ended(client, handle)
     assert answer.status == GoalStatus.STATUS_CANCELED and not answer.result.success
