@@ -6,21 +6,29 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from itertools import islice
 from typing import Any, Generic, TypeVar
 
+from sysid_core.batch.bundles import Bundled, Bundles
 from sysid_core.errors import BatchError, SysIdError
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ADDRESS = "DASK_SCHEDULER_ADDRESS"
-AHEAD = 4  # items handed out for each worker: enough to keep it busy, few enough to be forgotten
+LEAN = {  # what Dask's workers do beside the work cost a quarter of their processor time
+    "distributed.worker.profile.enabled": False,  # looks at the stack every 10 ms
+    "distributed.admin.tick.interval": "1s",  # wakes the event loop, default every 20 ms
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.admin.system-monitor.disk": False,
+    # Its MALLOC_TRIM_THRESHOLD_ gives pages of every larger array back, to be faulted in again.
+    "distributed.nanny.pre-spawn-environ": {},
+}
+FETCH = 30.0  # [s] for a result that is there
+AHEAD = 4  # bundles of items handed out for each worker: it is busy, and little is lost
 
 
 @dataclass(frozen=True)
@@ -114,9 +122,7 @@ class Engine:
             return
         for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
             os.environ.setdefault(name, "1")  # the processes inherit them
-        # Its profiler looks at the stack every 10 ms, which cost a quarter of the processor time.
-        quiet = dask.config.set({"distributed.worker.profile.enabled": False})
-        with _ctrl_c_ignored(), quiet:
+        with _ctrl_c_ignored(), dask.config.set(LEAN):
             self._local = LocalCluster(
                 n_workers=self.workers,
                 threads_per_worker=1,
@@ -150,7 +156,7 @@ class Engine:
         """Outcomes as they come, in any order.
 
         At most a few items for each worker are out at a time: memory doesn't depend on their
-        number.
+        number. Short ones go several at a time.
 
         Args:
             function: Importable where the workers run.
@@ -162,24 +168,24 @@ class Engine:
             return
         from distributed import as_completed, wait
 
-        waiting = iter(items)
-        out: dict[str, Item] = {}
+        bundles, bundled = Bundles(items), Bundled(function)
+        out: dict[str, tuple[Item, ...]] = {}
 
         def submit() -> Iterator[Any]:
             wanted = AHEAD * max(2, self.workers or len(self.addresses)) - len(out)
-            for item in islice(waiting, max(wanted, 0)):
-                future = self._client.submit(function, item, pure=False)
-                out[future.key] = item
+            for bundle in bundles.take(wanted):
+                future = self._client.submit(bundled, bundle, pure=False)
+                out[future.key] = bundle
                 yield future
 
         finished = as_completed(submit(), loop=self._client.loop)
         try:
             for future in finished:
-                item = out.pop(future.key)
+                bundle = out.pop(future.key)
                 while future.status in ("lost", "pending"):  # its worker died with the result:
                     with self._client.as_current():
                         wait([future])  # the scheduler has it computed again
-                yield _outcome(future, item)
+                yield from _outcomes(future, bundle, bundles)
                 future.release()
                 for more in submit():
                     finished.add(more)
@@ -208,17 +214,32 @@ def _attempt(function: Callable[[Item], Result], item: Item) -> Outcome[Item, Re
         return Outcome(item, None, err)
 
 
-def _outcome(future: Any, item: Item) -> Outcome[Item, Any]:
+def _outcomes(
+    future: Any, bundle: tuple[Item, ...], bundles: Bundles
+) -> Iterator[Outcome[Item, Any]]:
+    """What became of a bundle; where its workers died, its items go alone, once more."""
     from distributed import KilledWorker
+    from distributed import TimeoutError as Late
 
     if future.status == "finished":
-        return Outcome(item, future.result())
-    if future.status != "error":
-        return Outcome(item, None, _lost(f"it was {future.status}"), lost=True)
-    error = future.exception()
-    if isinstance(error, KilledWorker):
-        return Outcome(item, None, _lost("every worker that tried it ended"), lost=True)
-    return Outcome(item, None, error)
+        try:
+            found, seconds = future.result(timeout=FETCH)
+        except Late:  # its worker died with the result, which Dask may wait for without end
+            bundles.again(bundle)
+            return
+        bundles.learn(len(bundle), seconds)
+        for item, (result, error) in zip(bundle, found, strict=True):
+            yield Outcome(item, result, error)
+        return
+    error = future.exception() if future.status == "error" else None
+    killed = isinstance(error, KilledWorker)
+    if killed and len(bundle) > 1:
+        bundles.again(bundle)
+        return
+    how = "every worker that tried it ended" if killed else f"it was {future.status}"
+    for item in bundle:
+        lost = error is None or killed
+        yield Outcome(item, None, _lost(how) if lost else error, lost=lost)
 
 
 def _lost(how: str) -> SysIdError:
@@ -226,14 +247,3 @@ def _lost(how: str) -> SysIdError:
         f"The work wasn't finished: {how}.",
         remedy="Give workers more memory (--memory), or go on with --resume.",
     )
-
-
-def remaining(done: int, total: int, begun: float) -> float:
-    """Seconds that are left, if the rest goes as what is done; NaN before anything is.
-
-    Args:
-        done: Items.
-        total: Number of jobs.
-        begun: `time.monotonic()` at the beginning.
-    """
-    return (time.monotonic() - begun) / done * (total - done) if done else float("nan")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from sysid_core.batch.engine import Engine, Item, Outcome, remaining
+from sysid_core.batch.engine import Engine, Item, Outcome
 from sysid_core.batch.rows import Rows, RowWriter
 from sysid_core.errors import SysIdError
 
@@ -128,3 +128,14 @@ def _rows_of(outcome: Outcome[Job[Any], Any]) -> tuple[list[dict[str, Any]], str
     reason = str(error) if ours else f"{type(error).__name__}: {error}"
     what = "lost" if outcome.lost else ("refused" if ours else "error")
     return [{**known, "parameter": "", "outcome": what, "reason": reason}], reason
+
+
+def remaining(done: int, total: int, begun: float) -> float:
+    """Seconds that are left, if the rest goes as what is done; NaN before anything is.
+
+    Args:
+        done: Items.
+        total: Number of jobs.
+        begun: `time.monotonic()` at the beginning.
+    """
+    return (time.monotonic() - begun) / done * (total - done) if done else float("nan")

@@ -23,6 +23,22 @@ def halves(number: int) -> list[dict[str, Any]]:
     return [{"parameter": "half", "value": number / 2, "outcome": "pass"}]
 
 
+class Unsendable(Exception):
+    """An error that no other process can make again."""
+
+    def __init__(self, a: int, b: int) -> None:
+        super().__init__(f"{a} and {b}")
+
+
+def alone_or_together(number: int) -> int:
+    """13 is corrupt, 17 an error that can't be sent."""
+    if number == 13:
+        raise SignalError("13 is corrupt.", remedy="Record it again.")
+    if number == 17:
+        raise Unsendable(17, number)
+    return number
+
+
 def slowly(number: int) -> int:
     time.sleep(0.1)
     return number
