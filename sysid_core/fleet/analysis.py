@@ -18,7 +18,7 @@ WATCHED = (".friction", ".beta", "load.m", "sensor.")
 _RELATIVE = (".friction", "sensor.gain")  # robots differ by a factor in these
 NEEDED = (
     *("recording", "robot", "tool", "time", "temperature", "warm_up"),
-    *("parameter", "value", "deviation", "unit", "reason"),
+    *("parameter", "value", "deviation", "unit", "reason", "data_hash"),
 )
 _FIRST = 5  # estimates that give the factor
 
@@ -51,11 +51,13 @@ class FleetState:
     Attributes:
         trends: By robot, tool and parameter.
         failed: Recording and reason.
+        copies: Recordings that hold the same bytes as another, and which that is.
         false_alarms: Stated rate for each robot and year.
     """
 
     trends: Mapping[Key, Trend]
     failed: tuple[tuple[str, str], ...]
+    copies: Mapping[str, str]
     false_alarms: float
 
     def alarms(self) -> list[dict[str, Any]]:
@@ -91,7 +93,10 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
         registry: Groups, rates.
     """
     found: dict[Key, list[Mapping[str, Any]]] = {}
+    copies = _copies(rows)
     for row in rows:
+        if row["recording"] in copies:
+            continue
         name = row["parameter"]
         if is_watched(name) and row["value"] is not None and row["robot"] in registry.robots:
             found.setdefault((row["robot"], row["tool"] or "", name), []).append(row)
@@ -118,7 +123,22 @@ def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState
     failed = tuple(
         (str(row["recording"]), str(row["reason"])) for row in rows if not row["parameter"]
     )
-    return FleetState(trends, failed, registry.false_alarms)
+    return FleetState(trends, failed, copies, registry.false_alarms)
+
+
+def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Recordings that hold the same bytes as an earlier one of the robot, and which that is.
+
+    Counted twice, they would make nights look alike and every later one an alarm.
+    """
+    first: dict[tuple[str, str], str] = {}
+    copies = {}
+    for row in sorted(rows, key=lambda row: str(row["recording"])):
+        if data := row.get("data_hash"):
+            one = first.setdefault((row["robot"], data), row["recording"])
+            if one != row["recording"]:
+                copies[row["recording"]] = one
+    return copies
 
 
 def is_watched(parameter: str) -> bool:

@@ -25,6 +25,7 @@ _LEAST_BASE = 3  # nights before the first comparison
 _NORMAL_MAD = 1.4826  # deviation of a normal variable over its median absolute deviation
 _CUT = 3.0  # deviations; differences beyond belong to changes
 _INSIDE = 0.97334  # variance of a normal variable inside that cut
+_ROUNDING = 1e-9  # relative
 _FEW = 8  # differences: fewer don't give a slope
 
 
@@ -167,7 +168,8 @@ def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) 
     warmer = series.regressor - spread.reference
     x = x - spread.slope * np.where(np.isfinite(warmer), warmer, 0.0)
     own = np.where(np.isfinite(series.deviation), series.deviation, 0.0) * spread.scale
-    variance = np.maximum(own**2 + spread.between**2, 1e-300)
+    least = _ROUNDING * float(np.max(np.abs(x)))  # numbers that agree to rounding are no change
+    variance = np.maximum(own**2 + spread.between**2, max(least**2, 1e-300))
     k = shift / 2.0
     h = threshold(k, 2.0 * run_length, spread.freedom)
     residual, level = np.full(K, np.nan), np.zeros(K)

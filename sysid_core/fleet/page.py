@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timezone
 
 import numpy as np
@@ -64,13 +65,19 @@ def fleet_report(state: FleetState) -> Report:
         "Pooled values",
         folded=True,
     )
-    if state.failed:
-        report.heading("Recordings that gave no numbers")
-        report.bullets([f"{name}: {why}" for name, why in state.failed[:_LISTED]])
-        more = len(state.failed) - _LISTED
-        if more > 0:
-            report.paragraph(f"And {more} more: see the rows.")
+    copies = [f"{name}: {first}" for name, first in state.copies.items()]
+    _list(report, "Recordings that gave no numbers", [f"{n}: {why}" for n, why in state.failed])
+    _list(report, "Copies of other recordings, each of which counts once", copies)
     return report
+
+
+def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    report.heading(heading)
+    report.bullets(lines[:_LISTED])
+    if len(lines) > _LISTED:
+        report.paragraph(f"And {len(lines) - _LISTED} more: see the rows.")
 
 
 def severity(trend: Trend) -> float:

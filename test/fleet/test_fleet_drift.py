@@ -78,6 +78,12 @@ def test_one_wild_night_is_no_change(rng: np.random.Generator) -> None:
     assert not found.changes and found.level[20] > 0.3
 
 
+def test_estimates_that_agree_to_rounding_are_no_change(rng: np.random.Generator) -> None:
+    x = 0.2347 + np.where(np.arange(12) == 5, 2.0**-54, 0.0)
+    same = Series(np.arange(12) * 86400.0, x, np.full(12, 0.4), np.full(12, np.nan))
+    assert not monitor(same, spread_of([same]), shift=2.0, run_length=LENGTH).changes
+
+
 def test_pooled_values_begin_at_the_change(rng: np.random.Generator) -> None:
     fleet, truth = simulated(rng, 30, 40, rise=0.3)
     found = monitor(fleet[0], spread_of(fleet), shift=2.0, run_length=LENGTH)

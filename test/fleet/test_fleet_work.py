@@ -96,6 +96,19 @@ def test_the_robot_that_rubs_more_is_named_and_a_corrupt_recording_is_a_row(
     assert value["load.m"]["value"] == pytest.approx(1.0, abs=4 * value["load.m"]["deviation"])
 
 
+def test_copies_of_a_recording_count_once(fleet: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "nights" / "r1"
+    folder.mkdir(parents=True)
+    for night in (1, 2, 3):  # copies under other dates
+        data = (fleet / "nights" / "r1" / "2026-03-01_0210.csv").read_bytes()
+        (folder / f"2026-03-{night:02d}_0210.csv").write_bytes(data)
+    arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
+    code, said = call("fleet", "identify", folder.parent, *arguments)
+    assert code == 0 and "2 recordings are copies" in said
+    page = (tmp_path / "fleet.html").read_text()
+    assert "2026-03-03_0210.csv" in page and "Copies of other recordings" in page
+
+
 def test_watching_takes_what_is_new_and_no_longer_grows(fleet: Path, tmp_path: Path) -> None:
     folder = tmp_path / "nights" / "r1"
     folder.mkdir(parents=True)

@@ -115,6 +115,10 @@ def _say(state: FleetState, out: Path) -> int:
             highlight=False,
             soft_wrap=True,
         )
+    if state.copies:
+        console.print(
+            f"{len(state.copies)} recordings are copies of others, which count once: see the page"
+        )
     more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
     console.print(
         f"{len(alarms)} alarms{more}; {state.false_alarms:g} false ones are expected for each robot"
