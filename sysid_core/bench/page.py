@@ -24,6 +24,7 @@ COLUMNS = (
     "above 8 Hz %",
     "fitted %",
     "coverage %",
+    "possible bodies",
     "verdict",
     "s",
     *(f"{name} %" for name in METHODS if name != "default"),
@@ -74,6 +75,7 @@ def summary_rows(
                 recipe.name,
                 *cells,
                 _percent(own.get("coverage"), 0),
+                {1.0: "yes", 0.0: "no"}.get(own.get("consistent", math.nan), "–"),
                 own["outcome"] or "–",
                 f"{own['seconds']:.1f}",
                 *errors[1:],
@@ -94,7 +96,7 @@ def best(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The median against its goal, and every recording on which the defaults aren't the best."""
+    """Medians over robots against the goal, and every recording on which defaults aren't the best."""
     table = table_of(rows)
     own = {
         name: found["default"]["moving"]
@@ -103,10 +105,19 @@ def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     }
     if not own:
         return ["Nothing was measured."]
-    middle = median(own.values())
+    arms = [found["default"] for name, found in table.items() if "band" in found.get("default", {})]
+    middles = [
+        f"{100 * median(values):.2f} % {words}"
+        for metric, words in (
+            ("moving", "in motion, raw"),
+            ("whole", "whole"),
+            ("band", "below 8 Hz"),
+        )
+        if (values := [arm[metric] for arm in arms if _is_known(arm.get(metric))])
+    ]
     lines = [
-        f"Median held-out error of the defaults in motion, raw, over {len(own)} recordings:"
-        f" {100 * middle:.2f} % (goal: {100 * GOAL:.0f} %)."
+        f"Median held-out error of the defaults over {len(arms)} robots:"
+        f" {', '.join(middles)} (goal: {100 * GOAL:.0f} %)."
     ]
     for name, error in own.items():
         first = best(table[name])

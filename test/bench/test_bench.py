@@ -93,13 +93,17 @@ def test_a_file_that_is_another_is_refused(tmp_path: Path) -> None:
 
 def test_the_page_says_where_the_defaults_arent_the_best() -> None:
     rows = [
-        {"recording": r, "parameter": f"{m}.moving", "value": x, "outcome": "", "reason": ""}
-        for r, m, x in (
-            ("a", "default", 0.05), ("a", "wls", 0.04), ("b", "default", 0.02), ("b", "wls", 0.03)
+        {"recording": r, "parameter": f"{m}.{metric}", "value": x, "outcome": "", "reason": ""}
+        for r, m, metric, x in (
+            ("a", "default", "moving", 0.05), ("a", "wls", "moving", 0.04),
+            ("b", "default", "moving", 0.02), ("b", "wls", "moving", 0.03),
+            ("a", "default", "band", 0.03), ("b", "default", "band", 0.01),
+            ("sensor", "default", "moving", 0.9),  # no robot: it has no bands
         )
     ]  # fmt: skip
-    median, worse = standing(rows)
-    assert "3.50 %" in median and "over 2" in median
+    medians, worse = standing(rows)
+    assert "3.50 % in motion" in medians and "2.00 % below 8 Hz" in medians
+    assert "over 2 robots" in medians
     assert worse.startswith("a: the defaults aren't the best: 5.00 % against 4.00 %")
 
 
