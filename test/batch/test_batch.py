@@ -26,7 +26,6 @@ from sysid_core.batch import (
     run_jobs,
     run_watched,
 )
-from sysid_core.batch.bundles import Bundles
 from sysid_core.errors import BatchError
 
 pytest.importorskip("distributed")
@@ -115,15 +114,6 @@ def test_short_items_go_together_and_each_has_its_own_error(scheduler: tuple) ->
     wrong = {o.item: o.error for o in found if o.error is not None}
     assert set(wrong) == {13, 17}
     assert "13 is corrupt" in str(wrong[13]) and "17" in str(wrong[17])
-
-    bundles = Bundles(range(60))
-    sizes = []
-    while bundle := next(bundles.take(1), None):
-        sizes.append(len(bundle))
-        bundles.learn(len(bundle), 0.01 * len(bundle))
-    assert sizes[:6] == [1, 2, 4, 8, 16, 25]  # a quarter of a second of work
-    bundles.again((3, 4))
-    assert list(bundles.take(5)) == [(3,), (4,)]
 
 
 def test_a_process_of_this_machine_that_dies_is_replaced_and_has_one_thread(
