@@ -3,7 +3,7 @@
 
 Run: python benchmarks/estimation/payload_live.py moments 30   when mass, centre and inertia are known, and
                                                     how often they lie beyond two deviations
-     python benchmarks/estimation/payload_live.py swings 10    the same after 1.5 s of smaller and faster swings
+     python benchmarks/estimation/payload_live.py swings 10    the inertia after smaller and faster swings, and longer ones
      python benchmarks/estimation/payload_live.py changes 30   false alarms an hour; attached, detached, slipped
 """
 
@@ -38,6 +38,7 @@ MOMENTS = np.arange(0.2, 3.01, 0.1)  # [s]
 NEEDED = (0.05, 0.10, 0.20)  # of the mass, of the size, of the inertia's size: two deviations
 SPEEDS = (1.0, 1.5, 2.0)  # [rad/s]
 ALARM_SECONDS = 60.0
+SWINGS = ((45.0, 1.5), (20.0, 1.5), (10.0, 1.5), (5.0, 1.5), (20.0, 4.0), (10.0, 4.0), (45.0, 8.0))
 
 
 def thing_number(number: int) -> StudyObject:
@@ -105,8 +106,8 @@ def moments(count: int) -> None:
 
 
 def swings(count: int) -> None:
-    """The inertia after 1.5 s at 2 rad/s, by swings of less amplitude and more acceleration."""
-    for degrees in (45.0, 20.0, 10.0):
+    """The inertia at 2 rad/s, by swings of less amplitude and more acceleration, and by longer ones."""
+    for degrees, seconds in SWINGS:
         amplitude = float(np.deg2rad(degrees))
         peak = float(np.abs(swing(2.0, 4.0, amplitude=amplitude).a).max())
         for kind, faults, sensor in (
@@ -117,7 +118,7 @@ def swings(count: int) -> None:
             for number in range(count):
                 thing = thing_number(number)
                 run = encoder_experiment(
-                    2.0, 1.5, thing, NOISE_LEVELS["moderate"], np.random.default_rng([32, number]),
+                    2.0, seconds, thing, NOISE_LEVELS["moderate"], np.random.default_rng([32, number]),
                     faults=faults, amplitude=amplitude,
                 )  # fmt: skip
                 online = OnlinePayload(thing.shape, sensor=sensor)
@@ -130,7 +131,7 @@ def swings(count: int) -> None:
                 errors[number] = float(np.max(np.abs(off) / np.diag(p.inertia_sd) * sd))
             known = (reported < NEEDED[2]) & (errors < NEEDED[2])
             print(
-                f"{degrees:.0f} deg, {peak:.0f} rad/s^2, {kind:6}: worst axis 2 sd"
+                f"{degrees:.0f} deg, {peak:.0f} rad/s^2, {seconds:.1f} s, {kind:6}: worst axis 2 sd"
                 f" {100 * np.median(reported):.0f} %, error {100 * np.median(errors):.0f} %"
                 f" (medians); to 20 % known and true {100 * known.mean():.0f} %",
                 flush=True,

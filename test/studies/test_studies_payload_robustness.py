@@ -3,7 +3,13 @@
 
 import numpy as np
 
-from sysid_core.studies.payload import nuisance_outcomes, shape_outcomes
+from sysid_core.studies.payload import (
+    Outcome,
+    RobustnessStudy,
+    RobustnessTable,
+    nuisance_outcomes,
+    shape_outcomes,
+)
 
 
 def inside(outcomes):
@@ -26,3 +32,23 @@ def test_faults_widen_the_deviations_or_are_noted():
     for row in {o.row for o in outcomes}:
         some = [o for o in outcomes if o.row == row]
         assert inside(some)[0] > 0.8 or any(o.misfit_noted for o in some), row
+
+
+def twenty(row, z, noted):
+    return [Outcome(row, "faulty", (1.0, 1.0, 5.0), np.full(10, z), noted, False)] * 20
+
+
+def test_the_page_names_rows_whose_deviations_break_in_silence_and_false_alarms(tmp_path):
+    found = [
+        *twenty("shape right", 0.5, True),
+        *twenty("loud", 4.0, True),
+        *twenty("silent", 4.0, False),
+    ]
+    table = RobustnessTable.of("Robustness", found)
+    right, loud, silent = table.rows
+    assert right.alarms and right.holds and loud.holds and not silent.holds
+    assert [row[-1] for row in table.table().rows] == ["0 of 0", "20 of 20", "0 of 20"]
+    page = RobustnessStudy((table,)).report()
+    page.save(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "not in: silent (faulty); right data noted too often: shape right (faulty)" in text

@@ -57,7 +57,8 @@ def payload(
             bars.update(tasks[what], completed=done)
 
         if robustness:
-            tables = robustness_study(objects=40 if full else 2, workers=workers, progress=show)
+            found = robustness_study(objects=40 if full else 2, workers=workers, progress=show)
+            tables, page = found.tables, found.report()
             text = json.dumps([table.to_dict() for table in tables], indent=2)
         else:
             study = payload_study(
@@ -67,12 +68,12 @@ def payload(
                 progress=show,
             )
             tables, text = study.tables, json.dumps(study.to_dict(), indent=2)
-            study.report().save(report)
+            page = study.report()
+    page.save(report)
     if copy_json(text, json_path):
         return
     _show(tables)
-    if not robustness:
-        console.print(f"Report: {report}")
+    console.print(f"Report: {report}")
 
 
 def _show(tables: list[StudyTable]) -> None:

@@ -15,6 +15,11 @@ from sysid_core.studies.payload.robustness import (
     robustness_study,
     shape_outcomes,
 )
+from sysid_core.studies.payload.robustness_tables import (
+    Outcome,
+    RobustnessStudy,
+    RobustnessTable,
+)
 from sysid_core.studies.payload.runs import (
     PAYLOAD_METHODS,
     Case,
@@ -42,6 +47,9 @@ __all__ = [
     "PAYLOAD_METHODS",
     "Case",
     "Experiment",
+    "Outcome",
+    "RobustnessStudy",
+    "RobustnessTable",
     "StudyObject",
     "StudyTable",
     "accelerometer_experiment",

@@ -7,8 +7,8 @@ Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), n
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,18 +23,18 @@ from sysid_core.estimation.payload_map import (
     RunningMAP,
     SensorModel,
 )
-from sysid_core.robot import Array, mass_com_inertia_from_pi
+from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
 from sysid_core.studies.payload.nuisances import NUISANCES, nuisance_experiment
 from sysid_core.studies.payload.objects import StudyObject, random_objects
+from sysid_core.studies.payload.robustness_tables import Outcome, RobustnessStudy, RobustnessTable
 from sysid_core.studies.payload.scene import (
     GOAL_FAULTS,
     NOISE_LEVELS,
     Experiment,
     encoder_experiment,
 )
-from sysid_core.studies.payload.tables import StudyTable
 from sysid_core.validation import payload_errors
 
 SPEED = 1.5  # [rad/s]
@@ -42,31 +42,6 @@ SECONDS = 1.5
 TARED = replace(SensorModel(), bias=(0.05, 0.0025))
 _SEED = 2026
 _UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """One fit against the truth.
-
-    Attributes:
-        row: Row of the table.
-        kind: "clean", "faulty" or "running".
-        errors: Mass, centre of mass and inertia in per cent.
-        z: Errors of the ten numbers in standard deviations, shape (10,).
-        shape_noted, misfit_noted: Whether the estimate says so.
-    """
-
-    row: str
-    kind: str
-    errors: tuple[float, float, float]
-    z: Array
-    shape_noted: bool
-    misfit_noted: bool
-
-    @property
-    def noted(self) -> bool:
-        """Whether anything is said against the estimate."""
-        return self.shape_noted or self.misfit_noted
 
 
 def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
@@ -145,8 +120,8 @@ def robustness_study(
     objects: int = 20,
     workers: int = 1,
     progress: Callable[[str, int, int], None] | None = None,
-) -> list[StudyTable]:
-    """Both tables.
+) -> RobustnessStudy:
+    """All three tables.
 
     Args:
         objects: Objects of each family, and random ones for the faults.
@@ -178,45 +153,5 @@ def robustness_study(
             for done, batch in enumerate(engine.map(judge, range(objects)), start=1):
                 outcomes += batch.unwrap()
                 report(what, done, objects)
-            tables.append(robustness_table(f"Robustness: {what}", outcomes, note))
-    return tables
-
-
-def robustness_table(title: str, outcomes: Sequence[Outcome], note: str) -> StudyTable:
-    """Medians, squared errors in variances, share inside two deviations, what was noted.
-
-    The last column has the estimates whose inertia is more than three deviations off: how many, and how
-    many of these were noted.
-    """
-    columns = (
-        "case",
-        "sensor",
-        "mass / COM / inertia, median %",
-        "inertia, mean %",
-        "z² mass / COM / inertia",
-        "inside 2 sd %",
-        "shape noted %",
-        "misfit noted %",
-        "inertia beyond 3 sd: noted",
-    )
-    rows: list[tuple[object, ...]] = []
-    for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
-        some = [o for o in outcomes if (o.row, o.kind) == (row, kind)]
-        errors, z = np.array([o.errors for o in some]), np.array([o.z for o in some])
-        groups = (z[:, :1], z[:, 1:4], z[:, 4:])
-        medians = np.median(errors, axis=0)
-        far = [o for o in some if np.abs(o.z[4:]).max() > 3.0]
-        rows.append(
-            (
-                row,
-                kind,
-                f"{medians[0]:.2f} / {medians[1]:.2f} / {medians[2]:.1f}",
-                round(float(errors[:, 2].mean()), 1),
-                " / ".join(f"{np.mean(g**2):.1f}" for g in groups),
-                " / ".join(f"{100 * np.mean(np.abs(g) < 2):.0f}" for g in groups),
-                round(100 * float(np.mean([o.shape_noted for o in some]))),
-                round(100 * float(np.mean([o.misfit_noted for o in some]))),
-                f"{sum(o.noted for o in far)} of {len(far)}",
-            )
-        )
-    return StudyTable(title, columns, tuple(rows), note)
+            tables.append(RobustnessTable.of(f"Robustness: {what}", outcomes, note))
+    return RobustnessStudy(tuple(tables))
