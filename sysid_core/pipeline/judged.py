@@ -112,6 +112,7 @@ def identify_judged(
         prior_weight=given.prior_weight if given.method in WITH_PRIOR else None,
         say=say,
         choose_cutoff=not given.motion_cutoff_hz,
+        choose_way=not given.motion_cutoff_hz,
     )
     found = arm.identification
     training = tuple(predict_recording(found, run) for run in runs)

@@ -78,7 +78,7 @@ def _fit_arm(settings: IdentifySettings, data: ArmData, status: Status) -> Fit:
         loaded=data.loaded,
         load=data.load,
         choose_cutoff=open_cutoff and differentiate != "spline",
-        try_splines=open_cutoff and differentiate == "auto",
+        choose_way=open_cutoff and differentiate == "auto",
     )
     result = arm.identification
     status.update("predicting efforts")

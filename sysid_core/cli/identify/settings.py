@@ -73,8 +73,9 @@ class ProcessingSettings:
     differentiate: Annotated[
         str,
         typer.Option(
-            help="Velocities and accelerations by 'filter' or 'spline'; 'auto': what predicts"
-            " held-out parts better."
+            help="Velocities and accelerations by 'filter', by the filter from 'positions' alone"
+            " (measured velocities aren't used), or by 'spline'; 'auto': what predicts held-out"
+            " parts best."
         ),
     ] = "auto"
     torque_cutoff_hz: Annotated[

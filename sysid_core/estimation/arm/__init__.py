@@ -9,12 +9,11 @@ from sysid_core.estimation.arm.identify import (
     identify_equations,
     with_provenance,
 )
-from sysid_core.estimation.arm.model_choice import (
+from sysid_core.estimation.arm.model_choice import choose_terms, term_benefits
+from sysid_core.estimation.arm.motion_choice import (
     choose_differentiation,
     choose_motion_cutoff,
-    choose_terms,
     held_out_error,
-    term_benefits,
 )
 from sysid_core.estimation.arm.prediction_spread import (
     NO_PRIOR,

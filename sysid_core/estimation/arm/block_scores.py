@@ -65,13 +65,17 @@ class BlockScores:
             keep: Columns in use, shape (p,); None: all.
             prior_weight: rho of the prior.
         """
+        return float(np.sqrt(self.block_errors(keep, prior_weight).sum()))
+
+    def block_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
+        """Its square as the blocks' shares, shape (blocks,)."""
         error, signal = self._squares(keep, prior_weight)
-        return float(np.sqrt(np.sum(error / self.gains**2) / np.sum(signal / self.gains**2)))
+        return np.asarray(np.sum(error / self.gains**2, axis=1) / np.sum(signal / self.gains**2))
 
     def joint_errors(self, keep: Sequence[bool] | None = None, prior_weight: float = 1.0) -> Array:
-        """The same for each joint, shape (n,)."""
+        """The relative error of each joint, shape (n,)."""
         error, signal = self._squares(keep, prior_weight)
-        return np.sqrt(error / np.maximum(signal, _least(signal)))
+        return np.sqrt(error.sum(axis=0) / np.maximum(signal, _least(signal)))
 
     def fits_without_blocks(self, prior_weight: float = 1.0) -> Array:
         """Parameters of the fits that leave out one block each, shape (blocks, p)."""
@@ -88,7 +92,7 @@ class BlockScores:
         return np.sqrt(np.maximum(squares, 0.0) / np.maximum(self.regression.counts, 1.0))
 
     def _squares(self, keep: Sequence[bool] | None, prior_weight: float) -> tuple[Array, Array]:
-        """Squared held-out errors and squared torques of every joint, each (n,)."""
+        """Squared held-out errors of blocks and joints, (blocks, n), and squared torques, (n,)."""
         p = len(self.regression.names)
         used = np.arange(p) if keep is None else np.flatnonzero(np.asarray(keep))
         prior, sd = self.regression.prior[used], self.regression.prior_sd[used]
@@ -97,13 +101,11 @@ class BlockScores:
         raw = self.raw[:, :, index[:, None], index[None, :]]
         total = filtered.sum(axis=0)
         weights = self._weights(total, prior, sd, prior_weight)
-        error, signal = np.zeros(len(self.gains)), np.zeros(len(self.gains))
+        error = []
         for block in range(len(filtered)):
             pi = _solve(total - filtered[block], weights, prior, sd, prior_weight)
-            theta = np.append(-pi, 1.0)
-            error += _quadratic(theta, raw[block])
-            signal += raw[block][:, -1, -1]
-        return np.maximum(error, 0.0), signal
+            error.append(_quadratic(np.append(-pi, 1.0), raw[block]))
+        return np.maximum(error, 0.0), raw[:, :, -1, -1].sum(axis=0)
 
     def _weights(self, total: Array, prior: Array, sd: Array, rho: float) -> Array:
         """Inverse residual variance per joint, from a fit to everything."""
@@ -115,6 +117,23 @@ class BlockScores:
             squares = _quadratic(theta, total)
             weights = count / np.maximum(squares, _least(total[:, -1, -1]))
         return weights
+
+
+def is_better(new: Array, old: Array, least_gain: float) -> bool:
+    """Whether a choice predicts clearly better than another, beyond the chance of a few blocks.
+
+    The mean gain over blocks must exceed its standard error (as Breiman's rule of one standard
+    error, Hastie et al. 2009, section 7.10): what some blocks gain and others lose says little of
+    other motions.
+
+    Args:
+        new: Squared held-out errors of blocks, shape (blocks,).
+        old: The same of what is to be replaced.
+        least_gain: Relative drop of the error that is wanted beside.
+    """
+    gains = old - new
+    clear = np.sum(gains) > np.sqrt(len(gains)) * np.std(gains, ddof=1)
+    return bool(clear and np.sum(new) < (1.0 - least_gain) ** 2 * np.sum(old))
 
 
 def _least(signal: Array) -> Array:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings chosen inside the training runs: held-out blocks of time judge every choice."""
+"""Friction terms chosen inside the training runs: held-out blocks of time judge every choice."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.prior_weight import rough_loads
-from sysid_core.estimation.arm.recordings import Differentiation, Processing
 from sysid_core.estimation.fit import Regression
-from sysid_core.robot import FrictionModel, FrictionTerm, RobotModel
-from sysid_core.signals import Recording
+from sysid_core.robot import FrictionModel, FrictionTerm
 
 
 @dataclass(frozen=True)
@@ -103,92 +101,6 @@ def term_benefits(
             **dict(zip(friction.drives.joint_names, (ratio - 1.0).tolist(), strict=True)),
         }
     return out
-
-
-def choose_motion_cutoff(
-    model: RobotModel,
-    recordings: Sequence[Recording],
-    friction: FrictionModel,
-    processing: Processing,
-    candidates: Sequence[float] = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0),
-    *,
-    least_gain: float = 0.005,
-    enough: int = 20_000,
-) -> tuple[ArmEquations, dict[float, float]]:
-    """Equations with the low-pass of the motion that predicts held-out blocks best.
-
-    Slow sensors and slow motions want a low one, fast and finely measured ones a high one.
-
-    Args:
-        model: The robot.
-        recordings: Runs that are fitted together.
-        friction: Terms that resist.
-        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better.
-        candidates: Cut-off frequencies [Hz]; those above 0.4 of the regressor's rate are left out.
-        least_gain: Relative drop of the held-out error that another cut-off must bring.
-        enough: Samples that cut-offs are judged on, evenly spread.
-
-    Returns:
-        The equations, and the held-out error of every cut-off.
-    """
-    # One at a time: each is as large as the recordings.
-    equations = ArmEquations.build(model, recordings, friction, processing)
-    rate = min(span.rate_hz for span in equations.spans)
-    best, errors = (
-        processing,
-        {processing.motion_cutoff_hz: held_out_error(equations.spread(enough))},
-    )
-    least = (1.0 - least_gain) * errors[processing.motion_cutoff_hz]
-    for hz in candidates:
-        if hz in errors or hz > 0.4 * rate:
-            continue
-        del equations
-        other = replace(processing, motion_cutoff_hz=hz)
-        equations = ArmEquations.build(model, recordings, friction, other)
-        errors[hz] = held_out_error(equations.spread(enough))
-        if errors[hz] < least:
-            best, least = other, errors[hz]
-    if equations.processing != best:
-        del equations
-        equations = ArmEquations.build(model, recordings, friction, best)
-    return equations, errors
-
-
-def choose_differentiation(
-    equations: ArmEquations,
-    recordings: Sequence[Recording],
-    *,
-    least_gain: float = 0.005,
-    enough: int = 20_000,
-) -> tuple[ArmEquations, dict[str, float]]:
-    """Equations with velocities and accelerations from the filter, or from smoothing splines.
-
-    Splines, whose cut-off each joint's data choose, are taken where they predict held-out blocks
-    clearly better.
-
-    Args:
-        equations: With the filter and its best cut-off.
-        recordings: As these were made from.
-        least_gain: Relative drop of the held-out error that splines must bring.
-        enough: Samples that both are judged on, evenly spread.
-
-    Returns:
-        The equations, and the held-out error of either way.
-    """
-    by_spline = replace(equations.processing, differentiate=Differentiation.SPLINE)
-    other = ArmEquations.build(equations.model, recordings, equations.friction, by_spline)
-    errors = {
-        Differentiation.FILTER.value: held_out_error(equations.spread(enough)),
-        Differentiation.SPLINE.value: held_out_error(other.spread(enough)),
-    }
-    better = errors["spline"] < (1.0 - least_gain) * errors["filter"]
-    return (other if better else equations), errors
-
-
-def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
-    """Relative error on held-out blocks with the equations' own settings."""
-    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
-    return scores.relative_error(prior_weight=prior_weight)
 
 
 def _axis_error(

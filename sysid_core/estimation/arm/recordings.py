@@ -25,10 +25,11 @@ from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion
 
 
 class Differentiation(Kind):
-    """How positions become velocities and accelerations."""
+    """How velocities and accelerations are found."""
 
-    FILTER = "filter"
-    SPLINE = "spline"
+    FILTER = "filter"  # measured velocities, or else positions, by a low-pass
+    POSITIONS = "positions"  # positions by a low-pass, whatever velocities were measured
+    SPLINE = "spline"  # positions by smoothing splines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,9 @@ class Processing(TorqueProcessing):
     Attributes:
         rate_hz: At which the regressor is built (or the recording's own rate, if lower).
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
-        differentiate: How positions become velocities and accelerations: `filter`, or `spline`,
-            smoothing splines whose cut-off the data choose (`motion_cutoff_hz` isn't used then,
-            nor are measured velocities).
+        differentiate: How velocities and accelerations are found: `filter`; `positions`, which
+            leaves measured velocities out; or `spline`, smoothing splines of positions whose
+            cut-off the data choose (`motion_cutoff_hz` isn't used then).
         delay: By how much the efforts lag behind the positions [s].
     """
 
@@ -101,8 +102,11 @@ def prepare_motion(
     """
     stream = recording.joints.ordered(model.joint_names)
     require_finite(stream, recording.source)
-    filtered = processing.differentiate is Differentiation.FILTER
-    low_pass = ZeroPhaseFilter(processing.motion_cutoff_hz) if filtered else None
+    way = processing.differentiate
+    if way is Differentiation.POSITIONS:
+        stream = replace(stream, v=None, a=None)
+    splined = way is Differentiation.SPLINE
+    low_pass = None if splined else ZeroPhaseFilter(processing.motion_cutoff_hz)
     found = False
     for part in in_pieces(split_at_gaps(stream, processing.max_gap_s), processing.rate_hz):
         if len(part) < 20:

@@ -14,7 +14,7 @@ import numpy as np
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.model_choice import held_out_error
+from sysid_core.estimation.arm.motion_choice import held_out_error
 from sysid_core.estimation.fit import LeastSquares, compress
 from sysid_core.estimation.recorded import TorqueDelay, delay_step, settled_delay
 from sysid_core.robot import GEARED_ARM_TERMS, Array

@@ -20,6 +20,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
     Processing,
+    choose_differentiation,
     choose_terms,
     identify,
     identify_equations,
@@ -58,8 +59,23 @@ def test_either_way_to_differentiate_positions_predicts_a_held_out_motion(differ
     processing = replace(WIDE, differentiate=differentiate)
     found = identify(truth, [run], friction, ESTIMATORS["lmi"](), processing)
     assert held_out_error(found, truth, USUAL_VALUES) < 0.02
-    with pytest.raises(EstimationError, match="one of: filter, spline"):
+    with pytest.raises(EstimationError, match="one of: filter, positions, spline"):
         Processing(differentiate="wish")
+
+
+@pytest.mark.parametrize("late", [0, 12])  # samples
+def test_velocities_that_a_drive_reports_late_are_left_out_and_good_ones_used(late):
+    rng = np.random.default_rng(11)
+    truth, friction = arm(), friction_model()
+    run = recording(truth, friction, USUAL_VALUES, rng, duration=10.0, noise=0.05)
+    q, v = run.joints.q, run.joints.v
+    noisy = replace(run.joints, q=q + 2e-4 * rng.normal(size=q.shape), v=np.roll(v, late, axis=0))
+    run = replace(run, joints=noisy)
+    equations = ArmEquations.build(truth, [run], friction, Processing())
+    chosen, errors = choose_differentiation(equations, [run])
+    way = chosen.processing.differentiate.value
+    assert (way == "filter") == (late == 0)
+    assert errors[way] == min(errors.values())
 
 
 def test_delay_of_the_torques_is_found():
