@@ -8,12 +8,13 @@ where Q describes an ellipsoid around the shape: some density inside it can have
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy
 
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.fit import pseudo_inertia_expression, solve_convex
+from sysid_core.estimation.payload.cone_program import solve_cone_program, triangle
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.ordinary import least_squares_covariance, least_squares_solution
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
@@ -23,9 +24,9 @@ from sysid_core.robot import Array, pseudo_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 
 if TYPE_CHECKING:
-    import cvxpy as cp
+    import clarabel
 else:
-    cp = lazy_import("cvxpy")
+    clarabel = lazy_import("clarabel")
 
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
 
@@ -54,13 +55,12 @@ class PayloadLMI(WrenchEstimator):
         The covariance is that of the unconstrained solution: an upper bound.
 
         Raises:
-            SolverError: No optimum was certified.
+            SolverError: No optimum was found.
         """
         pi = least_squares_solution(wrenches)
-        notes: tuple[str, ...] = ()
         if not self._is_allowed(pi):
             R = np.vstack([wrenches.force[:, :10], wrenches.torque[:, :10]])
-            pi, notes = self._nearest_allowed(R, pi)
+            pi = self._nearest_allowed(R, pi)
         return payload_estimate(
             self.method,
             pi,
@@ -68,7 +68,6 @@ class PayloadLMI(WrenchEstimator):
             verdicts_from_rank(wrenches),
             wrenches,
             source=source,
-            notes=notes,
         )
 
     def _is_allowed(self, pi: Array) -> bool:
@@ -79,23 +78,27 @@ class PayloadLMI(WrenchEstimator):
             return False
         return self.shape is None or float(np.trace(P @ bounding_ellipsoid(self.shape))) >= 0.0
 
-    def _nearest_allowed(self, R: Array, free: Array) -> tuple[Array, tuple[str, ...]]:
-        """Minimise `|R (pi - free)|` under the constraints, R of shape (p, 10); with notes."""
+    def _nearest_allowed(self, R: Array, free: Array) -> Array:
+        """Minimise `|R (pi - free)|` under the constraints, R of shape (p, 10)."""
         mass = max(abs(float(free[0])), 1e-3)
         scale = mass * np.array([1.0] + [self.length] * 3 + [self.length**2] * 6)
-        y = cp.Variable(10)
-        P = pseudo_inertia_expression(cp.multiply(scale, y), self.length) / mass
-        constraints = [P >> _MARGIN * np.eye(4)]
-        if self.shape is not None:
-            d = np.array([self.length] * 3 + [1.0])
-            Q = bounding_ellipsoid(self.shape) * np.outer(d, d)
-            constraints.append(cp.trace(P @ Q) >= 0)
+        d = np.array([1.0 / self.length] * 3 + [1.0])
+        P = pseudo_inertia_from_pi(np.diag(scale)) * np.outer(d, d) / mass  # of units, (10, 4, 4)
         weights = np.asarray(np.linalg.qr(R * scale, mode="r"))
         weights = weights / max(float(np.linalg.norm(weights)), 1e-12)
-        objective = cp.sum_squares(weights @ (y - free / scale))
-        problem = cp.Problem(cp.Minimize(objective), constraints)
-        notes = solve_convex(problem, "the payload").notes
-        return scale * np.asarray(y.value), notes
+        p = len(weights)
+        # The last unknown is the distance |W (y - free)|.
+        A, b = np.zeros((11 + p, 11)), np.zeros(11 + p)
+        A[:10, :10], b[:10] = -triangle(P).T, -_MARGIN * triangle(np.eye(4))
+        A[10, 10], A[11:, :10], b[11:] = -1.0, -weights, -weights @ (free / scale)
+        cones: list[Any] = [clarabel.PSDTriangleConeT(4), clarabel.SecondOrderConeT(1 + p)]
+        if self.shape is not None:
+            Q = bounding_ellipsoid(self.shape) / np.outer(d, d)
+            inside = np.append(-np.einsum("kij,ji->k", P, Q), 0.0)
+            A, b = np.vstack([A, inside]), np.append(b, 0.0)
+            cones.append(clarabel.NonnegativeConeT(1))
+        none, distance = scipy.sparse.csc_matrix((11, 11)), np.eye(11)[10]
+        return scale * solve_cone_program(none, distance, A, b, cones, "the payload")[:10]
 
 
 def bounding_ellipsoid(shape: Shape) -> Array:

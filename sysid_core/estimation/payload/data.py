@@ -163,9 +163,11 @@ class CompressedWrenches:
     def _compressed(self) -> list[Array]:
         """The four factors, with all samples in them."""
         if self._waiting:
-            samples = [np.array(column) for column in zip(*self._waiting, strict=True)]
+            b, a, omega, alpha, g = (
+                np.array(column) for column in zip(*self._waiting, strict=True)
+            )
             self._waiting = []
-            self._add(*samples)
+            self._add(b, a, omega, alpha, g)
         return self._factors
 
     @classmethod
@@ -209,8 +211,8 @@ class CompressedWrenches:
         self.n_samples += len(sample[0]) if many else 1
         if many or residual_frame is not None:
             self._compressed()
-            rows = [np.atleast_2d(x) for x in sample]
-            self._add(*rows, residual_frame=residual_frame)
+            b, a, omega, alpha, g = (np.atleast_2d(x) for x in sample)
+            self._add(b, a, omega, alpha, g, residual_frame)
             return
         self._waiting.append(sample)
         if len(self._waiting) >= _WAITING:

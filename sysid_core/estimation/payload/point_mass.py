@@ -12,13 +12,14 @@ leave all but one combination of the residuals unseen).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
 
-from sysid_core.errors import EstimationError, SolverError
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
+from sysid_core.estimation.payload.cone_program import solve_cone_program
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
@@ -152,6 +153,9 @@ def _group_share(wrenches: CompressedWrenches) -> Array:
     return np.sqrt(np.outer(variance, variance))
 
 
+_WHAT = "the point-mass problem"
+
+
 def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Array:
     """`min |E1 m - e1| + |E2 m - e2| + weight |m|, m >= 0`."""
     n = E1.shape[1]
@@ -165,7 +169,8 @@ def _solve_socp(E1: Array, e1: Array, E2: Array, e2: Array, weight: float) -> Ar
         offsets += [np.zeros(1), -e]
         cones.append(clarabel.SecondOrderConeT(len(e) + 1))
     P = scipy.sparse.csc_matrix((n + 3, n + 3))
-    return _clarabel(P, q, np.vstack(blocks), np.concatenate(offsets), cones)[:n]
+    A, b = np.vstack(blocks), np.concatenate(offsets)
+    return np.clip(solve_cone_program(P, q, A, b, cones, _WHAT)[:n], 0.0, None)
 
 
 def _solve_qp(E: Array, e: Array, weight: float) -> Array:
@@ -191,18 +196,5 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
     result = solver.solve(raise_error=False)
     if result.info.status == "solved":
         return np.clip(np.array(result.x), 0.0, None)
-    return _clarabel(P, q, -np.eye(n), np.zeros(n), [clarabel.NonnegativeConeT(n)])
-
-
-def _clarabel(P: scipy.sparse.csc_matrix, q: Array, A: Array, b: Array, cones: list[Any]) -> Array:
-    """`min x^T P x / 2 + q^T x, b - A x in cones`; negative zeros of the masses are cut."""
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
-    solution = clarabel.DefaultSolver(P, q, scipy.sparse.csc_matrix(A), b, cones, settings).solve()
-    if str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
-        raise SolverError(
-            f"Clarabel ended the point-mass problem as '{solution.status}'.",
-            remedy="Check the wrench and the shape for absurd sizes.",
-        )
-    return np.clip(np.array(solution.x), 0.0, None)
+    cones = [clarabel.NonnegativeConeT(n)]
+    return np.clip(solve_cone_program(P, q, -np.eye(n), np.zeros(n), cones, _WHAT), 0.0, None)

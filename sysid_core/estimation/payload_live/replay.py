@@ -11,7 +11,7 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import require_sensor_frame
 
-_RARER = 0.05  # of the motion so far, between remembered estimates: what changes, changes early
+_RARER = 0.1  # of the motion so far, between remembered estimates: what changes, changes early
 
 
 def replay_payload(
