@@ -15,7 +15,12 @@ from robot_sysid.msg import (
 )
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.payload_live import TARE_PREFIX, OnlinePayload, PayloadSession
+from sysid_core.estimation.payload_live import (
+    TARE_PREFIX,
+    OnlinePayload,
+    PayloadSession,
+    PayloadState,
+)
 from sysid_core.estimation.payload_map import SensorModel
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
@@ -48,6 +53,7 @@ class PayloadComponent:
         self.session: PayloadSession | None = None
         self.latest: Estimate | None = None
         self._published, self._published_ns = 0, 0
+        self._state = PayloadState.COLLECTING
         c = self.config
         self.wanted = bool(c.sensor_frame)
         if not self.wanted:
@@ -131,11 +137,19 @@ class PayloadComponent:
         if estimate.values[0] > 0:
             self.latest = estimate
             self._send(estimate, session)
-            change = session.last_change
+            change, state = session.last_change, session.online.state
+            behind_s = 1e-9 * (now - session.last_stamp_ns)
+            if state is not self._state:
+                self._state = state
+                self.node.get_logger().info(
+                    f"{state.value}, by {session.motion_s:.2f} s of motion that ended"
+                    f" {behind_s:.2f} s ago."
+                )
             self.node.diagnose(
                 OK,
-                session.online.state.value,
+                state.value,
                 samples=n,
+                behind=f"{behind_s:.2f} s",
                 load="unchanged"
                 if change is None
                 else f"{change.kind.value} {change.mass:+.3f} kg",

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
+from numpy.typing import ArrayLike
 
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.cone_program import solve_cone_program, triangle
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.ordinary import least_squares_covariance, least_squares_solution
+from sysid_core.estimation.payload.point_mass import solve_cone_program
 from sysid_core.estimation.payload.result import payload_estimate, verdicts_from_rank
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 from sysid_core.lazy import lazy_import
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 else:
     clarabel = lazy_import("clarabel")
 
+_COLUMNS, _ROWS = np.tril_indices(4)  # of the upper triangle, column by column
 _MARGIN = 1e-7  # of the scaled pseudo-inertia, so that the result is consistent in floats too
 
 
@@ -89,7 +91,7 @@ class PayloadLMI(WrenchEstimator):
         p = len(weights)
         # The last unknown is the distance |W (y - free)|.
         A, b = np.zeros((11 + p, 11)), np.zeros(11 + p)
-        A[:10, :10], b[:10] = -triangle(P).T, -_MARGIN * triangle(np.eye(4))
+        A[:10, :10], b[:10] = -_triangle(P).T, -_MARGIN * _triangle(np.eye(4))
         A[10, 10], A[11:, :10], b[11:] = -1.0, -weights, -weights @ (free / scale)
         cones: list[Any] = [clarabel.PSDTriangleConeT(4), clarabel.SecondOrderConeT(1 + p)]
         if self.shape is not None:
@@ -114,3 +116,12 @@ def bounding_ellipsoid(shape: Shape) -> Array:
     Q[:3, 3] = Q[3, :3] = E @ centre
     Q[3, 3] = 1.0 - centre @ E @ centre
     return Q
+
+
+def _triangle(matrix: ArrayLike) -> Array:
+    """Upper triangles of symmetric matrices (..., 4, 4) as Clarabel's cone of definite ones has them, (..., 10).
+
+    Column by column, what is off the diagonal times the root of two.
+    """
+    S = np.asarray(matrix, dtype=float)
+    return np.asarray(S[..., _ROWS, _COLUMNS] * np.where(_ROWS == _COLUMNS, 1.0, np.sqrt(2.0)))

@@ -12,14 +12,13 @@ leave all but one combination of the residuals unseen).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, SolverError
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.payload.cone_program import solve_cone_program
 from sysid_core.estimation.payload.data import CompressedWrenches
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.homogeneous import weigh
@@ -198,3 +197,31 @@ def _solve_qp(E: Array, e: Array, weight: float) -> Array:
         return np.clip(np.array(result.x), 0.0, None)
     cones = [clarabel.NonnegativeConeT(n)]
     return np.clip(solve_cone_program(P, q, -np.eye(n), np.zeros(n), cones, _WHAT), 0.0, None)
+
+
+def solve_cone_program(
+    P: scipy.sparse.csc_matrix, q: Array, A: Array, b: Array, cones: list[Any], what: str
+) -> Array:
+    """`min x^T P x / 2 + q^T x, b - A x in cones`, by Clarabel itself: cvxpy takes longest to load.
+
+    Args:
+        P: Upper triangle, shape (n, n).
+        q: Shape (n,).
+        A: Shape (m, n).
+        b: Shape (m,).
+        cones: Clarabel's, of m rows together.
+        what: Name of the problem, for errors.
+
+    Raises:
+        SolverError: There is no optimum.
+    """
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
+    solution = clarabel.DefaultSolver(P, q, scipy.sparse.csc_matrix(A), b, cones, settings).solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved", "InsufficientProgress"):
+        raise SolverError(
+            f"Clarabel ended {what} as '{solution.status}'.",
+            remedy="Check the wrench and the shape for absurd sizes.",
+        )
+    return np.array(solution.x)

@@ -320,6 +320,11 @@ class PayloadSession:
         """Stamp of the first wrench that the estimate rests on [ns]; 0 before one."""
         return self._used[0][0] if self._used else 0
 
+    @property
+    def last_stamp_ns(self) -> int:
+        """Stamp of the last wrench that the estimate rests on [ns]; 0 before one."""
+        return self._used[-1][0] if self._used else 0
+
     def motion_stamps_ns(self) -> Stamps:
         """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
         return np.array([stamp - self._lag_ns for stamp, _ in self._used], dtype=np.int64)
