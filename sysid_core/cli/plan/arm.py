@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 # Shares of the search: random motions are drawn; the end can be foreseen.
 DRAWN, FORECAST_AT = 0.1, 0.35
-LIKELY = 0.8  # of the rest is taken, since few starts are improved twice
+REPORT_S = 5.0  # that check and report take [s]
 HELD_STILL = "finger", "gripper", "knuckle"
 
 
@@ -70,7 +70,7 @@ class ArmPlanSettings:
         list[str],
         typer.Option(
             metavar="PARAMETER|FILE",
-            help="With --criterion target: base parameters, or a trajectory whose torques matter.",
+            help="Base parameters, or a trajectory whose torques matter: --criterion target.",
         ),
     ] = field(default_factory=list)
     friction: Annotated[
@@ -150,7 +150,7 @@ def _search(settings: ArmPlanSettings, planning: Planning, unknowns: Unknowns) -
         model,
         planning.limits,
         unknowns=unknowns,
-        criterion=s.criterion,
+        criterion="target" if s.target and s.criterion == "d" else s.criterion,
         targets=names,
         task=task,
         period=s.period,
@@ -180,7 +180,7 @@ def _with_forecast(progress: Callable[[float, str], None]) -> Callable[[float, s
         elif begun is not None and share >= FORECAST_AT and not said:
             said = True
             rate = (share - begun[0]) / (time.monotonic() - begun[1])
-            left = LIKELY * (1.0 - share) / max(rate, 1e-6)
+            left = (1.0 - share) / max(rate, 1e-6) + REPORT_S
             errors.print(f"About {left:.0f} s left; Ctrl-C keeps the best so far.", highlight=False)
         progress(share, text)
 
