@@ -136,5 +136,6 @@ def test_messages_keep_their_brackets(capsys, monkeypatch):
 
 @pytest.mark.parametrize("command", ["arm", "payload", "sequential", "check", "show"])
 def test_planning_knows_how_the_base_is_mounted(command: str) -> None:
+    CliRunner().invoke(app, ["plan", command, "--help"])  # which imports it
     known = {c.name or c.callback.__name__: c.callback for c in plan.registered_commands}
     assert {"gravity", "mount"} <= set(inspect.signature(known[command]).parameters)
