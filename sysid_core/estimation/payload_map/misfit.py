@@ -13,7 +13,7 @@ from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
 SLOW_LIMIT = 2.0
-WRONG_SHAPE_LIMIT = 0.9  # probability from which the shape is doubted in words
+WRONG_SHAPE_LIMIT = 0.95  # probability from which the shape is doubted in words
 WORSE_SENSOR_LIMIT = 0.9  # and the sensor
 _SPIKE = 5.0  # standard deviations
 _MAX_SPIKES = 0.2  # of the samples: more is no spike
