@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +18,13 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from robot_sysid.action import ExecuteTrajectory, Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import Trajectory, initial_limits, limits_text
+from sysid_core.excitation import MotionChecker, MotionLimits, Trajectory, Unknowns
 from sysid_core.excitation.design import Explorer
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution import Arming
 from sysid_nodes.exploration import ExploreAction, ExplorerConfig
 
+exploring: Any = importlib.import_module("sysid_nodes.exploration.action")
 HELD = dict(
     zip(("shoulder_pan_joint", "shoulder_lift_joint", "elbow_joint"), (0.0, -1.2, 1.2), strict=True)
 )
@@ -85,22 +88,36 @@ class Waits:
             await asyncio.sleep(0.005)
 
 
-@pytest.fixture(scope="module")
-def limits_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("limits") / "limits.yaml"
-    limits, _ = initial_limits(RobotModel.from_urdf("ur5"), tcp_frame="tool0", tcp_speed=1.0)
-    file.write_text(limits_text(limits), encoding="utf-8")
-    return file
+@cache
+def wrist() -> RobotModel:
+    return RobotModel.from_urdf("ur5").with_locked(HELD)
 
 
-def explored(robot: Robot, folder: Path, limits_file: Path) -> Any:
+@cache
+def checker() -> MotionChecker:
+    limits = MotionLimits.from_model(wrist(), tcp_frame="tool0", tcp_speed=1.0)
+    return MotionChecker(wrist(), limits)
+
+
+@cache
+def unknowns() -> Unknowns:
+    return Unknowns.of_arm(wrist())
+
+
+@pytest.fixture(autouse=True)
+def built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Meshes are read once for all cases."""
+    monkeypatch.setattr(exploring, "planning_limits", lambda config, model: checker().limits)
+    monkeypatch.setattr(exploring, "MotionChecker", lambda model, limits: checker())
+    monkeypatch.setattr(exploring, "Unknowns", SimpleNamespace(of_arm=lambda model: unknowns()))
+
+
+def explored(robot: Robot, folder: Path) -> Any:
     """The result of a goal, as the action server gives it."""
     action: Any = object.__new__(ExploreAction)
-    model = RobotModel.from_urdf("ur5").with_locked(HELD)
+    model = wrist()
     action._node = SimpleNamespace(model=model, waits=Waits(), now_ns=lambda: 0)
-    action._config = ExplorerConfig(
-        limits_file=str(limits_file), directory=str(folder), period_s=2.0, iterations=0
-    )
+    action._config = ExplorerConfig(directory=str(folder), period_s=2.0, iterations=0)
     action._motion = action._player = robot
     action._arming = Arming(1e9)
     goal = Goal(robot, action._arming.arm())
@@ -146,10 +163,10 @@ def planning(monkeypatch: pytest.MonkeyPatch) -> Any:
     ("phase", "pieces"), [("standing", 0), ("planning", 0), ("arming", 1), ("playing", 1)]
 )
 def test_a_cancel_ends_it_in_every_phase_and_what_was_played_counts(
-    phase: str, pieces: int, planning: Any, tmp_path: Path, limits_file: Path
+    phase: str, pieces: int, planning: Any, tmp_path: Path
 ) -> None:
     robot = planning(Robot(cancel_in=phase))
-    result = explored(robot, tmp_path, limits_file)
+    result = explored(robot, tmp_path)
     assert not result.success and result.ending == "aborted"
     assert "ancelled" in result.message and result.pieces == pieces
     assert robot.phases.count("playing") <= 1 and robot.phases.count("planning") <= 1
@@ -159,10 +176,10 @@ def test_a_cancel_ends_it_in_every_phase_and_what_was_played_counts(
     ("phase", "pieces"), [("standing", 0), ("planning", 0), ("arming", 0), ("playing", 1)]
 )
 def test_a_fault_ends_it_in_every_phase_and_what_was_played_counts(
-    phase: str, pieces: int, planning: Any, tmp_path: Path, limits_file: Path
+    phase: str, pieces: int, planning: Any, tmp_path: Path
 ) -> None:
     robot = planning(Robot(fault_in=phase))
-    result = explored(robot, tmp_path, limits_file)
+    result = explored(robot, tmp_path)
     assert not result.success and result.ending == "aborted"
     said = "No filtered joint states" if phase == "standing" else f"Fault while {phase}"
     assert said in result.message and result.pieces == pieces
@@ -170,8 +187,8 @@ def test_a_fault_ends_it_in_every_phase_and_what_was_played_counts(
     assert robot.phases.count("planning") <= 1  # nothing goes on after it
 
 
-def test_without_either_it_goes_on_until_its_time_is_up(tmp_path: Path, limits_file: Path) -> None:
-    result = explored(Robot(), tmp_path, limits_file)
+def test_without_either_it_goes_on_until_its_time_is_up(tmp_path: Path) -> None:
+    result = explored(Robot(), tmp_path)
     assert result.ending == "out of time" and result.pieces == 2
     assert 3.5 < result.duration < 4.1 and len(result.names) == len(result.deviation)
     assert len(list(tmp_path.rglob("piece_*.npz"))) == 2
