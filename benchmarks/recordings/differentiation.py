@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Filter or splines: what cross-validation chooses on real arms, and the error on judged motions.
+"""Filter, positions alone or splines: what cross-validation chooses on real arms, and the error on judged motions.
 
 Usage: source scripts/env.sh; python benchmarks/recordings/differentiation.py [ARM...]
 """
@@ -25,7 +25,9 @@ from sysid_core.validation import predict_recording
 
 
 def main() -> None:
-    table = Table("arm", "held out: filter", "splines", "chosen", "judged: filter", "splines")
+    ways = ("filter", "positions", "spline")
+    held_out = [f"held out: {way}" for way in ways]
+    table = Table("arm", *held_out, "chosen", "judged: filter", "spline")
     for name in sys.argv[1:] or ARMS:
         arm = ARMS[name]()
         friction = FrictionModel(arm.drives)
@@ -40,7 +42,7 @@ def main() -> None:
             for e in (filtered, splined)
             for run in arm.judged[:1]
         ]
-        shares = [f"{100 * error:.2f} %" for error in errors.values()]
+        shares = [f"{100 * errors[way]:.2f} %" if way in errors else "–" for way in ways]
         table.add_row(name, *shares, way, *(f"{100 * p.relative_error():.2f} %" for p in judged))
     Console().print(table)
 
