@@ -95,16 +95,20 @@ def speed(bags: int) -> None:
             f"the machine's own, two processes that know nothing of each other: {bare(folder, bags):.2f}"
         )
         print(f"3000 bags on 2 workers: {spent[2] / bags * 3000 / 60:.1f} min")
-        with Engine(2) as engine:
-            begun = time.perf_counter()
-            for _ in engine.map(abs, range(1000)):
-                pass
-            overhead = (time.perf_counter() - begun) / 1000
-        job = spent[1] / bags
-        print(
-            f"overhead of the scheduler {1e3 * overhead:.1f} ms a job: 64 workers would be"
-            f" {min(1.0, job / overhead / 64):.0%} busy"
-        )
+        scheduling(spent[1] / bags)
+
+
+def scheduling(job: float, count: int = 200) -> None:
+    """Processor time of client and scheduler for each job of so many seconds."""
+    with Engine(2) as engine:
+        list(engine.map(time.sleep, [job] * 20))
+        begun = time.process_time()
+        list(engine.map(time.sleep, [job] * count))
+        overhead = (time.process_time() - begun) / count
+    print(
+        f"client and scheduler take {1e3 * overhead:.1f} ms for a job of {1e3 * job:.0f} ms: 64"
+        f" workers would be {min(1.0, job / overhead / 64):.0%} busy"
+    )
 
 
 def bare(folder: Path, bags: int) -> float:
