@@ -95,8 +95,8 @@ def test_an_exploration_ends_when_enough_is_known_or_is_cancelled_to_a_stop(
 
     # Cancelled while the robot moves: it stops, and what was played counts.
     moving: list[Any] = []
-    handle = sent(client, action, moving, deviation=0.001)
-    client.wait_until(lambda: any(f.progress > 0.4 for f in moving), 120.0, "motion")
+    handle = sent(client, action, moving, deviation=0.001, speed_scale=0.25)  # time to cancel
+    client.wait_until(lambda: any(f.progress > 0.2 for f in moving), 120.0, "motion")
     client.wait_until(handle.cancel_goal_async().done, 20.0, "the cancel")
     answer = ended(client, handle)
     assert answer.status == GoalStatus.STATUS_CANCELED and not answer.result.success
