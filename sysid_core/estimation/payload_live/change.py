@@ -20,6 +20,9 @@ class ChangeKind(Kind):
     SLIPPED = "slipped"
 
 
+_CROSSTALK = 0.025  # [m] of a force in the torques, of which a share is an error
+
+
 @dataclass(frozen=True)
 class PayloadChange:
     """A change of the load.
@@ -98,9 +101,10 @@ class ChangeDetector:
         self._signal = np.maximum(self._signal + slow * (np.abs(predicted) - self._signal), 0.0)
         size = np.maximum(np.abs(predicted), self._signal)
         white = self.noise_sd**2 * a / max(2.0 - a, 1e-9)
-        groups = len(size) == 6  # a wrench: crosstalk within forces and within torques
+        groups = len(size) == 6  # a wrench: crosstalk within forces, within torques, and into these
         if groups:
-            size = np.repeat([np.linalg.norm(size[:3]), np.linalg.norm(size[3:])], 3)
+            force, torque = np.linalg.norm(size[:3]), np.linalg.norm(size[3:])
+            size = np.repeat([force, np.hypot(torque, _CROSSTALK * force)], 3)
         sd = np.sqrt(white + np.square(open_sd) + (self.share * size) ** 2 + 1e-12)
         if np.max(np.abs(self._mean) / sd) < self.limit:
             self._beyond_since = None
