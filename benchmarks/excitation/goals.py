@@ -12,6 +12,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -94,16 +96,28 @@ def payload_id() -> None:
         )
 
 
-def ur10e() -> None:
-    """Inside the speeds, accelerations and positions of published runs: goals 0.5 and 0.9."""
+@dataclass(frozen=True)
+class PublishedRun:
+    """A recorded run, and the limits that it kept to."""
+
+    name: str
+    period: float
+    limits: MotionLimits
+    unknowns: Unknowns
+    expectation: Expectation
+
+
+def published_runs() -> Iterator[PublishedRun]:
+    """Runs of a UR10e (dynamic_calibration); limits are the largest that each one uses."""
     folder = DATA / "ur10e"
     columns = ColumnMap.load(Path(__file__).parents[2] / "config" / "columns" / "ur10e_csv.yaml")
     model = RobotModel.from_urdf(folder / "ur10e.urdf")
     free = MotionLimits.from_model(model, tcp_frame="tool0")
+    unknowns = Unknowns.of_arm(model)
     for file in sorted((folder / "identification").glob("*sec_*harm.csv")):
         stream, _ = in_order(read_table(file, columns).joints)
         run = smooth_motion(stream, 100.0, ZeroPhaseFilter(8.0)).ordered(model.joint_names)
-        period = round(float(run.time[-1] - run.time[0]))
+        period = float(round(float(run.time[-1] - run.time[0])))
         inside = free.replace(
             velocity=np.abs(run.v).max(axis=0),
             acceleration=np.abs(run.a).max(axis=0),
@@ -111,20 +125,23 @@ def ur10e() -> None:
             lower=np.maximum(free.lower, run.q.min(axis=0) - 1e-6),
             upper=np.minimum(free.upper, run.q.max(axis=0) + 1e-6),
         )
-        unknowns = Unknowns.of_arm(model)
-        plan, spent = _timed(model, inside, Criterion.MEAN, float(period), None)
         moving = np.abs(run.v).max(axis=1) > 0.02
-        theirs = Expectation.of(
-            unknowns,
-            unknowns.information(run.q[moving], run.v[moving], run.a[moving], float(period)),
-            float(period),
-        )
-        ours = plan.expectation
+        told = unknowns.information(run.q[moving], run.v[moving], run.a[moving], period)
+        theirs = Expectation.of(unknowns, told, period)
+        yield PublishedRun(file.stem, period, inside, unknowns, theirs)
+
+
+def ur10e() -> None:
+    """Inside the speeds, accelerations and positions of published runs: goals 0.5 and 0.9."""
+    for run in published_runs():
+        plan, spent = _timed(run.unknowns.model, run.limits, Criterion.MEAN, run.period, None)
+        ours, theirs = plan.expectation, run.expectation
         print(
-            f"{file.stem} ({period} s): inertials"
+            f"{run.name} ({run.period:g} s): inertials"
             f" {ours.mean_deviation / theirs.mean_deviation:.2f}, friction"
             f" {ours.mean_friction_deviation / theirs.mean_friction_deviation:.2f} of the run's;"
-            f" {spent:.0f} s of processor"
+            f" {spent:.0f} s of processor",
+            flush=True,
         )
 
 

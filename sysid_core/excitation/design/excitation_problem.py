@@ -72,19 +72,22 @@ class ExcitationProblem:
         n = self.checker.model.nv
         return x[:n], x[n:].reshape(self.basis.n_free, n)
 
-    def scales(self) -> Array:
-        """What each variable is measured in while it is improved, shape (n_variables,).
+    def units(self) -> Array:
+        """What coefficients are measured in while they are improved, shape (n, n_free, n_free).
 
-        One radian or metre of the centre; of a coefficient, what alone reaches the joint's limit
-        of velocity or acceleration. Otherwise high harmonics, which limits curve most, slow the
-        search of all.
+        `units[j] @ z` has, at |z| = 1, the root mean square 1 of joint j's velocity, acceleration
+        and jerk together, in shares of their limits. In such units the limits curve all directions
+        alike; otherwise high harmonics, or the sums of neighbouring splines, slow the search of all.
         """
-        limits, (_, V, A, B) = self.checker.limits, self._matrices
-        V, A, B = (np.abs(m[: self._n_even]).max(axis=0)[:, None] for m in (V, A, B))
-        used = V / limits.velocity + A / limits.acceleration
-        if limits.jerk is not None:
-            used = used + B / limits.jerk
-        return np.concatenate([np.ones(self.checker.model.nv), (1.0 / used).ravel()])
+        limits, K = self.checker.limits, self._n_even
+        _, V, A, B = (m[:K].T @ m[:K] / K for m in self._matrices)
+        out = []
+        for j in range(self.checker.model.nv):
+            square = V / limits.velocity[j] ** 2 + A / limits.acceleration[j] ** 2
+            if limits.jerk is not None:
+                square = square + B / limits.jerk[j] ** 2
+            out.append(np.linalg.inv(np.linalg.cholesky(square)).T)
+        return np.array(out)
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """q, v, a and jerk on the coarse grid, each (K, n)."""

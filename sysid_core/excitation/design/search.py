@@ -69,6 +69,44 @@ def random_starts(
     return [x for _, _, x in scored]
 
 
+class _Variables:
+    """A problem in the units in which it is improved, `ExcitationProblem.units`, and rounded.
+
+    Sums differ in the last digits with where arrays lie in memory; the search shall not.
+    """
+
+    def __init__(self, problem: ExcitationProblem) -> None:
+        self._problem, self._units = problem, problem.units()
+
+    def motion(self, y: Array) -> Array:
+        """Centre and coefficients of a vector of variables."""
+        return np.round(self._times(self._units, np.round(y, DIGITS)), 2 + DIGITS)
+
+    def of(self, x: Array) -> Array:
+        """The variables of a motion."""
+        return self._times(np.linalg.inv(self._units), x)
+
+    def value_and_gradient(self, y: Array) -> tuple[float, Array]:
+        """What is minimised, and its gradient."""
+        value, gradient = self._problem.value_and_gradient(self.motion(y))
+        gradient = self._times(self._units.transpose(0, 2, 1), gradient)
+        quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
+        return round(value, DIGITS), np.round(gradient / quantum) * quantum
+
+    def bounds(self, start: Array, fixed: bool) -> scipy.optimize.Bounds:
+        """Where the motion may begin: as it does, or between the joints' limits."""
+        limits = self._problem.checker.limits
+        lower, upper = np.full((2, len(start)), [[-np.inf], [np.inf]])
+        n = len(limits.lower)
+        here = np.round(start[:n], DIGITS)
+        lower[:n], upper[:n] = (here, here) if fixed else (limits.lower, limits.upper)
+        return scipy.optimize.Bounds(lower, upper)
+
+    def _times(self, matrices: Array, x: Array) -> Array:
+        centre, coefficients = self._problem.split(x)
+        return np.concatenate([centre, np.einsum("jab,bj->aj", matrices, coefficients).ravel()])
+
+
 def improve(
     problem: ExcitationProblem,
     start: Array,
@@ -90,32 +128,19 @@ def improve(
         wary: Whether contact weighs much from the beginning: what is free of it stays so, but
             finds no way around what a soft penalty lets it pass through.
     """
-    limits, scales = problem.checker.limits, problem.scales()
-    n = len(limits.lower)
-    lower, upper = np.full((2, problem.n_variables), [[-np.inf], [np.inf]])
-    lower[:n], upper[:n] = (
-        (np.round(start[:n], DIGITS),) * 2 if fixed else (limits.lower, limits.upper)
-    )
-    bounds = scipy.optimize.Bounds(lower / scales, upper / scales)
+    variables, hard = _Variables(problem), problem.penalty
+    bounds = variables.bounds(start, fixed)
     history: list[float] = []
     best, evaluations, stopped = np.array(start), 0, False
 
     def note(intermediate_result: Any) -> None:
         nonlocal best, stopped
-        best = scales * np.round(intermediate_result.x, DIGITS)
+        best = variables.motion(intermediate_result.x)
         history.append(problem.last_score)
         if not report(min(1.0, len(history) / n_iterations)):
             stopped = True
             raise StopIteration
 
-    def rounded(y: Array) -> tuple[float, Array]:
-        """Sums differ in the last digits with where arrays lie in memory; the search shall not."""
-        value, gradient = problem.value_and_gradient(scales * np.round(y, DIGITS))
-        gradient = scales * gradient
-        quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
-        return round(value, DIGITS), np.round(gradient / quantum) * quantum
-
-    hard = problem.penalty
     problem.forget()
     try:
         for stage, share in enumerate(SHARES):
@@ -124,15 +149,15 @@ def improve(
             problem.penalty = PENALTIES[min(stage, len(PENALTIES) - 1)]
             problem.limits.contact_weight = PENALTIES[-1] / problem.penalty if wary else 1.0
             result = scipy.optimize.minimize(
-                rounded,
-                best / scales,
+                variables.value_and_gradient,
+                variables.of(best),
                 jac=True,
                 method="L-BFGS-B",
                 bounds=bounds,
                 callback=note,
                 options={"maxiter": max(1, round(share * n_iterations)), "maxcor": 30},
             )
-            best, evaluations = scales * np.round(result.x, DIGITS), evaluations + int(result.nfev)
+            best, evaluations = variables.motion(result.x), evaluations + int(result.nfev)
             if stopped:
                 break
     except KeyboardInterrupt:

@@ -61,6 +61,20 @@ def problem_of(model, limits, criterion, unknowns=None, **options) -> Excitation
     return ExcitationProblem(MotionChecker(model, limits), unknowns, score, FourierBasis(8.0, 4))
 
 
+@pytest.mark.parametrize("basis", [FourierBasis(4.0, 8), BSplineBasis(4.0, 12, free_end=True)])
+def test_a_unit_of_any_coefficients_uses_the_same_share_of_a_joint_s_limits(
+    wrist, limits, unknowns, rng, basis
+):
+    score = build_score(unknowns, Criterion.D, 4.0)
+    problem = ExcitationProblem(MotionChecker(wrist, limits), unknowns, score, basis)
+    z = rng.normal(size=(wrist.nv, basis.n_free))
+    z /= np.linalg.norm(z, axis=1, keepdims=True)
+    coefficients = np.einsum("jab,jb->aj", problem.units(), z)
+    _, v, a, _ = problem.motion(np.concatenate([np.zeros(wrist.nv), coefficients.ravel()]))
+    used = (v / limits.velocity) ** 2 + (a / limits.acceleration) ** 2
+    np.testing.assert_allclose(np.mean(used, axis=0), 1.0, rtol=1e-9)
+
+
 def assert_gradient(problem, x, rng, tolerance):
     _, gradient = problem.value_and_gradient(x)
     for _ in range(4):
