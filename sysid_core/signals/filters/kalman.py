@@ -9,7 +9,6 @@ model \(x = (q, \dot q, \ddot q)\) driven by white jerk, order 1 the constant-ra
 from __future__ import annotations
 
 from functools import cache
-from math import factorial
 from types import ModuleType
 
 import numpy as np
@@ -22,8 +21,7 @@ from sysid_core.signals.recording import Array
 def unit_step(order: int) -> tuple[Array, Array]:
     r"""\(F\) and \(Q\) of a chain of integrators driven by white noise, over one second.
 
-    \(F_{ab} = 1/(b-a)!\) and \(Q_{ab} = 1/((2d+1-a-b)(d-a)!(d-b)!)\) with the order d (Bar-Shalom, Li,
-    Kirubarajan, 6.2.2 and 6.2.3). Over a step \(\Delta t\) they carry powers of it.
+    Over a step \(\Delta t\) they carry powers of it.
 
     Args:
         order: Derivatives kept: 1 for (x, ẋ), 2 for (x, ẋ, ẍ).
@@ -31,13 +29,11 @@ def unit_step(order: int) -> tuple[Array, Array]:
     Returns:
         F and Q for a unit spectral density, shape (order + 1, order + 1) each.
     """
-    F, Q = np.zeros((2, order + 1, order + 1))
-    for a in range(order + 1):
-        for b in range(order + 1):
-            F[a, b] = 1.0 / factorial(b - a) if b >= a else 0.0
-            left = factorial(order - a) * factorial(order - b)
-            Q[a, b] = 1.0 / ((2 * order + 1 - a - b) * left)
-    return F, Q
+    from filterpy.common import Q_continuous_white_noise, kinematic_state_transition  # heavy
+
+    F = kinematic_state_transition(order, 1.0)
+    Q = Q_continuous_white_noise(order + 1, dt=1.0, spectral_density=1.0)
+    return np.ascontiguousarray(F, dtype=float), np.ascontiguousarray(Q, dtype=float)
 
 
 @cache
