@@ -36,6 +36,7 @@ class MotionBasis(ABC):
 
     size_name: ClassVar[str]  # in files
     label: ClassVar[str]  # of the segment in a trajectory
+    orthogonal: ClassVar[bool] = False  # whether velocities of different coefficients are
     samples_per_unit: ClassVar[int]  # of the coarse grid on which limits are kept, per `size`
     fine_per_unit: ClassVar[int]  # for the final judgement
 
@@ -126,6 +127,7 @@ class FourierBasis(MotionBasis):
 
     size_name = "n_harmonics"
     label = "fourier"
+    orthogonal = True
     samples_per_unit = 12
     fine_per_unit = 40
 

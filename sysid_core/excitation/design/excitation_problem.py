@@ -75,19 +75,26 @@ class ExcitationProblem:
     def units(self) -> Array:
         """What coefficients are measured in while they are improved, shape (n, n_free, n_free).
 
-        `units[j] @ z` has, at |z| = 1, the root mean square 1 of joint j's velocity, acceleration
-        and jerk together, in shares of their limits. In such units the limits curve all directions
-        alike; otherwise high harmonics, or the sums of neighbouring splines, slow the search of all.
+        Otherwise limits curve some directions far more than others, which slows the search of all:
+        high harmonics, or differences of neighbouring splines. Of splines `units[j] @ z` has, at
+        |z| = 1, the root mean square 1 of joint j's velocity, acceleration and jerk together, in
+        shares of their limits. Harmonics, orthogonal already, are scaled one by one by what alone
+        reaches the joint's limits.
         """
         limits, K = self.checker.limits, self._n_even
-        _, V, A, B = (m[:K].T @ m[:K] / K for m in self._matrices)
-        out = []
-        for j in range(self.checker.model.nv):
-            square = V / limits.velocity[j] ** 2 + A / limits.acceleration[j] ** 2
-            if limits.jerk is not None:
-                square = square + B / limits.jerk[j] ** 2
-            out.append(np.linalg.inv(np.linalg.cholesky(square)).T)
-        return np.array(out)
+        bounds = [limits.velocity, limits.acceleration]
+        if limits.jerk is not None:
+            bounds.append(limits.jerk)
+        rates = [m[:K] for m in self._matrices[1:]][: len(bounds)]
+        if self.basis.orthogonal:
+            used = sum(
+                np.abs(m).max(axis=0) / b[:, None] for m, b in zip(rates, bounds, strict=True)
+            )
+            return np.asarray(np.eye(self.basis.n_free) / used[:, None, :])
+        square = sum(
+            m.T @ m / K / b[:, None, None] ** 2 for m, b in zip(rates, bounds, strict=True)
+        )
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
 
     def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
         """q, v, a and jerk on the coarse grid, each (K, n)."""
