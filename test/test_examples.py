@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examples in docstrings run, and arrays have the shapes that docstrings promise."""
 
 from __future__ import annotations

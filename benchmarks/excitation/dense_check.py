@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Planned motions at 10 kHz against their limits, by code that shares nothing with the planner's check.
 
 python benchmarks/excitation/dense_check.py [LAST] [FIRST]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every error that is raised on purpose ends with the next step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explorations: pieces for what is unknown, until enough is known or it can't be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Motions of other programs, imported and checked; the commands that do so."""
 
 from __future__ import annotations

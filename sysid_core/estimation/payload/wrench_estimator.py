@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common face of the payload estimators that need the compressed wrenches only."""
 
 from __future__ import annotations

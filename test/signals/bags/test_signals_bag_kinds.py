@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bags of every make: compressed message by message, cut off, without metadata, ROS 1, two robots."""
 
 from __future__ import annotations
