@@ -59,7 +59,7 @@ class LiveFiltering:
         self._joint_writers: dict[bool, JointStateWriter] = {}
         self._wrench_writers: dict[tuple[str, bool], WrenchWriter] = {}
         self._tare_until_ns = 0
-        _warm_up()
+        warm_up()
         self.restart()
 
     @property
@@ -140,8 +140,11 @@ class LiveFiltering:
 _BAD = (SampleOutcome.INVALID, SampleOutcome.OUTLIER)
 
 
-def _warm_up() -> None:
-    """Load the compiled steps now: at the first samples it would delay them by half a second."""
+def warm_up() -> None:
+    """Load the compiled steps now: at the first samples it would delay them by half a second.
+
+    The first time on a machine they are compiled, which takes ten: `make setup` does it.
+    """
     joints, wrench = JointFilter(1), WrenchFilter()
     for k in range(300):
         stamp, value = k * 1_000_000, [1e-6 * k * k]
