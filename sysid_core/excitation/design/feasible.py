@@ -124,10 +124,14 @@ def all_in_contact(checker: MotionChecker, n_postures: int) -> ExcitationError:
         n_postures: How many random ones were tried in vain.
     """
     lower, upper = (np.clip(x, -np.pi, np.pi) for x in (checker.limits.lower, checker.limits.upper))
-    rng, found = np.random.default_rng(0), Counter[str]()
+    rng, postures, pairs = np.random.default_rng(0), Counter[str](), Counter[str]()
     for q in rng.uniform(lower, upper, (ASKED, len(lower))):
-        found.update({name for pair in checker.contacts(q) for name in pair})
-    most = ", ".join(f"'{name}' in {n} of {ASKED}" for name, n in found.most_common(3))
+        bodies = [name for pair in checker.contacts(q) for name in pair]
+        postures.update(set(bodies))
+        pairs.update(bodies)
+    # Of bodies that touch as often the one that touches most others is to blame.
+    first = sorted(postures, key=lambda name: (-postures[name], -pairs[name], name))[:3]
+    most = ", ".join(f"'{name}' in {postures[name]} of {ASKED}" for name in first)
     return ExcitationError(
         f"All of {n_postures} random postures of '{checker.model.name}' are in contact: {most}.",
         remedy="Correct or move that body, check collision shapes, or hold joints still.",
