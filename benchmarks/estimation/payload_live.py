@@ -22,7 +22,7 @@ import numpy as np
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_live import OnlinePayload
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
-from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi, wrench_regressor
+from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi
 from sysid_core.studies.payload import (
     FAMILIES,
     GOAL_FAULTS,
@@ -151,12 +151,11 @@ def changes(count: int) -> None:
         delays, extra = [], 0
         for number in range(count):
             run, wrench, thing = _loaded(number, 6.0)
-            after = _changed(kind, thing.pi)
-            change = wrench_regressor(run.causal.a, run.causal.omega, run.causal.alpha) @ (
-                after - thing.pi
+            # The same noise and the same faulty sensor with what is held later.
+            _, later, _ = _loaded(number, 6.0, _changed(kind, thing.pi))
+            found = _stamps_of_changes(
+                run, np.where(run.causal.time[:, None] >= 3.0, later, wrench)
             )
-            late = run.causal.time >= 3.0
-            found = _stamps_of_changes(run, wrench + change * late[:, None])
             seen = [t - 3.0 for t in found if t >= 3.0]
             delays.append(seen[0] if seen else np.inf)
             extra += len(found) - min(len(seen), 1)
@@ -176,12 +175,15 @@ def _changed(kind: str, pi: Array) -> Array:
     return pi * (2.0 if kind == "attached" else 0.05)
 
 
-def _loaded(number: int, seconds: float) -> tuple[Experiment, Array, StudyObject]:
+def _loaded(
+    number: int, seconds: float, pi: Array | None = None
+) -> tuple[Experiment, Array, StudyObject]:
     thing = thing_number(number)
     rng = np.random.default_rng([33, number])
     speed = float(rng.uniform(0.6, 2.0))
+    held = thing if pi is None else replace(thing, pi=pi)
     run = encoder_experiment(
-        speed, seconds, thing, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS
+        speed, seconds, held, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS
     )
     return run, run.causal.wrench, thing
 
