@@ -68,6 +68,13 @@ class Violation:
             else abs(self.value - self.limit)
         )
 
+    @property
+    def demand(self) -> str:
+        """What is broken, and by how much the limit would have to give; of contact only the first."""
+        if self.kind is LimitKind.CONTACT:
+            return str(self)
+        return f"{self}: it would have to give {self.excess:.3g}"
+
     def __str__(self) -> str:
         if self.kind is LimitKind.CONTACT:
             return f"contact of {self.where} at {self.time:.2f} s"

@@ -11,10 +11,9 @@ from html import unescape
 
 import numpy as np
 import pytest
-from scipy.signal import welch
 
 from sysid_core.judgement import Outcome
-from sysid_core.report import Report, power_density, time_series, with_deviation
+from sysid_core.report import Report, time_series, with_deviation
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -177,10 +176,3 @@ def test_the_strongest_correlations_are_listed_first() -> None:
     listed = strong_correlations(["a", "b", "c"], covariance)
     assert listed == ["b and c: -0.98", "a and b: +0.95"]
     assert strong_correlations(["a", "b", "c"], covariance, most=1)[-1] == "… 1 more pairs"
-
-
-@pytest.mark.parametrize("count", [100, 101, 1024, 5000])
-def test_the_spectrum_is_scipys(count, rng):
-    signal = rng.normal(size=count) + 3.0
-    expected = welch(signal, fs=200.0, nperseg=min(1024, count))
-    np.testing.assert_allclose(power_density(signal, 200.0), expected, rtol=1e-9, atol=1e-12)

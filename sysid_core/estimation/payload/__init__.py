@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
-from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior
+from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior, conditioned
 from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.data import (
     CompressedWrenches,
@@ -49,6 +49,7 @@ __all__ = [
     "ShapePrior",
     "WrenchEstimator",
     "ball_prior",
+    "conditioned",
     "dynamism",
     "payload_estimate",
     "positive_mass",

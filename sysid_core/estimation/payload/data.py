@@ -239,10 +239,8 @@ class CompressedWrenches:
             A, A_reduced, b = M @ A, M @ A_reduced, np.einsum("kij,kj->ki", M, b)
         rows = np.concatenate([A, b[:, :, None]], axis=2)
         factors = self._factors
-        factors[0], factors[1] = (
-            _updated(factors[0], rows[:, :3]),
-            _updated(factors[1], rows[:, 3:]),
-        )
+        factors[0] = _updated(factors[0], rows[:, :3])
+        factors[1] = _updated(factors[1], rows[:, 3:])
         if self.dynamism_scale is None:
             return
         w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]

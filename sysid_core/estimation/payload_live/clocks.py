@@ -10,10 +10,10 @@ import numpy as np
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.payload_live.session import MOTION_SEGMENTS
 from sysid_core.estimation.payload_map import JointSplines
-from sysid_core.robot import RobotModel
+from sysid_core.robot import Array, FrameMotion, RobotModel
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import split_at_gaps
-from sysid_core.signals.wrench import ClockOffset, SensorCalibration, estimate_clock
+from sysid_core.signals.wrench import ClockOffset, SensorCalibration, clock_of_recording
 
 TOLERATED = 5e-3  # [s], which the sensor model's own delay takes in
 _GAP_S = 0.1  # between joint states, over which nothing is compared
@@ -41,7 +41,9 @@ def on_one_clock(
         motion shows nothing.
     """
     try:
-        clock = _clock(recording, model, frame)
+        clock = clock_of_recording(
+            recording, model, frame, window_ns=motion_window(recording), motion_of=_splined
+        )
     except EstimationError:
         return recording, None
     except SignalError as err:
@@ -55,30 +57,18 @@ def on_one_clock(
     return (left.apply(recording) if left.largest_s > TOLERATED else recording), left
 
 
-def _clock(recording: Recording, model: RobotModel, frame: str) -> ClockOffset:
-    """Offset of the clocks in the marked motion, joints smoothed as they are for weighing.
+def _splined(recording: Recording, model: RobotModel, frame: str) -> tuple[Array, FrameMotion, int]:
+    """Motion of the sensor, joints smoothed as they are for weighing.
 
     Raises:
-        SignalError: No wrench, too short a motion, or an offset at the end of the search.
         EstimationError: The joints can't be smoothed.
     """
-    window, joints = motion_window(recording), recording.joints.ordered(model.joint_names)
-    if window is not None:
-        joints = joints.select(slice(*np.searchsorted(joints.stamps_ns, window).tolist()))
-    if recording.wrench is None or len(joints) < 20:
-        raise SignalError(
-            f"'{recording.source}' has no wrench, or no motion beside it.",
-            remedy="Record the force-torque sensor and the joint states of a motion.",
-        )
+    joints = recording.joints.ordered(model.joint_names)
     longest = max(split_at_gaps(joints, _GAP_S), key=len)
-    origin, end = int(longest.stamps_ns[0]), float(longest.time[-1])
-    step = max(1.0 / _RATE_HZ, end / max(len(longest) - 1, 1))
-    time = np.arange(0.0, end, step)
+    end = float(longest.time[-1])
+    time = np.arange(0.0, end, max(1.0 / _RATE_HZ, end / max(len(longest) - 1, 1)))
     splines = JointSplines.fit(longest.time, longest.q)
-    motion = model.frame_motion(frame, *splines.at(time))
-    order = np.argsort(recording.wrench.stamps_ns, kind="stable")
-    time_wrench = (recording.wrench.stamps_ns[order] - origin) * 1e-9
-    return estimate_clock(time_wrench, recording.wrench.wrench[order], time, motion, origin)
+    return time, model.frame_motion(frame, *splines.at(time)), int(longest.stamps_ns[0])
 
 
 def motion_window(recording: Recording) -> tuple[int, int] | None:

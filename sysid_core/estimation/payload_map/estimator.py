@@ -168,9 +168,10 @@ class _GaussNewton:
             information = self.belief.information(rows, self.noise_sd)
             R, r, back = eliminate_nuisances(information, self.precision)
             self.R, self.r = R, r + R @ self.pi
-            if k == 0 and prior.posterior(R, self.r).wrong_shape > _DOUBTED:
+            found = prior.posterior(R, self.r) if k == 0 or self.doubted else None
+            if found is not None and found.wrong_shape > _DOUBTED:
                 self.doubted = True
-            new = prior.posterior(R, self.r).pi if self.doubted else prior.first(R, self.r)
+            new = found.pi if found is not None and self.doubted else prior.first(R, self.r)
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
             self.belief.correct(np.concatenate([self.nuisances, step]))

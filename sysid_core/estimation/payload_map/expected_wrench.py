@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.payload import ball_prior
+from sysid_core.estimation.payload import ball_prior, conditioned
 from sysid_core.robot import Array
 
 
@@ -40,10 +40,9 @@ class ExpectedWrench:
             extent: Size of the space in which something is held [m].
         """
         mean, C = ball_prior(pi, extent / 2.0, extent / 2.0)
-        gain = np.linalg.solve(R @ C @ R.T + np.eye(len(R)), R @ C).T
-        found = mean + gain @ (r - R @ mean)
+        (found,), (left,), _ = conditioned(R, r, mean[None], C[None])
         bias = back[:, -1] - back[:, :-1] @ found if len(back) else np.zeros(6)
-        return cls(found, C - gain @ R @ C, bias)
+        return cls(found, left, bias)
 
     def at(self, regressor: Array) -> tuple[Array, Array]:
         """Wrench and its standard deviation, shape (6,) each, of a motion's regressor (6, 10)."""

@@ -173,9 +173,8 @@ def _gravity_columns(mass_columns: Array, R_WS: Array | None, gravity: Array) ->
     g_W = (R_WS @ gravity[:, :, None])[:, :, 0]
     size = np.linalg.norm(g_W, axis=1)[:, None]
     across = _across(g_W / np.maximum(size, 1e-9))
-    moved = -size[:, :, None] * (
-        R_WS.transpose(0, 2, 1) @ across
-    )  # of the proper acceleration, in S
+    # Of the proper acceleration, in S.
+    moved = -size[:, :, None] * (R_WS.transpose(0, 2, 1) @ across)
     return np.asarray(mass_columns @ moved)
 
 

@@ -102,8 +102,11 @@ class Explorer:
     @property
     def expectation(self) -> Expectation:
         """What is known now."""
-        nothing = np.zeros((len(self.unknowns.names),) * 2)
-        return Expectation.of(self.unknowns, nothing, self.duration)
+        return self._known(self.unknowns)
+
+    def _known(self, unknowns: Unknowns) -> Expectation:
+        nothing = np.zeros((len(unknowns.names),) * 2)
+        return Expectation.of(unknowns, nothing, self.duration)
 
     @property
     def open_names(self) -> tuple[str, ...]:
@@ -112,11 +115,10 @@ class Explorer:
 
     def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
         asked = self.goal.names or unknowns.names
-        covariance = np.linalg.inv(unknowns.prior_information * np.outer(*[unknowns.size] * 2))
         return tuple(
             name
-            for name, variance in zip(unknowns.names, np.diag(covariance), strict=True)
-            if name in asked and variance > self.goal.deviation**2
+            for name, share in zip(unknowns.names, self._known(unknowns).relative, strict=True)
+            if name in asked and share > self.goal.deviation
         )
 
     @property

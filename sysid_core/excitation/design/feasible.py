@@ -96,10 +96,7 @@ def infeasible(
     ranked = sorted((k for k in kinds if kinds[k] > 1e-9), key=lambda k: -kinds[k])
     order = {kind: i for i, kind in enumerate(ranked)}
     first = sorted(worst.values(), key=lambda v: order.get(v.kind, len(order)))[:4]
-    details = "; ".join(
-        f"{v}: it would have to give {v.excess:.3g}" if v.kind is not LimitKind.CONTACT else str(v)
-        for v in first
-    )
+    details = "; ".join(v.demand for v in first)
     coarse = all(v.kind is LimitKind.CONSISTENCY for v in first)
     ways = ", ".join(
         ranked if any(v.kind in ranked for v in first) else sorted({v.kind for v in first})

@@ -167,7 +167,7 @@ def _first_safe(
     kinds = Counter(kind for broken in blame for kind in {v.kind.value for v in broken})
     counted = [b for b in blame if all(v.kind is not LimitKind.CONTACT for v in b)]
     nearest = min(counted, default=(), key=lambda b: max(v.excess / (abs(v.limit) or 1) for v in b))
-    least = "; ".join(f"{v}: it would have to give {v.excess:.3g}" for v in nearest)
+    least = "; ".join(v.demand for v in nearest)
     raise ExcitationError(
         f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
         f" {make.mean_angular_speed:.2f} rad/s. In the way:"

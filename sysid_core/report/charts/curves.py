@@ -141,29 +141,16 @@ def label_time(figure: go.Figure, columns: int = 1) -> None:
 
 def spectra(residual: Array, rate: float, names: Sequence[str], unit: str) -> go.Figure:
     """Amplitude density of residuals over frequency, one line a joint; (K, n) at a rate [Hz]."""
+    from scipy.signal import welch
+
     figure = panels(["residual spectrum"], height=260, linked=False)
     for j, name in enumerate(names):
-        f, power = power_density(residual[:, j], rate)
+        f, power = welch(residual[:, j], fs=rate, nperseg=min(1024, len(residual)))
         colour = COLOURS[j % len(COLOURS)]
         add_line(figure, 0, f[1:], np.sqrt(power[1:]), name=name, colour=colour)
     figure.update_xaxes(title_text="frequency [Hz]", type="log")
     figure.update_yaxes(title_text=f"{unit}/√Hz", type="log")
     return figure
-
-
-def power_density(signal: Array, rate: float) -> tuple[Array, Array]:
-    """Frequencies [Hz] and power density of a signal (N,), as `scipy.signal.welch` has them.
-
-    Welch (1967), The use of fast Fourier transform for the estimation of power spectra: halves of Hann
-    windows overlap. In numpy, since scipy.signal takes half a second to load.
-    """
-    size = min(1024, len(signal))
-    window = np.hanning(size + 1)[:-1]
-    parts = np.lib.stride_tricks.sliding_window_view(signal, size)[:: size - size // 2]
-    spectra = np.fft.rfft(window * (parts - parts.mean(axis=1, keepdims=True)), axis=1)
-    power = (np.abs(spectra) ** 2).mean(axis=0) / (rate * np.square(window).sum())
-    power[1 : (size + 1) // 2] *= 2.0  # the negative frequencies'
-    return np.fft.rfftfreq(size, 1.0 / rate), power
 
 
 def histogram(residual: Array, names: Sequence[str], unit: str) -> go.Figure:

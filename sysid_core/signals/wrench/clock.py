@@ -10,6 +10,7 @@ sandwich \(H^{-1} \sum_b g_b g_b^T H^{-1}\) over blocks of time (White 1980).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel
 from sysid_core.signals.recording import Array, Recording, Stamps
 from sysid_core.signals.wrench.delay import MotionFit, sensor_motion
+
+MotionOf = Callable[[Recording, RobotModel, str], tuple[Array, FrameMotion, int]]
 
 _STEP = 1e-4  # [s] of derivatives
 _GRID = 0.02  # [s] between trial offsets: a quarter of the period of motion at 12 Hz
@@ -88,6 +91,13 @@ class ClockOffset:
         return f"{text}, drift {drift}" + ("" if self.drifts else " (not corrected: chance)")
 
 
+def _smoothed(
+    recording: Recording, model: RobotModel, frame: str
+) -> tuple[Array, FrameMotion, int]:
+    smooth, motion = sensor_motion(recording, model, frame)
+    return smooth.time, motion, int(smooth.stamps_ns[0])
+
+
 def clock_of_recording(
     recording: Recording,
     model: RobotModel,
@@ -95,6 +105,7 @@ def clock_of_recording(
     *,
     window_ns: tuple[int, int] | None = None,
     max_offset_s: float = 0.5,
+    motion_of: MotionOf = _smoothed,
 ) -> ClockOffset:
     """Offset and drift of a recording's wrench against its joints, by motion with a fixed load.
 
@@ -104,6 +115,8 @@ def clock_of_recording(
         frame: The sensor's frame.
         window_ns: Only joint states between these stamps; None: all.
         max_offset_s: Largest offset looked for, either way [s].
+        motion_of: Gives the times of the sensor's motion, the motion, and the stamp of time 0, of a
+            recording, the robot and the frame.
 
     Raises:
         SignalError: No wrench, too short a motion, or an offset at the end of the search.
@@ -116,13 +129,11 @@ def clock_of_recording(
             f"'{recording.source}' has no wrench, or no motion beside it.",
             remedy="Record the force-torque sensor and the joint states of a motion.",
         )
-    smooth, motion = sensor_motion(recording, model, frame)
-    origin = int(smooth.stamps_ns[0])
+    time, motion, origin = motion_of(recording, model, frame)
     order = np.argsort(recording.wrench.stamps_ns, kind="stable")
-    time = (recording.wrench.stamps_ns[order] - origin) * 1e-9
-    return estimate_clock(
-        time, recording.wrench.wrench[order], smooth.time, motion, origin, max_offset_s=max_offset_s
-    )
+    time_wrench = (recording.wrench.stamps_ns[order] - origin) * 1e-9
+    wrench = recording.wrench.wrench[order]
+    return estimate_clock(time_wrench, wrench, time, motion, origin, max_offset_s=max_offset_s)
 
 
 def estimate_clock(
