@@ -16,9 +16,14 @@ import numpy as np
 import yaml
 
 from sysid_core.estimation.loaded_arm import with_load
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation import (
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+    record_motion,
+)
 
 HERE = Path(__file__).parent / "ur5"
 GAINS = np.array([13.0, 13.0, 13.0, 9.0, 9.0, 9.0])  # [N m/A]

@@ -45,7 +45,7 @@ def save(figures: Iterator[Figure], path: Path, milliseconds: int) -> None:
 
 def exciting_motion() -> tuple[Iterator[Figure], int]:
     """A Panda that plays its planned motion, and the joints' angles beside it."""
-    from sysid_core.excitation import MotionLimits, Unknowns, plan_arm_motion
+    from sysid_core.planning import MotionLimits, Unknowns, plan_arm_motion
     from sysid_core.report.charts import skeleton
     from sysid_core.robot import load_robot
 
@@ -87,7 +87,7 @@ def convergence() -> tuple[Iterator[Figure], int]:
     from sysid_core.estimation.payload import summarise_payload
     from sysid_core.estimation.payload_live import OnlinePayload
     from sysid_core.robot import mass_com_inertia_from_pi
-    from sysid_core.studies.payload.runs import Case, simulate
+    from sysid_studies.payload.runs import Case, simulate
 
     thing, run = simulate(Case("Hammer", 1.0, "moderate", "encoders", 3.0, 0, faults=True))
     online, data = OnlinePayload(thing.shape), run.causal

@@ -149,8 +149,8 @@ def played_stop() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 def _stopped() -> tuple[np.ndarray, ...]:
     """Path, positions, velocities and rate while it stops; joints alone; where the stop begins."""
-    from sysid_core.excitation import Trajectory
-    from sysid_core.excitation.execution import PathFollower
+    from sysid_core.execution import PathFollower
+    from sysid_core.planning import Trajectory
 
     t = np.linspace(0.0, 3.0, 301)
     s = t / 3.0
@@ -200,9 +200,9 @@ def stop() -> Figure:
 
 def verdict() -> Figure:
     """The shipped recording, judged as it is and with one sign wrong."""
+    from sysid_core.diagnosis import examine
     from sysid_core.estimation.arm import Processing, identify
     from sysid_core.estimation.fit import LeastSquares
-    from sysid_core.plausibility import examine
     from sysid_core.robot import USUAL_TERMS, FrictionModel, RobotModel
     from sysid_core.signals import ColumnMap, read_table
     from sysid_core.validation import judge_identification, predict_recording

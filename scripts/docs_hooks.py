@@ -31,9 +31,9 @@ def commands() -> str:
     """Every command of `sysid` with its options."""
     import typer
 
-    from sysid_core.cli.app import app
+    from sysid_cli.app import app
 
-    importlib.import_module("sysid_core.cli")
+    importlib.import_module("sysid_cli")
     lines = ["# Commands", "", "`sysid COMMAND --help` shows the same in the terminal.", ""]
     for name, command in _leaves(typer.main.get_command(app), "sysid"):
         lines += [f"## `{name}`", "", inspect.cleandoc(command.help or ""), ""]
@@ -105,7 +105,7 @@ def python() -> str:
     lines = ["# Python", "", "What each room of `sysid_core` exports; import from the room.", ""]
     for door in sorted((ROOT / "sysid_core").rglob("__init__.py")):
         name = ".".join(door.parent.relative_to(ROOT).parts)
-        if name == "sysid_core" or name.startswith("sysid_core.cli"):
+        if name == "sysid_core":
             continue
         room = importlib.import_module(name)
         lines += [f"## `{name}`", "", (room.__doc__ or "").strip(), "", "| name | |", "|---|---|"]

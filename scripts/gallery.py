@@ -76,7 +76,7 @@ def run(command: str) -> str:
     """Output of a command, with its colours, 80 columns wide."""
     environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": "80", "TERM": "xterm-256color"}
     done = subprocess.run(
-        [sys.executable, "-m", "sysid_core.cli", *command.split()],
+        [sys.executable, "-m", "sysid_cli", *command.split()],
         cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,7 +2,8 @@
 """Identification of robots and payloads: pure Python, no ROS.
 
 Rooms, in the order in which data flow (a room imports only those before it):
-robot, identifiability, excitation, signals, estimation, validation, report, studies, cli.
+files, batch, robot, controller_payload, identifiability, planning, execution, signals, estimation, diagnosis,
+simulation, control, validation, report, pipeline, certificate.
 """
 
 __version__ = "0.1.0"

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.report import Report
 from sysid_core.robot import RobotModel, write_urdf
 from sysid_demos.parts import (

@@ -10,8 +10,8 @@ import numpy as np
 from rich.console import Console
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import MotionLimits, export_trajectory
-from sysid_core.excitation.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
+from sysid_core.planning import MotionLimits, export_trajectory
+from sysid_core.planning.closed_chain import LoopExcitation, of_all_joints, plan_loop_excitation
 from sysid_core.report import Report
 from sysid_core.robot import write_urdf
 from sysid_core.robot.loops import ClosedChain, load_closed_chain

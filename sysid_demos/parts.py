@@ -20,7 +20,7 @@ from robot_sysid.action import Identify
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_core.report import Report, cell_text, prediction_chart, save_and_list
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals.bags import read_bag

@@ -21,9 +21,9 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation import HeldBox, MotionLimits, Trajectory, export_trajectory
-from sysid_core.excitation.payload import plan_payload_motion
 from sysid_core.judgement import Outcome
+from sysid_core.planning import HeldBox, MotionLimits, Trajectory, export_trajectory
+from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.report import (
     Report,
     comparison_rows,
@@ -33,11 +33,11 @@ from sysid_core.report import (
 )
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.shapes import load_shape
-from sysid_core.studies.payload import modular_objects
 from sysid_demos.parts import PATIENCE, live
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError, execute_watched
 from sysid_nodes.conversions import estimate_from_message
+from sysid_studies.payload import modular_objects
 
 ROBOT, SENSOR_FRAME, OBJECT = "xarm7", "link_eef", "Hammer"
 WRENCH_BIAS = (3.0, -2.0, 5.0, 0.15, -0.1, 0.05)  # [N, N m]
@@ -149,7 +149,7 @@ def _replay(console: Console, out: Path, bag: Path, truth: Array) -> dict[str, A
     truth_file = out / "truth.yaml"
     truth_file.write_text(yaml.safe_dump({"pi": truth.tolist()}), encoding="utf-8")
     command = [
-        sys.executable, "-m", "sysid_core.cli", "payload", str(bag),
+        sys.executable, "-m", "sysid_cli", "payload", str(bag),
         "--robot", ROBOT, "--sensor-frame", SENSOR_FRAME, "--shape", str(shape_file()),
         "--truth", str(truth_file), "--out", str(out),
     ]  # fmt: skip

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
-from sysid_core.excitation.sequential import SequentialPlan, plan_sequential
+from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.planning.sequential import SequentialPlan, plan_sequential
 from sysid_core.report import Report
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_demos.parts import (

@@ -17,7 +17,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_core.report import Report, curves
 from sysid_core.robot import Array
 from sysid_demos.parts import identify, record, show_rows

@@ -18,9 +18,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
+from sysid_core.control import TorqueController
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_core.validation import TorqueController
 from sysid_nodes import conversions
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
 from sysid_nodes.torque_control import (

@@ -17,7 +17,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.validation import ClosedChainPlant, SimulatedRobot
+from sysid_core.simulation import ClosedChainPlant, SimulatedRobot
 from sysid_nodes.conversions import (
     message_from_wrench,
     ns_from_stamp,

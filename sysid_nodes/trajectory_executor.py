@@ -14,7 +14,7 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 from robot_sysid.msg import Mark
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation.execution import Command, Executor, ExecutorState, SegmentMarks
+from sysid_core.execution import Command, Executor, ExecutorState, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions, execution
 from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node

@@ -12,7 +12,7 @@ import pytest
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_core.excitation.payload import PayloadPlan  # noqa: E402
+from sysid_core.planning.payload import PayloadPlan  # noqa: E402
 from sysid_core.robot import pi_from_mass_com_inertia  # noqa: E402
 from sysid_nodes.bringup import NodeProcesses, NodeSpec  # noqa: E402
 from sysid_nodes.client import LiveClient  # noqa: E402

@@ -119,7 +119,7 @@ def test_the_readmes_python_block_runs(capsys: pytest.CaptureFixture[str]) -> No
 def test_the_commands_of_the_readme_exist() -> None:
     from typer.testing import CliRunner
 
-    from sysid_core.cli.app import app
+    from sysid_cli.app import app
 
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     groups = re.findall(r"`sysid (\w[\w-]*)", text)

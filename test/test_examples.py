@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core import estimation, excitation, identifiability, robot, signals
+from sysid_core import estimation, identifiability, planning, robot, signals
 from sysid_core.estimation import fit as fitting
 from sysid_core.estimation import loaded_arm, payload, payload_map
 from sysid_core.identifiability import composite_bodies, rpna
@@ -146,8 +146,8 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (fitting.solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
     (payload.ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
     (payload.dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
-    (excitation.minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
-    (excitation.straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
+    (planning.minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
+    (planning.straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
     (loaded_arm.payload_torque_regressor, lambda: (arm(), "panda_hand", *motion()), of_arm),
     (payload_map.regressor_derivatives, lambda: (np.ones(3),), dict),
     (payload_map.white_noise_sd, lambda: (RNG.normal(size=(50, 6)),), dict),

@@ -9,7 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("sysid_core", "sysid_nodes", "sysid_demos", "sysid_monitor", "sysid_rqt")
+FOLDERS = (
+    "sysid_core",
+    "sysid_fleet",
+    "sysid_studies",
+    "sysid_cli",
+    "sysid_nodes",
+    "sysid_demos",
+    "sysid_monitor",
+    "sysid_rqt",
+)
 # report, send or show, not tell; reference, not wish; span, not stretch; unmeasured, not silent.
 WORDS = re.compile(
     r"\b(tells?|told|telling|wish(es|ed)?|stretch(es)?|silent(ly)?)\b", re.IGNORECASE

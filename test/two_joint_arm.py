@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 
 URDF = """<robot name="two"><link name="base"/>
 <link name="a"><inertial><mass value="3"/><origin xyz="0.1 0 0.02"/>

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 
 SYSID = Path(sys.executable).parent / "sysid"
 

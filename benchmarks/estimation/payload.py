@@ -36,7 +36,8 @@ from sysid_core.estimation.payload_map import (
     SensorModel,
     SplineMotion,
 )
-from sysid_core.studies.payload import (
+from sysid_core.validation import payload_errors
+from sysid_studies.payload import (
     GOAL_FAULTS,
     NOISE_LEVELS,
     Case,
@@ -49,7 +50,6 @@ from sysid_core.studies.payload import (
     simulate,
     swing,
 )
-from sysid_core.validation import payload_errors
 
 
 def best_ms(call: Callable[[], object], repeats: int) -> float:

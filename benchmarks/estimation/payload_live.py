@@ -23,7 +23,7 @@ from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_live import OnlinePayload
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
 from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi
-from sysid_core.studies.payload import (
+from sysid_studies.payload import (
     FAMILIES,
     GOAL_FAULTS,
     NOISE_LEVELS,

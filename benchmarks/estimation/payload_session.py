@@ -24,14 +24,19 @@ from sysid_core.estimation.payload_live import (
     repeatability,
     weigh_recording,
 )
-from sysid_core.excitation import MotionLimits
-from sysid_core.excitation.payload import plan_payload_motion
+from sysid_core.planning import MotionLimits
+from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
 from sysid_core.signals.wrench import SensorCalibration
-from sysid_core.studies.payload import modular_objects, swing
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation import (
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+    record_motion,
+)
+from sysid_studies.payload import modular_objects, swing
 
 ROBOT, FRAME = "xarm7", "link_eef"
 RATE_HZ, LAG_S, PERIOD_S = 100.0, 0.3, 0.1

@@ -14,12 +14,17 @@ import time
 import numpy as np
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
-from sysid_core.excitation.sequential import plan_sequential
 from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits
+from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import DriveTrain, FrictionModel, load_robot
-from sysid_core.studies import run_sequential
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation import (
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+    record_motion,
+)
+from sysid_studies import run_sequential
 
 FRICTION, DAMPING = [8.0, 8.0, 6.0, 2.0, 2.0, 2.0], [5.0, 5.0, 4.0, 1.0, 1.0, 1.0]
 ROTORS = [1.0, 1.0, 0.6, 0.2, 0.2, 0.2]  # [kg m^2]

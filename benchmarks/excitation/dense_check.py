@@ -21,7 +21,7 @@ import pinocchio as pin
 from scipy.interpolate import BPoly, interp1d
 
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation import MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.planning import MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.robot import RobotModel, load_robot
 
 ROBOTS = {

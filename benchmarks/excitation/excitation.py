@@ -12,9 +12,9 @@ import time
 import numpy as np
 
 from sysid_core.batch import Engine
-from sysid_core.excitation import MotionChecker, MotionLimits, plan_arm_motion
-from sysid_core.excitation.execution import Executor, ExecutorState, Measured
-from sysid_core.excitation.payload import plan_payload_motion
+from sysid_core.execution import Executor, ExecutorState, Measured
+from sysid_core.planning import MotionChecker, MotionLimits, plan_arm_motion
+from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel
 
 ROBOTS = {"xarm7": "link_eef", "ur5": "tool0", "panda": "panda_hand_tcp"}

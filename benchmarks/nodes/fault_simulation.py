@@ -103,9 +103,9 @@ def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
     """The arm, where it stands, and an executor with a motion of its wrist."""
     import test_drivers_stops as stops
 
-    from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
-    from sysid_core.excitation.execution import Executor, MonitorLimits
-    from sysid_core.excitation.payload import oscillation
+    from sysid_core.execution import Executor, MonitorLimits
+    from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits
+    from sysid_core.planning.payload import oscillation
     from sysid_core.robot import RobotModel
 
     model = RobotModel.from_urdf("panda").with_locked(

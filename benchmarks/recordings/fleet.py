@@ -23,7 +23,10 @@ import numpy as np
 import yaml
 
 from sysid_core.batch import Engine, Rows, find_sources
-from sysid_core.fleet import (
+from sysid_core.robot import RobotModel
+from sysid_core.signals import EffortKind
+from sysid_core.signals.bags import read_bag
+from sysid_fleet import (
     Robot,
     Series,
     Task,
@@ -33,9 +36,6 @@ from sysid_core.fleet import (
     recording_rows,
     spread_of,
 )
-from sysid_core.robot import RobotModel
-from sysid_core.signals import EffortKind
-from sysid_core.signals.bags import read_bag
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"

@@ -23,6 +23,7 @@ import numpy as np
 import pinocchio as pin
 from real_arms import ARMS, RealArm, split
 
+from sysid_core.diagnosis import examine, require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm import (
     ArmEquations,
@@ -33,7 +34,6 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.judgement import Judgement
-from sysid_core.plausibility import examine, require_fit
 from sysid_core.robot import FrictionModel, with_gravity
 from sysid_core.validation import judge_identification, predict_recording
 

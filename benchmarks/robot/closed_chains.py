@@ -8,8 +8,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from sysid_core.control import (
+    ComputedTorque,
+    Gains,
+    recording_of,
+    track,
+)
 from sysid_core.estimation.closed_chain import identify_constrained
-from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot.loops import (
     assemble_along,
     constrained_motion,
@@ -17,7 +23,7 @@ from sysid_core.robot.loops import (
     load_closed_chain,
     projected_regressor,
 )
-from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
+from sysid_core.simulation import ClosedChainPlant
 
 
 def seconds(action: Callable[[], object], repeats: int = 3) -> float:

@@ -135,7 +135,7 @@ def main() -> None:
         bag, out = Path(folder) / "bag", str(Path(folder) / "out")
         seconds = generate(bag, gigabytes)
         size = sum(file.stat().st_size for file in bag.iterdir()) / 1e9
-        sysid = [sys.executable, "-m", "sysid_core.cli"]
+        sysid = [sys.executable, "-m", "sysid_cli"]
         commands = {
             "bag info": ["bag", "info", str(bag)],
             "bag check": ["bag", "check", str(bag)],

@@ -83,8 +83,8 @@ def identify_judged(
     Raises:
         SysIdError: Recordings that can't be used with this robot.
     """
+    from sysid_core.diagnosis import examine, require_fit
     from sysid_core.estimation.arm import Processing
-    from sysid_core.plausibility import examine, require_fit
     from sysid_core.robot import FrictionModel
     from sysid_core.validation import judge_identification, predict_recording
 

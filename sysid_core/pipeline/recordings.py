@@ -65,7 +65,7 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
     """
     import numpy as np
 
-    from sysid_core.plausibility import require_joints
+    from sysid_core.diagnosis import require_joints
     from sysid_core.robot import DriveTrain
 
     if columns is None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sysid_core.excitation.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
 from sysid_core.identifiability import ConstrainedRanks
+from sysid_core.planning.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
 from sysid_core.report.charts import COLOURS, add_line, panels
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import (

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, PredictionSpread
 from sysid_core.judgement import Judgement
-from sysid_core.plausibility import Examination
 from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.metrics import TorqueError, total
 from sysid_core.validation.prediction import Prediction

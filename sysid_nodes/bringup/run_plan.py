@@ -14,7 +14,7 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.find_config import find_config
 from sysid_nodes.bringup.graph import NodeSpec

@@ -62,7 +62,7 @@ class IdentificationJob:
         urdf = self.folder / "robot.urdf"
         urdf.write_text(model.urdf_xml, encoding="utf-8")
         self._log = self.folder / "identify.log"
-        command = [sys.executable, "-m", "sysid_core.cli", "--steps", "identify", *options]
+        command = [sys.executable, "-m", "sysid_cli", "--steps", "identify", *options]
         command += ["--robot", str(urdf), "--out", str(self.folder), "--", str(self._recording)]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(

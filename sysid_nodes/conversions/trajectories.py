@@ -15,7 +15,7 @@ from sysid_nodes.conversions.joints import columns_of
 from sysid_nodes.conversions.stamps import stamp_from_ns
 
 if TYPE_CHECKING:
-    from sysid_core.excitation import Trajectory
+    from sysid_core.planning import Trajectory
 
 Array = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from robot_sysid.action import ExecuteTrajectory
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import Trajectory, check_motion
-from sysid_core.excitation.execution import Executor
+from sysid_core.execution import Executor
+from sysid_core.planning import Trajectory, check_motion
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import RobotDrive

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from sysid_core.excitation import MotionLimits, read_limits
-from sysid_core.excitation.execution import ExecutorSettings, MonitorLimits
+from sysid_core.execution import ExecutorSettings, MonitorLimits
+from sysid_core.planning import MotionLimits, read_limits
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution.config import NO_GROUND, TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import CommandMode

@@ -12,7 +12,7 @@ import numpy as np
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory
 
-from sysid_core.excitation.execution import Command, Executor, ExecutorState
+from sysid_core.execution import Command, Executor, ExecutorState
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import build_drive
 from sysid_nodes.execution.inputs import RobotInputs

@@ -9,7 +9,7 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 
-from sysid_core.excitation.execution import ExecutorState
+from sysid_core.execution import ExecutorState
 from sysid_nodes.execution.remote import Remote
 from sysid_nodes.lifecycle import ManagedNode
 

@@ -9,7 +9,7 @@ from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation.execution import Command, Executor, ExecutorState
+from sysid_core.execution import Command, Executor, ExecutorState
 from sysid_core.robot import held_text
 
 

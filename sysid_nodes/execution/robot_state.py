@@ -9,7 +9,7 @@ import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 
-from sysid_core.excitation.execution import Measured, PositionRates
+from sysid_core.execution import Measured, PositionRates
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions
 

@@ -10,14 +10,14 @@ from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import (
+from sysid_core.planning import (
     MotionChecker,
     MotionLimits,
     Trajectory,
     Unknowns,
     export_trajectory,
 )
-from sysid_core.excitation.design import Ending, Explorer, Goal
+from sysid_core.planning.design import Ending, Explorer, Goal
 from sysid_nodes.execution import Arming, Remote, RemoteExecutor, planning_limits
 from sysid_nodes.exploration.aside import aside
 from sysid_nodes.exploration.config import ExplorerConfig

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_core.validation import SensorNoise
+from sysid_core.simulation import SensorNoise
 from sysid_nodes.lifecycle import parameter
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
-from sysid_core.validation import ClosedChainPlant, MujocoPlant
+from sysid_core.simulation import ClosedChainPlant, MujocoPlant
 from sysid_nodes.simulation.config import SimulatedRobotConfig
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sysid_core.control import ControllerTiming, TorqueController
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
-from sysid_core.validation import ControllerTiming, TorqueController
 from sysid_nodes.lifecycle import parameter
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from robot_sysid.msg import InertialEstimate
 
+from sysid_core.control import TorqueController, judge_for_control
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.closed_chain import identified_chain
 from sysid_core.judgement import Judgement
 from sysid_core.kinds import Kind
 from sysid_core.robot.loops import ClosedChain
-from sysid_core.validation import TorqueController, judge_estimate, judge_for_control
+from sysid_core.validation import judge_estimate
 from sysid_nodes import conversions
 
 

@@ -11,8 +11,12 @@ import yaml
 from two_joint_arm import URDF, columns, swing
 from typer.testing import CliRunner
 
+from sysid_cli.app import app
 from sysid_core.batch import Rows, hash_of
-from sysid_core.bench import (
+from sysid_core.errors import BatchError
+from sysid_core.robot import RobotModel
+from sysid_core.validation import predict_recording
+from sysid_studies.bench import (
     bench_rows,
     load_recipe,
     load_recipes,
@@ -22,11 +26,7 @@ from sysid_core.bench import (
     standing,
     wrong_files,
 )
-from sysid_core.bench.peers import PEERS, Peer
-from sysid_core.cli.app import app
-from sysid_core.errors import BatchError
-from sysid_core.robot import RobotModel
-from sysid_core.validation import predict_recording
+from sysid_studies.bench.peers import PEERS, Peer
 
 
 def write_arm(folder: Path, name: str = "mine") -> dict:
@@ -138,7 +138,7 @@ def test_a_tool_that_raises_has_a_row_that_says_so(
     raw = write_arm(tmp_path / "mine")
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
     broken = Peer("broken", "raises", ("math",))
-    monkeypatch.setattr("sysid_core.bench.measure.PEERS", (broken,))
+    monkeypatch.setattr("sysid_studies.bench.measure.PEERS", (broken,))
     rows = bench_rows((load_recipe(tmp_path / "mine.yaml"), str(tmp_path), True))
     (row,) = [row for row in rows if row["parameter"].startswith("broken.")]
     assert row["outcome"] == "refused" and "ModuleNotFoundError" in row["reason"]

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
-from sysid_core.cli.progress import bar_text
+from sysid_cli.app import app
+from sysid_cli.progress import bar_text
 from sysid_core.errors import SignalError
 from sysid_core.progress import watch_progress
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag

@@ -12,8 +12,8 @@ from importlib import metadata
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
-from sysid_core.cli.doctor import packages, ros
+from sysid_cli.app import app
+from sysid_cli.doctor import packages, ros
 
 
 def test_versions_are_those_installed_and_fit_the_metadata() -> None:
@@ -72,7 +72,7 @@ def test_messages_pass_between_two_processes_over_dds() -> None:
 
 
 def test_the_command_runs_as_users_run_it() -> None:
-    command = [sys.executable, "-m", "sysid_core.cli", "doctor", "--offline"]
+    command = [sys.executable, "-m", "sysid_cli", "doctor", "--offline"]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "Everything needed is here." in done.stdout

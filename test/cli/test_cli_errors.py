@@ -12,7 +12,7 @@ import pytest
 
 def sysid(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "sysid_core.cli", *arguments],
+        [sys.executable, "-m", "sysid_cli", *arguments],
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -58,7 +58,7 @@ def test_a_motion_of_fewer_joints_than_the_robot_leads_to_the_lock(tmp_path: Pat
 def test_a_missing_bag_is_named_before_anything_heavy_is_imported(tmp_path: Path) -> None:
     code = (
         "import sys; sys.argv = ['sysid', 'bag', 'check', 'nowhere']\n"
-        "from sysid_core.cli import run\n"
+        "from sysid_cli import run\n"
         "try:\n    run()\nfinally:\n    assert 'numpy' not in sys.modules"
     )
     done = subprocess.run(
@@ -69,12 +69,12 @@ def test_a_missing_bag_is_named_before_anything_heavy_is_imported(tmp_path: Path
 
 def test_the_command_line_starts_without_the_heavy_libraries(tmp_path: Path) -> None:
     """`sysid --help` and shell completion load all commands, but no numpy."""
-    code = "import sys, sysid_core.cli; sys.exit('numpy' in sys.modules)"
+    code = "import sys, sysid_cli; sys.exit('numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=False).returncode == 0
 
 
 def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
-    from sysid_core.cli.app import console, remark
+    from sysid_cli.app import console, remark
 
     remark("warning:", "link 'fore[/red]arm[bold]' in results[old]", to=console)
     console.print("written to res[/red]")
@@ -85,7 +85,7 @@ def test_brackets_in_names_and_paths_are_text(tmp_path, capsys):
 def test_version_short_help_and_exit_status_are_there():
     from typer.testing import CliRunner
 
-    from sysid_core.cli.app import app
+    from sysid_cli.app import app
 
     version = CliRunner().invoke(app, ["--version"])
     assert version.exit_code == 0 and version.stdout.startswith("sysid 0.")

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 
 UR5 = Path(__file__).resolve().parents[2] / "examples" / "ur5"
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import IdentifiabilityError, ModelError
 
 runner = CliRunner()

@@ -10,7 +10,7 @@ import yaml
 from two_joint_arm import URDF, columns, swing
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.robot import RobotModel

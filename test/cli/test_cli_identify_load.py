@@ -11,7 +11,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import EstimationError, ModelError, SignalError, SysIdError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 

@@ -12,15 +12,21 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
-from sysid_core.cli.recordings import run_labels
+from sysid_cli.app import app
+from sysid_cli.recordings import run_labels
+from sysid_core.control import (
+    ComputedTorque,
+    Gains,
+    recording_of,
+    track,
+)
 from sysid_core.errors import ModelError, SysIdError
 from sysid_core.estimation import Estimate
-from sysid_core.excitation.closed_chain import sine_trajectory
+from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot import reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.signals.bags import BagWriter, build_typestore
-from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
+from sysid_core.simulation import ClosedChainPlant
 
 runner = CliRunner()
 JOINT_STATE, TIME = "sensor_msgs/msg/JointState", "builtin_interfaces/msg/Time"

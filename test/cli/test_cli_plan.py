@@ -9,10 +9,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app, plan
-from sysid_core.cli.app import run as cli_run
+from sysid_cli.app import app, plan
+from sysid_cli.app import run as cli_run
 from sysid_core.errors import ExcitationError
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import load_closed_chain
 
@@ -127,7 +127,7 @@ def test_messages_keep_their_brackets(capsys, monkeypatch):
     def fail() -> None:
         raise ExcitationError("limit [m] is wrong", remedy="give [deg, m]")
 
-    monkeypatch.setattr("sysid_core.cli.app.app", fail)
+    monkeypatch.setattr("sysid_cli.app.app", fail)
     with pytest.raises(SystemExit):
         cli_run()
     said = capsys.readouterr().err

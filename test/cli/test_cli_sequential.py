@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
-from sysid_core.excitation import Trajectory
+from sysid_cli.app import app
+from sysid_core.planning import Trajectory
 
 CONSTANTS = (
     ["m3", "k3x", "k3y", "k3z", "U1_33"]

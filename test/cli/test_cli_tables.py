@@ -16,10 +16,10 @@ import pytest
 import typer
 from rich.table import Table
 
-import sysid_core.cli
-import sysid_core.cli.tables as tables
-from sysid_core.cli.app import app, console
-from sysid_core.cli.identify.result import print_summary
+import sysid_cli
+import sysid_cli.tables as tables
+from sysid_cli.app import app, console
+from sysid_cli.identify.result import print_summary
 
 NAMES = [f"a_rather_long_name_of_a_joint_{i}" for i in range(8)]
 
@@ -94,7 +94,7 @@ def test_every_group_shows_an_example_of_its_commands() -> None:
 
 
 def test_every_command_that_a_file_registers_is_listed() -> None:
-    for found in pkgutil.walk_packages(sysid_core.cli.__path__, "sysid_core.cli."):
+    for found in pkgutil.walk_packages(sysid_cli.__path__, "sysid_cli."):
         if not found.name.endswith("__main__"):
             importlib.import_module(found.name)
     groups = {info.name: info.typer_instance for info in app.registered_groups} | {"": app}
@@ -112,11 +112,11 @@ def test_help_imports_only_the_command_asked_for_and_no_numerics() -> None:
     """`--help` stays quick as long as commands import what they compute with when they run."""
     code = (
         "import sys; sys.argv = ['sysid', 'identify', '--help']\n"
-        "from sysid_core.cli import run\n"
+        "from sysid_cli import run\n"
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'scipy', 'pinocchio', 'plotly', 'jinja2', 'cvxpy', 'mujoco', 'yaml',"
-        " 'sysid_core.batch', 'importlib.metadata', 'pydantic', 'sysid_core.cli.plan.arm',"
-        " 'sysid_core.cli.bag.group'}\n"
+        " 'sysid_core.batch', 'importlib.metadata', 'pydantic', 'sysid_cli.plan.arm',"
+        " 'sysid_cli.bag.group'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

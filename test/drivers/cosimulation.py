@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from joint_trajectory_controller import Goal, JointTrajectoryController
 
-from sysid_core.excitation.execution import Executor, ExecutorState, Measured, Outgoing
+from sysid_core.execution import Executor, ExecutorState, Measured, Outgoing
 from sysid_core.robot import RobotModel
 
 PERIOD = 0.002  # of the controller [s]

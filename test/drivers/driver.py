@@ -31,7 +31,7 @@ from vendor_safety import SAFETY, Safety
 from vendors import VENDORS, Vendor
 
 from sysid_core.robot import RobotModel
-from sysid_core.validation import MujocoPlant
+from sysid_core.simulation import MujocoPlant
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -12,15 +12,15 @@ import pytest
 from cosimulation import PERIOD, FollowingRobot, Log, World, run
 from joint_trajectory_controller import JointTrajectoryController
 
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, Trajectory
-from sysid_core.excitation.execution import (
+from sysid_core.execution import (
     Executor,
     ExecutorSettings,
     ExecutorState,
     Measured,
     MonitorLimits,
 )
-from sysid_core.excitation.payload import oscillation
+from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits, Trajectory
+from sysid_core.planning.payload import oscillation
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")

@@ -14,9 +14,9 @@ from sysid_core.estimation.sequential import (
     identify_sequentially,
     motion_segments,
 )
-from sysid_core.excitation import Segment, Trajectory
 from sysid_core.identifiability import random_states
 from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import (
     INERTIAL_UNITS,
     DriveTrain,

@@ -24,7 +24,7 @@ from mcap.writer import CompressionType, Writer
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.excitation import MotionLimits, Trajectory, limits_text, read_limits
+from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
 from sysid_core.robot import (
     RobotModel,
     load_dh_robot,

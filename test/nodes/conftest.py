@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from live_nodes import FRAME, TCP_SPEED, Start
 
-from sysid_core.excitation import MotionLimits, export_trajectory
-from sysid_core.excitation.payload import PayloadPlan, plan_payload_motion
+from sysid_core.planning import MotionLimits, export_trajectory
+from sysid_core.planning.payload import PayloadPlan, plan_payload_motion
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeProcesses, NodeSpec, below, running
 from sysid_nodes.client import LiveClient, live_client, own_domain

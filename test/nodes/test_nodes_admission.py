@@ -18,7 +18,7 @@ from action_msgs.msg import GoalStatus, GoalStatusArray
 from robot_sysid.action import ExecuteTrajectory
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_nodes import execution
 from sysid_nodes.execution import CommandMode, ControllerWatch

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.excitation import Trajectory
+from sysid_core.planning import Trajectory
 from sysid_nodes import conversions
 
 

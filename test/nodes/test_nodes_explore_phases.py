@@ -18,8 +18,8 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from robot_sysid.action import ExecuteTrajectory, Explore
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation import MotionChecker, MotionLimits, Trajectory, Unknowns
-from sysid_core.excitation.design import Explorer
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns
+from sysid_core.planning.design import Explorer
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution import Arming
 from sysid_nodes.exploration import ExploreAction, ExplorerConfig

@@ -15,7 +15,7 @@ import pytest
 from page_clicks import SIZES, Clicks
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.report import Report, curves, write_index
 
 

@@ -120,9 +120,9 @@ def test_every_reason_of_a_warning_or_failure_is_explained() -> None:
     from sysid_core.report import guide_to
 
     root = Path(__file__).resolve().parents[2] / "sysid_core"
-    files = ["validation/verdict.py", "plausibility/examine.py", "plausibility/hypotheses.py"]
-    files += ["plausibility/scale_checks.py", "plausibility/scale_hypotheses.py"]
-    files += ["plausibility/stream_checks.py"]
+    files = ["validation/verdict.py", "diagnosis/examine.py", "diagnosis/hypotheses.py"]
+    files += ["diagnosis/scale_checks.py", "diagnosis/scale_hypotheses.py"]
+    files += ["diagnosis/stream_checks.py"]
     files += ["estimation/payload_live/weighing.py"]
     unexplained, seen = [], 0
     for name in files:

@@ -8,12 +8,17 @@ import json
 import numpy as np
 import pytest
 
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits
-from sysid_core.excitation.sequential import plan_sequential
+from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits
+from sysid_core.planning.sequential import plan_sequential
 from sysid_core.report import error_growth_figure, step_rows
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
-from sysid_core.studies import locked_torque_of, run_sequential
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation import (
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+    record_motion,
+)
+from sysid_studies import locked_torque_of, run_sequential
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 

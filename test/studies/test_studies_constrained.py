@@ -8,9 +8,9 @@ import json
 import numpy as np
 import pytest
 
-from sysid_core.excitation.closed_chain import LoopExcitation
+from sysid_core.planning.closed_chain import LoopExcitation
 from sysid_core.robot.loops import load_closed_chain
-from sysid_core.studies.constrained import (
+from sysid_studies.constrained import (
     PAPER_TORQUE_RMS,
     ConstrainedStudyConfig,
     constrained_report,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_map import PayloadMAP
@@ -18,7 +18,8 @@ from sysid_core.robot import (
     pi_from_mass_com_inertia,
 )
 from sysid_core.robot.shapes import Shape
-from sysid_core.studies.payload import (
+from sysid_core.validation import payload_errors
+from sysid_studies.payload import (
     PAYLOAD_METHODS,
     Case,
     modular_objects,
@@ -30,7 +31,6 @@ from sysid_core.studies.payload import (
     simulate,
     stop_and_go_table,
 )
-from sysid_core.validation import payload_errors
 
 
 def test_the_eight_objects_have_their_published_truth(shared_data):

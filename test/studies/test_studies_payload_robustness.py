@@ -3,7 +3,7 @@
 
 import numpy as np
 
-from sysid_core.studies.payload import (
+from sysid_studies.payload import (
     Outcome,
     RobustnessStudy,
     RobustnessTable,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_core.studies import PAPER_TABLE_II, stanford_study
+from sysid_studies import PAPER_TABLE_II, stanford_study
 
 
 @pytest.fixture(scope="module")

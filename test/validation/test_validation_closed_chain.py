@@ -9,12 +9,19 @@ import mujoco
 import numpy as np
 import pytest
 
+from sysid_core.control import (
+    ComputedTorque,
+    Gains,
+    JointSensorNoise,
+    recording_of,
+    track,
+)
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.estimation import Estimate, Verdict
 from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.excitation.closed_chain import sine_trajectory
 from sysid_core.judgement import Outcome
+from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -28,17 +35,8 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals import EffortKind
-from sysid_core.validation import (
-    ClosedChainPlant,
-    ComputedTorque,
-    Gains,
-    JointSensorNoise,
-    SolverSettings,
-    judge,
-    predict_segments,
-    recording_of,
-    track,
-)
+from sysid_core.simulation import ClosedChainPlant, SolverSettings
+from sysid_core.validation import judge, predict_segments
 
 
 @pytest.fixture(scope="module")

@@ -12,18 +12,24 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
+from sysid_core.control import (
+    ComputedTorque,
+    Gains,
+    recording_of,
+    track,
+)
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.closed_chain import identify_constrained
-from sysid_core.excitation import Trajectory
-from sysid_core.excitation.closed_chain import (
+from sysid_core.identifiability import constrained_ranks
+from sysid_core.identifiability.rpna import structural_identifiability
+from sysid_core.planning import Trajectory
+from sysid_core.planning.closed_chain import (
     LoopExcitation,
     motion_box,
     plan_loop_excitation,
     sine_trajectory,
 )
-from sysid_core.identifiability import constrained_ranks
-from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -33,8 +39,8 @@ from sysid_core.robot.loops import (
     load_closed_chain,
     try_assemble,
 )
-from sysid_core.studies.constrained import perturbed_truth
-from sysid_core.validation import ClosedChainPlant, ComputedTorque, Gains, recording_of, track
+from sysid_core.simulation import ClosedChainPlant
+from sysid_studies.constrained import perturbed_truth
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
-from sysid_core.validation import MujocoPlant
+from sysid_core.simulation import MujocoPlant
 
 PAYLOAD = pi_from_mass_com_inertia(1.1, [0.01, 0.04, 0.03], np.diag([0.012, 0.003, 0.014]))
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.excitation import minimum_jerk
+from sysid_core.planning import minimum_jerk
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import load_closed_chain
-from sysid_core.validation import ClosedChainPlant, MujocoPlant, SensorNoise, SimulatedRobot
+from sysid_core.simulation import (
+    ClosedChainPlant,
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+)
 
 QUIET = SensorNoise(0.0, 0.0, 0.0, 0.0, 0.0)
 Q0 = np.array([0.1, -0.5, 0.4, 0.2, 0.3, -0.1])

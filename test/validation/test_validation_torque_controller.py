@@ -8,6 +8,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from sysid_core.control import (
+    ControllerState,
+    ControllerTiming,
+    TorqueController,
+    judge_for_control,
+)
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
@@ -16,14 +22,7 @@ from sysid_core.robot.loops import (
     constrained_torques,
     load_closed_chain,
 )
-from sysid_core.validation import (
-    ClosedChainPlant,
-    ControllerState,
-    ControllerTiming,
-    MujocoPlant,
-    TorqueController,
-    judge_for_control,
-)
+from sysid_core.simulation import ClosedChainPlant, MujocoPlant
 
 Q = np.array([0.3, -1.0, 1.2, -0.4, 0.8, 0.1])
 ZERO = np.zeros(6)

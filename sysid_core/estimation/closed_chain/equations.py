@@ -27,7 +27,7 @@ from sysid_core.estimation.recorded import (
     chain_regression,
     require_recordings,
 )
-from sysid_core.excitation.closed_chain import structural_rows
+from sysid_core.planning.closed_chain import structural_rows
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,

@@ -18,7 +18,7 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.estimation.recorded import full_parameters
 from sysid_core.estimation.sequential.identify import SequentialFit, SequentialLeastSquares
-from sysid_core.excitation import Segment, Trajectory
+from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import Recording
 

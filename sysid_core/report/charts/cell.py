@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.excitation import MotionLimits, Obstacle
+from sysid_core.planning import MotionLimits, Obstacle
 from sysid_core.report.charts.curves import COLOURS
 from sysid_core.robot import Array
 

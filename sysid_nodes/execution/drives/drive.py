@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sysid_core.errors import SysIdError
-from sysid_core.excitation.execution import Command, Outgoing
+from sysid_core.execution import Command, Outgoing
 from sysid_nodes.execution.drives.controller_watch import ControllerWatch
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from sysid_core.excitation.execution import Command, Outgoing
+from sysid_core.execution import Command, Outgoing
 from sysid_nodes.conversions import message_from_trajectory
 from sysid_nodes.execution.drives.drive import RobotDrive
 

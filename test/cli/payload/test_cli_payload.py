@@ -14,7 +14,7 @@ import yaml
 from typer.testing import CliRunner
 
 import sysid_core.signals.bags
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape

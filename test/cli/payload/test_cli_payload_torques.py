@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
-from sysid_core.cli.payload_torques.command import judge_added
-from sysid_core.cli.payload_torques.gains import column_range
-from sysid_core.cli.payload_torques.result import print_summary
+from sysid_cli.app import app
+from sysid_cli.payload_torques.command import judge_added
+from sysid_cli.payload_torques.gains import column_range
+from sysid_cli.payload_torques.result import print_summary
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.judgement import Outcome

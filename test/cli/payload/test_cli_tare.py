@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from sysid_core.cli.app import app
+from sysid_cli.app import app
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals.bags import BagWriter, build_typestore

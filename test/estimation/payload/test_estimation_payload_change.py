@@ -8,7 +8,7 @@ import pytest
 
 from sysid_core.estimation.payload_live import ChangeKind, OnlinePayload
 from sysid_core.robot import mass_com_inertia_from_pi, pi_from_mass_com_inertia
-from sysid_core.studies.payload import (
+from sysid_studies.payload import (
     FAMILIES,
     GOAL_FAULTS,
     NOISE_LEVELS,

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.robot import mass_com_inertia_from_pi
-from sysid_core.studies.payload import (
+from sysid_studies.payload import (
     CHOICE_FAMILIES,
     GOAL_FAULTS,
     NOISE_LEVELS,

@@ -18,14 +18,19 @@ from sysid_core.estimation.payload_map import (
     SensorModel,
     filtered_motion_covariance,
 )
-from sysid_core.excitation import MotionLimits
-from sysid_core.excitation.payload import plan_payload_motion
+from sysid_core.planning import MotionLimits
+from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals import Recording, WrenchStream
 from sysid_core.signals.filters import FilteredJointStream, filter_joints
 from sysid_core.signals.wrench import SensorCalibration
-from sysid_core.validation import MujocoPlant, SensorNoise, SimulatedRobot, record_motion
+from sysid_core.simulation import (
+    MujocoPlant,
+    SensorNoise,
+    SimulatedRobot,
+    record_motion,
+)
 
 FRAME = "link_eef"
 PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))

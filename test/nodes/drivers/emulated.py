@@ -22,8 +22,8 @@ from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
 from std_msgs.msg import String
 
-from sysid_core.excitation import MotionBuilder, MotionChecker, MotionLimits, export_trajectory
-from sysid_core.excitation.payload import oscillation
+from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits, export_trajectory
+from sysid_core.planning.payload import oscillation
 from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
 

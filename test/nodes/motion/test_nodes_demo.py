@@ -50,7 +50,7 @@ def test_ctrl_c_leaves_no_process_and_a_readable_bag(
             [
                 sys.executable,
                 "-m",
-                "sysid_core.cli",
+                "sysid_cli",
                 "up",
                 "demo",
                 "--fast",

@@ -17,7 +17,7 @@ from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
 
-from sysid_core.excitation import Trajectory, Unknowns, initial_limits, limits_text
+from sysid_core.planning import Trajectory, Unknowns, initial_limits, limits_text
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient

@@ -122,7 +122,7 @@ def recorded(path: Path, layout: str, load: float = 1.0) -> Path:
 
 
 def replaying(bag: Path, *options: str, **pipes: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "sysid_core.cli", "bag", "replay", str(bag), *options]
+    command = [sys.executable, "-m", "sysid_cli", "bag", "replay", str(bag), *options]
     return subprocess.Popen(command, text=True, **pipes)
 
 

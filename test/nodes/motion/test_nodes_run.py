@@ -14,7 +14,7 @@ from live_nodes import FRAME, PAYLOAD, Start, simulated
 from sensor_msgs.msg import JointState
 
 from sysid_core.estimation import Estimate
-from sysid_core.excitation.payload import PayloadPlan
+from sysid_core.planning.payload import PayloadPlan
 from sysid_core.robot import RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_nodes.bringup import NodeSpec
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.ros, pytest.mark.patient, pytest.mark.slow]
 
 
 def sysid(*words: str, answer: str = "", timeout: float = 240.0) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-m", "sysid_core.cli", *words]
+    command = [sys.executable, "-m", "sysid_cli", *words]
     return subprocess.run(
         command, input=answer, capture_output=True, text=True, timeout=timeout, env=dict(os.environ)
     )

@@ -19,7 +19,7 @@ from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, Verdict
-from sysid_core.excitation import MotionLimits, export_trajectory, plan_arm_motion
+from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.robot import RobotModel, inertial_parameter_names
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
 from sysid_demos import run as demo

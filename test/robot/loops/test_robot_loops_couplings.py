@@ -22,7 +22,7 @@ from sysid_core.robot.loops import (
     save_closed_chain,
 )
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.validation import ClosedChainPlant
+from sysid_core.simulation import ClosedChainPlant
 
 _LINK = """<link name="{name}"><inertial><origin xyz="{x} 0 {z}"/><mass value="{mass}"/>
 <inertia ixx="0.05" iyy="0.06" izz="0.03" ixy="0.002" ixz="0" iyz="0.001"/></inertial></link>"""

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line's trunk: groups, console, and how errors are shown."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from sysid_cli.lazy import help_of, lazy_group
+from sysid_cli.progress import Errors
+from sysid_core.errors import SysIdError
+
+# Matrices here are small: more threads than one only wait for each other. Commands import numpy
+# after this; who wants more threads sets the variables.
+for _variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+
+app = lazy_group(
+    {
+        "doctor": "doctor.command",
+        "identifiability": "identifiability",
+        "plan": "app",
+        "limits": "limits",
+        "identify": "identify.command",
+        "validate": "validate.command",
+        "loops": "loops",
+        "tare": "tare.command",
+        "payload": "payload.command",
+        "payload-torques": "payload_torques.command",
+        "report": "report.group",
+        "bag": "bag.group",
+        "fleet": "many.fleet",
+        "certify": "many.certificate",
+        "verify": "many.certificate",
+        "bench": "many.bench",
+        "reproduce": "app",
+        "up": "live.up",
+        "run": "live.run",
+        "watch": "live.watch",
+        "robot": "live.robot",
+    },
+    name="sysid",
+    help="Find out what robots, and what they hold, really weigh and resist.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 done but the result isn't fit for use, 2 an error that says what"
+    " to do, 130 stopped by Ctrl-C.",
+)
+
+
+def example(command: str) -> str:
+    """What a command's help ends with: a command line as one would type it."""
+    return f"Example: {command}"
+
+
+def group(name: str, about: str, command: str, files: Mapping[str, str]) -> typer.Typer:
+    """A group of commands.
+
+    Args:
+        name: As one types it.
+        about: First line of its help.
+        command: Command line of it that its help ends with.
+        files: Module of each command, below `sysid_cli`.
+    """
+    made = lazy_group(files, name=name, help=about, no_args_is_help=True, epilog=example(command))
+    app.add_typer(made, name=name)
+    return made
+
+
+plan = group(
+    "plan",
+    "Plan motions that excite what is to be identified.",
+    "sysid plan payload xarm7 --out plan",
+    {
+        "arm": "plan.arm",
+        "check": "plan.files",
+        "show": "plan.files",
+        "validation": "plan.files",
+        "loops": "plan.loops",
+        "payload": "plan.payload",
+        "postures": "plan.postures",
+        "sequential": "plan.sequential",
+    },
+)
+reproduce = group(
+    "reproduce",
+    "The papers' tables, next to the papers' numbers.",
+    "sysid reproduce stanford",
+    {
+        "constrained": "reproduce.constrained",
+        "identifiability": "reproduce.identifiability",
+        "cheetah3": "reproduce.identifiability",
+        "payload": "reproduce.payload",
+        "stanford": "reproduce.stanford",
+    },
+)
+
+# Names and paths are the user's: brackets in them are text, never markup.
+console = Console(markup=False)
+
+
+errors = Errors(stderr=True, markup=False)
+
+
+def remark(word: str, text: str, style: str = "yellow", *, to: Console = console) -> None:
+    """A sentence behind a coloured word: `warning: …`."""
+    to.print(Text.assemble((word, style), " ", text), highlight=False, soft_wrap=True)
+
+
+def tick(ok: bool) -> Text:
+    """✓ or ✗."""
+    return Text("✓", "green") if ok else Text("✗", "red")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        console.print(f"sysid {version('robot_sysid')}", highlight=False)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    show_version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Write what is being done on lines of their own.")
+    ] = False,
+) -> None:
+    errors.steps = steps
+
+
+def copy_json(text: str, json_path: str) -> bool:
+    """The copy that `--json` asks for; whether it went to standard output, where nothing else goes."""
+    text = text.rstrip("\n") + "\n"
+    if json_path == "-":
+        sys.stdout.write(text)
+        return True
+    if json_path:
+        Path(json_path).write_text(text, encoding="utf-8")
+    return False
+
+
+def run() -> None:
+    """Run the command line; an error of ours is one red message and exit status 2."""
+    _give_memory_back()
+    try:
+        text = help_of(app, sys.argv[1:])
+        app() if text is None else sys.stdout.write(f"{text}\n")
+    except SysIdError as err:
+        _explain(err.message, err.remedy)
+    except KeyboardInterrupt:  # where typer doesn't see it
+        errors.print("Stopped.")
+        sys.exit(130)
+    except OSError as err:  # a file or folder of the user's that can't be read or written
+        if err.filename is None:
+            raise
+        _explain(
+            f"'{os.fsdecode(err.filename)}': {err.strerror}.",
+            "Check the path: is it a file where a file is meant, a folder where a folder is meant,"
+            " and may you read or write it?",
+        )
+
+
+def _give_memory_back() -> None:
+    """Freed arrays of a megabyte go back to the system at once.
+
+    By default glibc keeps blocks of up to 32 MB, which small ones then pin: 100 MB of a long recording.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        libc = ctypes.CDLL(None)
+        for parameter in (_TRIM_THRESHOLD, _MMAP_THRESHOLD):
+            libc.mallopt(parameter, 1 << 20)
+
+
+def require_folder(path: Path) -> None:
+    """Refuse a folder for results that can't be made, before anything long is computed.
+
+    Raises:
+        SysIdError: A file is in the way, or nothing may be written there.
+    """
+    there = next(p for p in (path, *path.absolute().parents) if p.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "can't be written to" if there.is_dir() else "is a file"
+        raise SysIdError(
+            f"The results can't go to '{path}': '{there}' {why}.", remedy="Give another --out."
+        )
+
+
+def _explain(message: str, remedy: str) -> NoReturn:
+    remark("error:", message, "bold red", to=errors)
+    if remedy:
+        remark("what to do:", remedy, "bold", to=errors)
+    sys.exit(2)

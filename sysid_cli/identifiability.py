@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid identifiability`: what a robot's motion can show of its parameters."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_cli.app import app, console, errors, example, remark
+from sysid_cli.mounting import MountOption, mounted
+from sysid_cli.recordings import JsonPathOption
+from sysid_cli.tables import print_list, print_table
+from sysid_core.errors import IdentifiabilityError
+
+if TYPE_CHECKING:
+    from sysid_core.identifiability.rpna import Identifiability
+    from sysid_core.robot import RobotModel, Rotor
+
+
+@app.command(epilog=example("sysid identifiability ur5 --html results/ur5_identifiability.html"))
+def identifiability(
+    robot: Annotated[
+        str,
+        typer.Argument(
+            help="URDF file, reference robot (puma560, scara, cheetah3-leg, stanford, tx40, own-leg,"
+            " two-link-parallel, two-link-perpendicular), or a robot of example-robot-data."
+        ),
+    ],
+    floating_base: Annotated[
+        bool, typer.Option("--floating-base", help="The base link moves freely.")
+    ] = False,
+    gravity: Annotated[
+        tuple[float, float, float] | None,
+        typer.Option(metavar="X Y Z", help="In the base frame [m/s²]; default: the robot's own."),
+    ] = None,
+    mount: MountOption = "",
+    no_gravity: Annotated[bool, typer.Option("--no-gravity", help="Weightless.")] = False,
+    static: Annotated[
+        bool, typer.Option("--static", help="Only resting postures are measured.")
+    ] = False,
+    rotors: Annotated[
+        Path | None,
+        typer.Option(
+            help="YAML: rotors: [{joint, ratio, axis, position}]. Default: those of the reference"
+            " robot, or of the URDF's transmissions."
+        ),
+    ] = None,
+    mimic: Annotated[
+        str,
+        typer.Option(help="Mimic joints: 'coupled' to their leaders, or 'independent' joints."),
+    ] = "coupled",
+    every: Annotated[
+        bool, typer.Option("--all", help="Print every combination, however many there are.")
+    ] = False,
+    json_path: JsonPathOption = "",
+    html_path: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write a page.")
+    ] = None,
+) -> None:
+    """Find which inertial parameters of a robot can be identified, exactly."""
+    from sysid_core.identifiability.rpna import structural_identifiability
+    from sysid_core.report import identifiability_report, save_and_list
+    from sysid_core.robot import load_robot
+
+    if sum((no_gravity, gravity is not None, bool(mount))) > 1:
+        raise IdentifiabilityError(
+            "Two of --gravity, --mount and --no-gravity are given.", remedy="Give one of them."
+        )
+    if mimic not in ("coupled", "independent"):
+        raise IdentifiabilityError(
+            f"--mimic is '{mimic}'.", remedy="Choose 'coupled' or 'independent'."
+        )
+    model = load_robot(
+        robot, floating_base=floating_base, gravity=(0.0, 0.0, 0.0) if no_gravity else gravity
+    )
+    model = mounted(model, "", mount)
+    found = _rotors(robot, model, rotors)
+    answer = structural_identifiability(model, static=static, rotors=found, mimic=mimic)
+    weightless = None
+    if answer.gravity.any() and not static:
+        weightless = structural_identifiability(
+            model, gravity=(0.0, 0.0, 0.0), rotors=found, mimic=mimic
+        )
+    if html_path is not None:
+        save_and_list(identifiability_report(answer, weightless), html_path)
+    if json_path:
+        text = json.dumps(answer.to_dict(), indent=2)
+        if json_path == "-":
+            sys.stdout.write(text + "\n")
+            return
+        Path(json_path).write_text(text + "\n", encoding="utf-8")
+    _show(answer, weightless, every)
+
+
+def _rotors(robot: str, model: RobotModel, path: Path | None) -> tuple[Rotor, ...]:
+    from sysid_core.robot import load_rotors, reference_robots, reference_rotors, rotors_from_urdf
+
+    if path is not None:
+        return load_rotors(path)
+    if robot in reference_robots():
+        return reference_rotors(robot)
+    return tuple(
+        rotor for rotor in rotors_from_urdf(model.urdf_xml) if rotor.joint in model.joint_names
+    )
+
+
+def _show(answer: Identifiability, weightless: Identifiability | None, whole: bool = False) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    from sysid_core.identifiability.rpna import combination_text
+    from sysid_core.report import LEGEND, identifiability_summary, identifiability_table
+
+    for line in identifiability_summary(answer, weightless):
+        console.print(line, highlight=False, soft_wrap=True)
+    for warning in answer.warnings:
+        remark("warning:", warning, to=errors)
+    headings, rows = identifiability_table(answer, weightless, width=console.width)
+    table = Table(box=SIMPLE_HEAD, padding=0)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("", "body") else "center")
+    for row in rows:
+        table.add_row(*row, end_section=row[0] in ("Ixy", "Im"))
+    print_table(table)
+    console.print(LEGEND, style="dim", soft_wrap=True)
+    together = [r for r in answer.regroupings if len(r.terms) > 1]
+    if together:
+        console.print("Identified only in combination:", style="bold")
+    lines = [
+        Text.assemble(f"  {combination_text(r.terms)}\n", (f"    {r.meaning}", "dim"))
+        for r in together
+    ]
+    print_list(lines, most=5, whole=whole)

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid limits`: the one file of motion limits that planner and executor read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sysid_cli.app import console, example, group
+
+limits = group(
+    "limits",
+    "The file of motion limits that planner and executor read.",
+    "sysid limits init ur5 --out limits.yaml",
+    {"init": "limits"},
+)
+
+
+@limits.command(epilog=example("sysid limits init robot.urdf --tcp-frame tool0 --out limits.yaml"))
+def init(
+    robot: Annotated[
+        str, typer.Argument(help="URDF file, reference robot, or a robot of example-robot-data.")
+    ],
+    out: Annotated[Path, typer.Option(help="File to write (YAML).")] = Path("limits.yaml"),
+    tcp_frame: Annotated[
+        str, typer.Option(metavar="LINK", help="Link whose speed is limited.")
+    ] = "",
+    tcp_speed: Annotated[float, typer.Option(min=0.001, help="TCP speed limit [m/s].")] = 0.25,
+    srdf: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="MoveIt's SRDF: pairs of links that may touch."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+) -> None:
+    """Write a robot's motion limits from its URDF and the vendor's published numbers.
+
+    Read it before you use it: what the URDF doesn't state is a cautious default, and the cell
+    (ground, workspace, planes, obstacles) is yours to add.
+    """
+
+    from sysid_core.errors import ExcitationError
+    from sysid_core.planning import initial_limits, limits_text
+    from sysid_core.robot import allowed_contacts, load_robot
+
+    if out.exists() and not force:
+        raise ExcitationError(
+            f"'{out}' exists already.", remedy="Give another --out, or --force to overwrite it."
+        )
+    model = load_robot(robot)
+    pairs = allowed_contacts(srdf, {f.name for f in model.pin_model.frames}) if srdf else ()
+    found, sources = initial_limits(
+        model, tcp_frame=tcp_frame or None, tcp_speed=tcp_speed, allowed_contacts=pairs
+    )
+    if srdf:
+        sources = (*sources, f"{len(pairs)} pairs of links may touch: {srdf.name}.")
+    text = limits_text(found, robot=model.name, urdf_hash=model.urdf_hash, sources=sources)
+    out.write_text(text, encoding="utf-8")
+    for line in (*sources, f"limits of {len(found.joint_names)} joints in {out}"):
+        console.print(line, highlight=False, soft_wrap=True)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid loops`: closed chains."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sysid_cli.app import console, copy_json, errors, example, group
+from sysid_cli.recordings import JsonPathOption
+
+if TYPE_CHECKING:
+    from sysid_core.identifiability import ConstrainedRanks
+    from sysid_core.planning.closed_chain import AssemblyMap
+    from sysid_core.robot.loops import ClosedChain, MotionBox
+
+loops = group(
+    "loops", "Mechanisms with closed loops.", "sysid loops check own-leg", {"check": "loops"}
+)
+
+
+@loops.command("check", epilog=example("sysid loops check own-leg --html results/own_leg.html"))
+def check(
+    robot: Annotated[
+        str, typer.Argument(help="Loops file (YAML), or a reference robot with loops: own-leg.")
+    ],
+    urdf: Annotated[str, typer.Option(help="URDF, where the loops file names none.")] = "",
+    html_path: Annotated[Path, typer.Option("--html", metavar="FILE", help="The report.")] = Path(
+        "loops.html"
+    ),
+    json_path: JsonPathOption = "",
+    samples: Annotated[int, typer.Option(min=10, max=100_000, help="Random postures.")] = 300,
+    seed: Annotated[int, typer.Option(help="Seed of the postures.")] = 1,
+) -> None:
+    """Do the loops close, where, uniquely, and what can be identified? With a picture."""
+    import numpy as np
+
+    from sysid_core.identifiability import constrained_ranks
+    from sysid_core.planning.closed_chain import assembly_map, motion_box
+    from sysid_core.report import loops_report, save_and_list
+    from sysid_core.robot.loops import assemble, load_closed_chain, require_determined
+
+    chain = load_closed_chain(robot, urdf or None)
+    rng = np.random.default_rng(seed)
+    with errors.status(f"closing the loops of {chain.name}"):
+        require_determined(chain, assemble(chain, chain.actuated_home))
+        box = motion_box(chain, rng)
+        require_determined(chain, assemble(chain, box.center))
+        limits = assembly_map(chain, rng, samples)
+        inside = assembly_map(chain, rng, samples, box=box)
+        if not inside.assembled.any():
+            assemble(chain, inside.q[:, chain.actuated_columns])  # names a loop and a posture
+        ranks = constrained_ranks(chain, rng)
+        save_and_list(loops_report(chain, limits, inside, box, ranks), html_path)
+    numbers = _numbers(chain, limits, inside, box, ranks)
+    if copy_json(json.dumps(numbers, indent=2) + "\n", json_path):
+        return
+    for line in _lines(chain, limits, inside, ranks):
+        console.print(line, highlight=False, soft_wrap=True)
+    console.print(f"Report: {html_path}", highlight=False)
+
+
+def _numbers(
+    chain: ClosedChain,
+    limits: AssemblyMap,
+    inside: AssemblyMap,
+    box: MotionBox,
+    ranks: ConstrainedRanks,
+) -> dict[str, Any]:
+    """What `--json` gives."""
+    return {
+        "schema": "robot_sysid/loops_check/1",
+        "robot": chain.name,
+        "actuated": list(chain.actuated),
+        "passive": list(chain.passive),
+        "equations": chain.n_equations,
+        "samples": len(limits.assembled),
+        "assembled": int(limits.assembled.sum()),
+        "assembled_within_limits": int(limits.within_limits.sum()),
+        "assembled_in_box": int(inside.assembled.sum()),
+        "unique": limits.unique and inside.unique,
+        "residual": max(limits.residual, inside.residual),
+        "largest_condition_in_box": float(inside.condition.max()),
+        "box": dict(zip(box.names, box.half.tolist(), strict=True)),
+        "ranks": {
+            "open_tree": ranks.open_tree.rank,
+            "inertial": ranks.inertial.rank,
+            "with_drives": ranks.with_drives.rank,
+            "with_all_joints": ranks.with_all_joints.rank,
+        },
+    }
+
+
+def _lines(
+    chain: ClosedChain, limits: AssemblyMap, inside: AssemblyMap, ranks: ConstrainedRanks
+) -> list[str]:
+    samples, residual = len(limits.assembled), max(limits.residual, inside.residual)
+    unique = "unique" if limits.unique and inside.unique else "not unique"
+    return [
+        f"{chain.name}: {len(chain.passive)} passive joints, {chain.n_equations} equations",
+        f"assembles at {limits.assembled.sum()} of {samples} postures within the driven joints'"
+        f" limits ({limits.within_limits.sum()} within the passive ones'), at"
+        f" {inside.assembled.sum()} of {samples} of the box; largest error"
+        f" {residual:.1e} m; {unique}",
+        f"rank {ranks.inertial.rank} of {ranks.n_inertial} inertial parameters (loops cut open:"
+        f" {ranks.open_tree.rank}); {ranks.with_drives.rank} with the drives;"
+        f" {ranks.with_all_joints.rank} with friction of all joints",
+    ]

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid plan check | show | validation`: what is done with motions that exist already."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_cli.app import console, errors, plan, require_folder
+from sysid_cli.mounting import GravityOption, MountOption, mounted
+from sysid_cli.settings import command
+from sysid_core.errors import ModelError
+
+if TYPE_CHECKING:
+    from sysid_core.planning import MotionLimits, Trajectory
+    from sysid_core.robot import RobotModel
+
+OWN_LIMITS = "The limits are those that the motion was planned for; --limits takes others."
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotionSettings:
+    """A motion that exists, its robot and the limits that it must keep to."""
+
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Trajectory (NPZ), table (CSV), or trajectory_msgs / MoveIt (YAML).",
+        ),
+    ]
+    robot: Annotated[str, typer.Argument(help="URDF file, or a robot of example-robot-data.")]
+    limits: Annotated[
+        Path | None,
+        typer.Option("--limits", metavar="FILE", help="As `sysid limits init` writes them."),
+    ] = None
+    lock: Annotated[list[str], typer.Option(metavar="JOINT", help="Joint that is held still.")] = (
+        field(default_factory=list)
+    )
+    gravity: GravityOption = ""
+    mount: MountOption = ""
+
+    def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
+        """The robot as it is mounted, its limits, and the motion.
+
+        Without a file of limits a planned motion brings its own, any other takes the description's.
+
+        Raises:
+            ModelError: The motion says nothing of some joints, which aren't held still either.
+        """
+        from sysid_core.planning import read_motion
+        from sysid_core.robot import load_robot
+
+        model = load_robot(self.robot)
+        if self.lock:
+            model = model.with_locked(self.lock)
+        model = mounted(model, self.gravity, self.mount)
+        motion = read_motion(self.file, model)
+        missing = [name for name in model.joint_names if name not in motion.joint_names]
+        if missing:
+            raise ModelError(
+                f"'{self.file}' says nothing of the joints {missing} of '{model.name}'.",
+                remedy=f"Hold them still: --lock {' --lock '.join(missing)}; or give the robot that"
+                " the motion was planned for.",
+                missing=missing,
+            )
+        return model, self._limits_of(model, motion), motion
+
+    def _limits_of(self, model: RobotModel, motion: Trajectory) -> MotionLimits:
+        from sysid_core.planning import MotionLimits, initial_limits, read_limits
+
+        if self.limits:
+            return read_limits(self.limits, model)
+        if motion.limits:
+            own = MotionLimits.from_dict(motion.limits)
+            if own.joint_names == model.joint_names:
+                notes = (n for n in own.notes if n != OWN_LIMITS)
+                return own.replace(notes=(OWN_LIMITS, *notes))
+        return initial_limits(model)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """Everything that `sysid plan check` is given."""
+
+    motion: MotionSettings
+    out: Annotated[
+        Path | None, typer.Option(help="Write the checked motion here (NPZ), for the executor.")
+    ] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowSettings:
+    """Everything that `sysid plan show` is given."""
+
+    motion: MotionSettings
+    out: Annotated[Path, typer.Option(help="Page to write (HTML).")] = Path("motion.html")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidationSettings:
+    """Everything that `sysid plan validation` is given."""
+
+    motion: MotionSettings
+    out: Annotated[Path, typer.Option(help="File to write (NPZ).")] = Path("validation.npz")
+
+
+@command(plan, example="sysid plan check plan/trajectory.npz robot.urdf --limits limits.yaml")
+def check(settings: CheckSettings) -> None:
+    """Check a motion against a robot's limits; exit status 1 if it breaks one."""
+    from sysid_core.planning import check_motion, export_trajectory
+
+    model, bounds, motion = settings.motion.load()
+    result = check_motion(model, motion, bounds)
+    for kind, share in result.usage.items():
+        console.print(f"{kind}: {100 * share:.1f} % of the limit", highlight=False)
+    for line in (*motion.notes, *result.notes):
+        console.print(f"note: {line}", highlight=False, markup=False, soft_wrap=True)
+    for violation in result.violations:
+        errors.print(f"violation: {violation}", highlight=False, markup=False, soft_wrap=True)
+    console.print(
+        f"{motion.duration:.1f} s: {'safe' if result.is_safe else 'not safe'}, checked at"
+        f" {result.samples} instants and {result.postures} postures",
+        highlight=False,
+    )
+    if not result.is_safe:
+        raise typer.Exit(1)
+    if settings.out is not None:
+        export_trajectory(model, motion, bounds, settings.out)
+
+
+@command(plan, example="sysid plan show plan/trajectory.npz robot.urdf --out motion.html")
+def show(settings: ShowSettings) -> None:
+    """Write an interactive page of a motion: joints, margins, path of the tool in space."""
+    from sysid_core.planning import MotionChecker
+    from sysid_core.report import motion_report, save_and_list
+
+    require_folder(settings.out.parent)
+    model, bounds, motion = settings.motion.load()
+    checker = MotionChecker(model, bounds)
+    facts = {"file": settings.motion.file.name, "duration": f"{motion.duration:.1f} s"}
+    page = motion_report(
+        checker, motion, checker.check(motion), title=f"Motion of {model.name}", facts=facts
+    )
+    save_and_list(page, settings.out)
+    console.print(f"{settings.out}", highlight=False, markup=False)
+
+
+@command(plan, example="sysid plan validation plan/trajectory.npz robot.urdf --out validation.npz")
+def validation(settings: ValidationSettings) -> None:
+    """Plan a motion for validation that differs from the one identified from."""
+    from sysid_core.planning import export_trajectory, plan_validation_motion
+
+    model, bounds, motion = settings.motion.load()
+    with errors.status("planning another motion: about 10 s"):
+        other = plan_validation_motion(model, bounds, motion)
+        export_trajectory(model, other, bounds, settings.out)
+    console.print(f"{other.duration:.1f} s in {settings.out}", highlight=False, markup=False)

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables and lists in the terminal: names and numbers stay readable at 80 columns and in a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.measure import measure_renderables
+from rich.text import Text
+
+from sysid_cli.app import console
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a file
+
+
+def print_table(table: Table) -> None:
+    """Print a table without cutting a name or a number.
+
+    Left columns are folded where the terminal is narrow; all others keep their width. A table that
+    is wider than the terminal even so, or that goes into a pipe or file, is printed as wide as it is.
+    """
+    for column in table.columns:
+        folds = column.justify == "left"
+        column.overflow, column.no_wrap = "fold", not folds
+        if folds:
+            column.min_width = min(10, max((len(str(cell)) for cell in column.cells), default=0))
+    options = console.options.update(width=_PIPED)
+    needed = measure_renderables(console, options, [table])
+    least = needed.minimum if console.is_terminal else needed.maximum
+    usual = console.width
+    try:
+        console.width = max(usual, least)
+        console.print(table)
+    finally:
+        console.width = usual
+
+
+def print_list(
+    lines: Sequence[str | Text], *, most: int, whole: bool, option: str = "--all"
+) -> None:
+    """Print lines, the first `most` of a long list only, with the count of the others.
+
+    Args:
+        lines: What to print.
+        most: Lines that are always shown.
+        whole: Whether all are.
+        option: The option that shows all.
+    """
+    shown = len(lines) if whole or len(lines) <= most + 1 else most
+    for line in lines[:shown]:
+        console.print(line, highlight=False, soft_wrap=True)
+    if shown < len(lines):
+        console.print(f"… {len(lines) - shown} more: {option}", style="dim", highlight=False)

@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Other tools on the same recordings: figaroh and mujoco.sysid, where they are installed."""
-
-from sysid_core.bench.peers.peer import PEERS, Peer, PeerFit
-
-__all__ = ["PEERS", "Peer", "PeerFit"]

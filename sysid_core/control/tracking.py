@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Tracking a trajectory with feedforward from a model, on a plant.
+
+`u = G^T(q_d) W(q_d, q̇_d, q̈_d) theta + K_p e + K_d ė` (Zhang, Haugk, Vasudevan 2024, eq. 34).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import ModelError
+from sysid_core.planning import Segment, Trajectory
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
+    ClosedChain,
+    actuated_inertia,
+    constrained_motion,
+    constrained_torques,
+)
+from sysid_core.simulation import PlantSample
+
+
+class Plant(Protocol):
+    """What a controller drives."""
+
+    @property
+    def q(self) -> Array:
+        """Positions of all joints."""
+
+    @property
+    def v(self) -> Array:
+        """Velocities of all joints."""
+
+    def reset(self, q: ArrayLike, v: ArrayLike | None = None) -> None:
+        """Put it into a state."""
+
+    def step(self, effort: ArrayLike) -> PlantSample:
+        """Apply efforts for one control period."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Diagonal feedback gains of the actuated joints.
+
+    Attributes:
+        K_p: Shape (n_a,) [N m/rad].
+        K_d: Shape (n_a,) [N m s/rad].
+    """
+
+    K_p: Array
+    K_d: Array
+
+    @classmethod
+    def for_chain(cls, chain: ClosedChain, bandwidth: float = 30.0) -> Gains:
+        """Critically damped at the home posture of the nominal model.
+
+        Args:
+            chain: The mechanism.
+            bandwidth: Bandwidth of the error [rad/s].
+        """
+        inertia = actuated_inertia(chain)
+        return cls(K_p=inertia * bandwidth**2, K_d=2.0 * inertia * bandwidth)
+
+
+class ComputedTorque:
+    """Feedforward of a model along a trajectory, plus feedback; saturated at the torque limits.
+
+    The feedforward needs desired values only, so it is computed once for the whole trajectory.
+
+    Args:
+        chain: The model that is believed: its inertial parameters and drives.
+        trajectory: Trajectory of the actuated joints.
+        gains: Gains of the feedback.
+        feedforward: False for PD alone.
+    """
+
+    def __init__(
+        self,
+        chain: ClosedChain,
+        trajectory: Trajectory,
+        gains: Gains,
+        *,
+        feedforward: bool = True,
+    ) -> None:
+        missing = [name for name in chain.actuated if name not in trajectory.joint_names]
+        if missing:
+            raise ModelError(
+                f"The trajectory doesn't move the actuated joints {missing} of '{chain.name}'.",
+                remedy="Plan it for this mechanism.",
+            )
+        columns = [trajectory.joint_names.index(name) for name in chain.actuated]
+        self.chain = chain
+        self.gains = gains
+        self.limits = chain.torque_limits
+        self.trajectory = dataclasses.replace(
+            trajectory,
+            joint_names=chain.actuated,
+            q=trajectory.q[:, columns],
+            v=trajectory.v[:, columns],
+            a=trajectory.a[:, columns],
+        )
+        if feedforward:
+            motion = constrained_motion(
+                chain, self.trajectory.q, self.trajectory.v, self.trajectory.a
+            )
+            self.feedforward = constrained_torques(chain, motion)
+        else:
+            self.feedforward = np.zeros_like(self.trajectory.q)
+
+    def effort(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> Array:
+        """Efforts of the actuated joints at a time since the start, shape (n_a,) [N m].
+
+        Args:
+            t: [s]; held at the ends.
+            q_a: Measured actuated positions, shape (n_a,).
+            v_a: Measured actuated velocities, shape (n_a,).
+        """
+        q_d, v_d, _ = self.trajectory.at(t)
+        return np.clip(self.unlimited(t, q_d - q_a, v_d - v_a), -self.limits, self.limits)
+
+    def unlimited(self, t: float, e: ArrayLike, e_dot: ArrayLike) -> Array:
+        """Efforts before saturation, from the errors; shape (n_a,)."""
+        time = self.trajectory.time
+        t = float(np.clip(t, time[0], time[-1]))
+        i = int(np.clip(np.searchsorted(time, t) - 1, 0, len(time) - 2))
+        s = (t - time[i]) / (time[i + 1] - time[i])
+        u_ff = (1.0 - s) * self.feedforward[i] + s * self.feedforward[i + 1]
+        return u_ff + self.gains.K_p * np.asarray(e) + self.gains.K_d * np.asarray(e_dot)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingRun:
+    """What happened while a trajectory was tracked; K samples.
+
+    Attributes:
+        actuated: Names of the actuated joints.
+        joint_names: Names of all joints.
+        time: Shape (K,) [s].
+        q: Positions of all joints, shape (K, n).
+        v: Velocities of all joints, shape (K, n).
+        effort: Commanded at each sample, held until the next, shape (K, n_a) [N m].
+        error: Desired minus actual positions of the actuated joints, shape (K, n_a) [rad].
+        at_limit: Whether an effort was at its limit, shape (K, n_a).
+    """
+
+    actuated: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    time: Array
+    q: Array
+    v: Array
+    effort: Array
+    error: Array
+    at_limit: NDArray[np.bool_]
+
+    @property
+    def actuated_columns(self) -> Array:
+        """Where the actuated joints stand among all."""
+        return np.array([self.joint_names.index(name) for name in self.actuated])
+
+    def error_degrees(self, segments: Sequence[Segment] = ()) -> dict[str, tuple[float, float]]:
+        """(mean, largest) absolute tracking error of each actuated joint [deg].
+
+        Args:
+            segments: Where given, a joint's error counts in those that move it.
+        """
+        e = np.degrees(np.abs(self.error))
+        out = {}
+        for j, name in enumerate(self.actuated):
+            column = e[self._moved(name, segments), j]
+            out[name] = (float(column.mean()), float(column.max()))
+        return out
+
+    def saturated_share(self, segments: Sequence[Segment] = ()) -> dict[str, float]:
+        """Share of samples at the torque limit of each actuated joint; as `error_degrees`."""
+        return {
+            name: float(np.mean(self.at_limit[self._moved(name, segments), j]))
+            for j, name in enumerate(self.actuated)
+        }
+
+    def _moved(self, joint: str, segments: Sequence[Segment]) -> NDArray[np.bool_]:
+        rows = np.zeros(len(self.time), dtype=bool)
+        for segment in segments:
+            if joint in segment.joints:
+                rows |= (self.time >= segment.start) & (self.time <= segment.end)
+        return rows if np.any(rows) else ~rows
+
+
+def track(plant: Plant, controller: ComputedTorque) -> TrackingRun:
+    """Play a trajectory on a plant from rest at its start; one control period per sample."""
+    trajectory, chain = controller.trajectory, controller.chain
+    plant.reset(trajectory.q[0])
+    K, columns = len(trajectory.time), chain.actuated_columns
+    q, v = np.empty((K, chain.n)), np.empty((K, chain.n))
+    effort, wanted = np.empty((2, K, chain.n_actuated))
+    for k in range(K):
+        q[k], v[k] = plant.q, plant.v
+        wanted[k] = (
+            controller.feedforward[k]
+            + controller.gains.K_p * (trajectory.q[k] - q[k, columns])
+            + controller.gains.K_d * (trajectory.v[k] - v[k, columns])
+        )
+        effort[k] = np.clip(wanted[k], -controller.limits, controller.limits)
+        plant.step(effort[k])
+    return TrackingRun(
+        actuated=chain.actuated,
+        joint_names=chain.model.joint_names,
+        time=np.array(trajectory.time),
+        q=q,
+        v=v,
+        effort=effort,
+        error=trajectory.q - q[:, columns],
+        at_limit=wanted != effort,
+    )

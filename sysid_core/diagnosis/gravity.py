@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""Direction of gravity in the base frame, as three more unknowns of the torque equations.
+
+With the base mounted in any direction, `tau = (Y_0 + sum_k g_k Y_k) pi + Phi phi`: Y_0 is the
+regressor without gravity, Y_k its gravity part for 1 m/s^2 along axis k. The URDF's masses give a
+first g by linear least squares; then Gauss-Newton over (g, pi, phi) with `|g| = 9.81 m/s^2`, the
+URDF a weak prior on pi.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+
+from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.scores import free_unexplained, joined, nominal_fit
+from sysid_core.estimation.fit import friction_scale
+from sysid_core.robot import (
+    STANDARD_GRAVITY,
+    Array,
+    RobotModel,
+    inertial_scale,
+    joint_torque_regressor,
+    with_gravity,
+)
+
+_SIZE = float(np.linalg.norm(STANDARD_GRAVITY))
+_ROUNDS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class GravityEstimate:
+    """Gravity as the torques have it.
+
+    Attributes:
+        gravity: In the base frame, of standard size, shape (3,) [m/s^2].
+        angle_sd: Standard deviation of its direction, the worse axis [rad].
+        size_sd: Standard deviation of the URDF-based size, relative; see `size`.
+        size: That the URDF's masses ask for [m/s^2]; far from 9.81 where masses or gains are
+            wrong, near 0 where the weight has been subtracted from the efforts.
+        unexplained: Share of torque variance left with this direction, mean over joints.
+        unexplained_before: The same with the model's direction.
+        angle: Between both directions [rad].
+    """
+
+    gravity: Array
+    angle_sd: float
+    size: float
+    size_sd: float
+    unexplained: float
+    unexplained_before: float
+    angle: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether the model's direction is refuted: clearly another one, which explains far more."""
+        return bool(
+            self.angle > max(np.radians(3.0), 5.0 * self.angle_sd)
+            and self.unexplained < 0.86 * self.unexplained_before
+        )
+
+
+def estimate_gravity(samples: Samples) -> GravityEstimate:
+    """Find gravity from motion and torques.
+
+    Args:
+        samples: With the model whose gravity is in question.
+    """
+    equations = _Equations(samples)
+    nominal, nominal_sd = equations.nominal()
+    size = float(np.linalg.norm(nominal))
+    starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
+    if size > 0.0:
+        starts.insert(0, nominal)
+    # The cost has other minima at directions that the masses could excuse: try several.
+    best = min((equations.refine(start, 3) for start in starts), key=lambda found: found[1])
+    gravity, _ = equations.refine(best[0], _ROUNDS)
+    # Free masses can't tell a direction from its opposite: the URDF's can.
+    gravity = min((gravity, -gravity), key=lambda g: _by_urdf(samples, g))
+    before = joined(free_unexplained(samples))
+    after = joined(free_unexplained(samples.with_model(with_gravity(samples.model, gravity))))
+    old = samples.model.gravity
+    cosine = float(gravity @ old) / max(_SIZE * float(np.linalg.norm(old)), 1e-300)
+    return GravityEstimate(
+        gravity,
+        equations.angle_sd(gravity),
+        size,
+        float(np.linalg.norm(nominal_sd)) / max(size, 1e-300),
+        after,
+        before,
+        float(np.arccos(np.clip(cosine, -1.0, 1.0))),
+    )
+
+
+def _by_urdf(samples: Samples, gravity: Array) -> float:
+    turned = samples.with_model(with_gravity(samples.model, gravity))
+    return joined(nominal_fit(turned).unexplained_signed)
+
+
+class _Equations:
+    """Weighted torque equations with gravity's three axes apart."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.samples = samples
+        model = samples.model
+        self.used = np.flatnonzero(samples.used)
+        K, n = samples.q.shape
+        moving = samples.moving[:, self.used]
+        still = np.zeros_like(samples.v)
+
+        def regressor(robot: RobotModel, v: Array, a: Array) -> Array:
+            Y = joint_torque_regressor(robot, samples.q, v, a)[:, self.used]
+            Y[~moving] = 0.0  # friction at rest is anywhere between its limits
+            return Y
+
+        weightless = with_gravity(model, np.zeros(3))
+        self.Y_0 = regressor(weightless, samples.v, samples.a)
+        self.Y_g = np.array(
+            [regressor(with_gravity(model, _SIZE * e), still, still) / _SIZE for e in np.eye(3)]
+        )
+        Phi = np.zeros((K, n, 4 * n))
+        for j in range(n):
+            Phi[:, j, 4 * j : 4 * j + 4] = samples.friction(j)
+        self.Phi = np.where(moving[:, :, None], Phi[:, self.used], 0.0)
+        self.tau = np.where(moving, samples.tau[:, self.used], 0.0)
+        self.pi = model.pi.ravel()
+        self.scale = np.concatenate([inertial_scale(model), friction_scale(self.Phi, self.tau)])
+        self.weights = 1.0 / np.maximum(self.tau.var(axis=0), 1e-300)
+        self.block = np.repeat(samples.block, len(self.used))
+
+    def nominal(self) -> tuple[Array, Array]:
+        """Gravity with the URDF's inertial parameters, (3,), and its deviation, (3,)."""
+        rest = self.tau - self.Y_0 @ self.pi
+        columns = np.concatenate([np.moveaxis(self.Y_g @ self.pi, 0, 2), self.Phi], axis=2)
+        for _ in range(4):
+            X, y = self._weighted(columns), self._weighted(rest)
+            x, size = _scaled_lstsq(X, y)
+            left = (y - X @ x).reshape(self.tau.shape) / np.sqrt(self.weights)
+            self.weights = 1.0 / np.maximum(left.var(axis=0), 1e-6 * self.tau.var(axis=0) + 1e-300)
+        covariance = _block_covariance(X / size, y - X @ x, self.block)
+        return x[:3], np.sqrt(np.maximum(np.diag(covariance)[:3], 0.0)) / size[:3]
+
+    def refine(self, start: Array, rounds: int) -> tuple[Array, float]:
+        """Gauss-Newton from a direction: gravity of standard size, and the cost there."""
+        g = _SIZE * start / np.linalg.norm(start)
+        cost = np.inf
+        for _ in range(rounds):
+            J, left, cost = self._linearised(g)
+            step = _scaled_lstsq(J, left)[0][:2]
+            step *= min(1.0, 0.7 / max(float(np.linalg.norm(step)), 1e-300))
+            g = _turned(g, step)
+            if np.linalg.norm(step) < 1e-5:
+                break
+        return g, cost
+
+    def angle_sd(self, g: Array) -> float:
+        """Standard deviation of the direction, the worse of two axes [rad]."""
+        J, left, _ = self._linearised(g)
+        size = np.linalg.norm(J, axis=0)
+        size[size == 0.0] = 1.0
+        block = np.append(self.block, np.full(len(left) - len(self.block), -1))
+        covariance = _block_covariance(J / size, left, block)[:2, :2] / np.outer(size[:2], size[:2])
+        return float(np.sqrt(np.linalg.eigvalsh(covariance)[-1]))
+
+    def _linearised(self, g: Array) -> tuple[Array, Array, float]:
+        """Jacobian over (two angles, scaled pi, scaled phi), residual at the best pi, and cost."""
+        Y = self.Y_0 + np.tensordot(g, self.Y_g, 1)
+        A = self._weighted(np.concatenate([Y, self.Phi], axis=2)) * self.scale
+        zero = np.concatenate([self.pi, np.zeros(A.shape[1] - len(self.pi))])
+        y = self._weighted(self.tau - Y @ self.pi)
+        H = A.T @ A + np.eye(A.shape[1])
+        z = scipy.linalg.solve(H, A.T @ y, assume_a="pos", check_finite=False)
+        pi = (zero + self.scale * z)[: len(self.pi)]
+        left = y - A @ z
+        angles = np.stack(
+            [self._weighted(np.tensordot(axis, self.Y_g, 1) @ pi) for axis in _SIZE * _across(g)], 1
+        )
+        prior = np.hstack([np.zeros((A.shape[1], 2)), np.eye(A.shape[1])])
+        J = np.vstack([np.hstack([angles, A]), prior])
+        return J, np.append(left, -z), float(left @ left + z @ z)
+
+    def _weighted(self, values: Array) -> Array:
+        """Rows `(sample, joint)` in units of the joint's residual, shape (K n, ...)."""
+        root = np.sqrt(self.weights)
+        root = root[:, None] if values.ndim == 3 else root
+        return np.asarray(values * root).reshape(-1, *values.shape[2:])
+
+
+def _across(g: Array) -> Array:
+    """Two unit vectors across g, shape (2, 3)."""
+    return np.asarray(np.linalg.svd(g[None])[2][1:])
+
+
+def _turned(g: Array, angles: Array) -> Array:
+    """g after small turns towards the two directions across it, of the same size."""
+    turned = g + _SIZE * (angles @ _across(g))
+    return np.asarray(_SIZE * turned / np.linalg.norm(turned))
+
+
+def _scaled_lstsq(X: Array, y: Array) -> tuple[Array, Array]:
+    size = np.linalg.norm(X, axis=0)
+    size[size < 1e-12 * size.max()] = np.inf
+    x = scipy.linalg.lstsq(X / size, y, cond=1e-10, check_finite=False)[0] / size
+    return x, size
+
+
+def _block_covariance(X: Array, left: Array, block: Array) -> Array:
+    """Cluster-robust covariance of least squares, blocks of time the clusters, (p, p)."""
+    bread = np.linalg.pinv(X.T @ X, rcond=1e-10)
+    scores = np.array([X[block == b].T @ left[block == b] for b in np.unique(block) if b >= 0])
+    return np.asarray(bread @ (scores.T @ scores) @ bread)
+
+
+def nominal_tilt(samples: Samples) -> float:
+    """Angle between the model's gravity and what its own masses ask for [rad]; a quick look."""
+    nominal, _ = _Equations(samples).nominal()
+    cosine = nominal @ samples.model.gravity
+    size = float(np.linalg.norm(nominal) * np.linalg.norm(samples.model.gravity))
+    return float(np.arccos(np.clip(cosine / max(size, 1e-300), -1.0, 1.0)))

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded motion as evenly spaced samples, and what it shows of a robot before any fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.planning.design import Conditioning, Expectation, Unknowns, conditioning
+from sysid_core.robot import Array, RobotModel, wrench_regressor
+from sysid_core.signals import JointStream, in_order
+from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
+
+RATE_HZ = 50.0  # of the samples whose information is counted
+MAX_GAP = 0.2  # [s] between samples of a recording
+MOVING = 0.01  # [rad/s or m/s], slower is standing still
+_CUTOFF_HZ = 8.0
+_MOST = 4_000  # samples: more show nothing new, and memory is bounded
+_WRENCH_CORRELATION = 0.02  # [s] over which errors of a wrench hang together
+_TYPICAL_LOAD = np.array([1.0] + [0.1] * 3 + [0.01] * 6)  # [kg, kg m, kg m²]
+_TYPICAL_BIAS = np.array([10.0] * 3 + [1.0] * 3)  # [N, N m]
+_SHOWN = 0.2  # of the typical load: a direction that will be known better is shown
+
+
+@dataclass(frozen=True, eq=False)
+class RecordedMotion:
+    """Samples at `RATE_HZ`, filtered without delay, standstill left out.
+
+    Attributes:
+        model: The robot.
+        q: Shape (K, n).
+        v: Shape (K, n).
+        a: Shape (K, n).
+        duration: Duration of the motion [s].
+    """
+
+    model: RobotModel
+    q: Array
+    v: Array
+    a: Array
+    duration: float
+
+    @classmethod
+    def of(cls, model: RobotModel, joints: JointStream) -> RecordedMotion:
+        """The motion in joint states, which may have other joints too.
+
+        Raises:
+            ModelError: A joint is missing.
+        """
+        model.columns_from(joints.names)  # refuses another robot's recording
+        motion = replace(in_order(joints)[0].ordered(model.joint_names), effort=None)
+        parts = [
+            smooth_motion(span, RATE_HZ, ZeroPhaseFilter(_CUTOFF_HZ))
+            for span in in_pieces(split_at_gaps(motion, MAX_GAP), RATE_HZ)
+            if len(span) > RATE_HZ
+        ]
+        nothing = np.empty((0, model.nv))
+        q, v, a = (
+            np.concatenate([np.asarray(getattr(part, key)) for part in parts] or [nothing])
+            for key in ("q", "v", "a")
+        )
+        moving = np.any(np.abs(v) > MOVING, axis=1)
+        q, v, a = q[moving], v[moving], a[moving]
+        duration = len(q) / RATE_HZ
+        step = max(1, -(-len(q) // _MOST))
+        return cls(model, q[::step], v[::step], a[::step], duration)
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    def shows_of_arm(self, unknowns: Unknowns) -> tuple[Conditioning, Expectation]:
+        """Rank and condition number, and how well the unknowns will be known."""
+        information = unknowns.information(self.q, self.v, self.a, self.duration)
+        rank = conditioning(unknowns, self.q, self.v, self.a)
+        return rank, Expectation.of(unknowns, information, self.duration)
+
+    def shows_of_payload(self, frame: str, noise_sd: Array) -> PayloadShown:
+        """Rank and expected deviations of a load beside an unknown bias.
+
+        Args:
+            frame: The sensor's frame.
+            noise_sd: Standard deviation of the noise of a wrench, shape (6,).
+        """
+        motion = self.model.frame_motion(frame, self.q, self.v, self.a)
+        A = wrench_regressor(motion.a, motion.omega, motion.alpha)
+        A = np.concatenate([A, np.broadcast_to(np.eye(6), (len(A), 6, 6))], axis=2)
+        Y = (A / noise_sd[:, None]).reshape(-1, 16)
+        count = max(1.0, self.duration / _WRENCH_CORRELATION / max(len(self.q), 1))
+        scale = np.append(_TYPICAL_LOAD, _TYPICAL_BIAS)
+        information = (Y * scale).T @ (Y * scale) * count
+        load, across, bias = information[:10, :10], information[:10, 10:], information[10:, 10:]
+        load = load - across @ np.linalg.solve(
+            bias + np.eye(6), across.T
+        )  # the bias is unknown too
+        shown = int(np.sum(np.linalg.eigvalsh(load) > 1.0 / _SHOWN**2))
+        covariance = np.linalg.inv(load + np.eye(10)) * np.outer(scale[:10], scale[:10])
+        return PayloadShown(shown, np.sqrt(np.diag(covariance)))
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadShown:
+    """What a motion shows of a load of about a kilogram.
+
+    Attributes:
+        rank: Directions of the ten parameters that show beside the bias.
+        sd: Expected deviations of the ten parameters, shape (10,).
+    """
+
+    rank: int
+    sd: Array
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all ten parameters show beside the bias."""
+        return self.rank == 10
+
+    def __str__(self) -> str:
+        mass, first, inertia = self.sd[0], self.sd[1:4].max(), self.sd[[4, 6, 9]].max()
+        return (
+            f"{self.rank} of 10 directions of a load; mass to {1e3 * mass:.2g} g, centre of a"
+            f" kilogram to {1e3 * first:.2g} mm, inertia to {inertia:.1g} kg m²"
+        )

@@ -1,9 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""Motions of one joint at a time."""
-
-from sysid_core.excitation.sequential.plan import SequentialPlan, plan_sequential
-
-__all__ = [
-    "SequentialPlan",
-    "plan_sequential",
-]

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Playing a checked motion: executor, monitor, and the ways to have a robot play it."""
+
+from sysid_core.execution.executor import Executor
+from sysid_core.execution.goals import Outgoing
+from sysid_core.execution.monitor import (
+    ExecutionMonitor,
+    Measured,
+    MonitorLimits,
+    PositionRates,
+)
+from sysid_core.execution.path_follower import PathFollower
+from sysid_core.execution.played_motion import PlayedMotion
+from sysid_core.execution.states import (
+    Command,
+    ExecutorSettings,
+    ExecutorState,
+    SegmentMarks,
+)
+
+__all__ = [
+    "Command",
+    "ExecutionMonitor",
+    "Executor",
+    "ExecutorSettings",
+    "ExecutorState",
+    "Measured",
+    "MonitorLimits",
+    "Outgoing",
+    "PathFollower",
+    "PlayedMotion",
+    "PositionRates",
+    "SegmentMarks",
+]

@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The executor's state machine: pure logic, no clock inside."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError, SysIdError
+from sysid_core.execution.goals import Outgoing
+from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
+from sysid_core.execution.rolling_play import RollingPlay
+from sysid_core.execution.standing import Standing
+from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState
+from sysid_core.execution.streamed_play import StreamedPlay
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, as_played, plan_transfer
+from sysid_core.robot import Array, RobotModel
+
+FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
+ON_PATH = 0.25  # share of it within which a late robot is still on the path
+SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
+LONGEST_STOP = 4.0  # [s]; a robot that still moves then is told to hold
+PAUSED = 0.01  # speed scaling of a robot that has been paused
+PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
+AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
+
+
+class Executor:
+    """Plays one trajectory: idle, checking, moving to start, executing, settling, done.
+
+    Nothing is commanded before the trajectory, the robot's state and the way to the start have
+    passed every check. Any fault stops the robot within the acceleration limits (aborting), then
+    holds it (aborted): along the checked path while the robot follows; from the measured state when
+    it doesn't, so that a stop never pushes an arm that is held up.
+
+    Args:
+        model: The robot.
+        trajectory: To be played.
+        limits: That it must keep to.
+        monitor: When to abort; default: derived from the limits.
+        settings: How to play it.
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        trajectory: Trajectory,
+        limits: MotionLimits,
+        monitor: MonitorLimits | None = None,
+        settings: ExecutorSettings | None = None,
+    ) -> None:
+        self.model, self.trajectory, self.limits = model, trajectory, limits
+        self.settings = settings or ExecutorSettings()
+        self.checker = MotionChecker(model, limits)
+        self.monitor = ExecutionMonitor(model, monitor or MonitorLimits.from_limits(limits))
+        self.state = ExecutorState.IDLE
+        self.message = "nothing to do"
+        self._standing = Standing(self.settings)
+        self._standing_between = Standing(replace(self.settings, settle_time=PIECES_REST))
+        self.play: StreamedPlay | RollingPlay | None = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self.play = None
+        self.worst_error = 0.0  # largest distance from what was commanded [rad or m]
+        self.scaling: float | None = None  # the robot's own; None: nobody says
+        self._cancelled = ""
+        self._last_now: float | None = None
+        self._dt = 0.0  # last regular step, used when the clock can't be trusted
+        self._way: Trajectory | None = None  # to the start, once it is checked
+        self._checked_stamp = -np.inf  # of the state that it starts from
+        self._stopping_for = self._rested = 0.0  # [s]
+        self._ended_at: float | None = None  # a piece of the motion [s]
+        self._standing.forget()
+        self.monitor.reset()
+
+    @property
+    def motion(self) -> Trajectory | None:
+        """What is being played: the way to the start, then the trajectory; None before."""
+        return None if self.play is None else self.play.path
+
+    def start(self, progress: Callable[[float], None] | None = None) -> None:
+        """Check the trajectory and, if it is safe, begin; the next steps check the robot.
+
+        An unsafe one ends in `aborted` with the reason as message. Takes about as long as a
+        second per minute of motion; call it where that doesn't matter.
+
+        Args:
+            progress: Called with the share of the check that is done.
+
+        Raises:
+            ExcitationError: A run is going on.
+        """
+        if not self.state.is_final:
+            raise ExcitationError(
+                f"The executor is {self.state.value}.", remedy="Cancel the run or let it end."
+            )
+        self._forget()
+        self.state, self.message = ExecutorState.CHECKING, "checking"
+        try:
+            self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
+            self.trajectory = as_played(self.trajectory.in_order(self.model))
+        except SysIdError as err:
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+
+    def cancel(self, reason: str = "cancelled by the operator") -> None:
+        """Stop at the next step; does nothing when no run is going on."""
+        if not self.state.is_final:
+            self._cancelled = reason
+
+    def give_up(self, reason: str) -> None:
+        """End at once without a stop: who moves the robot has dropped the motion itself."""
+        if not self.state.is_final:
+            self.state, self.message = ExecutorState.ABORTED, reason
+
+    def clock(self, u: float, stamp: float) -> None:
+        """The controller's own time of the motion under way [s], as it was at a stamp [s]."""
+        if isinstance(self.play, RollingPlay):
+            self.play.clock(u, stamp)
+
+    def clock_by(self, q: Array, stamp: float) -> None:
+        """The same from what the controller commanded at a stamp [s], shape (n,)."""
+        if isinstance(self.play, RollingPlay):
+            self.play.clock_by(q, stamp)
+
+    def finished(self) -> None:
+        """The controller has played the goal that it got last to its end."""
+        if isinstance(self.play, RollingPlay):
+            self.play.finish()
+
+    def outgoing(self, now: float) -> Outgoing | None:
+        """The goal that is due for a controller that takes whole trajectories, after each step."""
+        if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
+            return None
+        return self.play.outgoing(now)
+
+    def step(self, now: float, measured: Measured | None) -> Command:
+        """Go on to a time; the one function to be called periodically.
+
+        Args:
+            now: Current time, on the clock of the measurements' stamps [s].
+            measured: The newest state, or None when none has arrived.
+
+        Returns:
+            What to command from now on.
+        """
+        if self.state.is_final:
+            return self._command()
+        if self._way is not None and not self._cancelled and not self._is_newer(measured):
+            return self._command()  # planning took time; go on with the next measured state
+        dt = self._time_step(now)
+        ended = self.play is not None and self.play.at_end  # its last command has been given
+        if self.play is not None:
+            self.play.advance(now, dt, self.scaling)
+        if self.state is not ExecutorState.ABORTING:
+            expected = self.expected(measured)
+            fault = self._cancelled or self._fault(now, measured, expected)
+            if fault:
+                self._abort(fault, now, measured, expected)
+            elif expected is not None and measured is not None:
+                self._note(expected, measured)
+        if self.state is ExecutorState.CHECKING and measured is not None:
+            self._check(measured, now)
+        elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
+            if ended:
+                self._go_on(now, measured)
+        elif self.state is ExecutorState.SETTLING and self._stands(
+            now, measured, np.inf, self._standing
+        ):
+            self.state, self.message = ExecutorState.DONE, "done"
+        elif self.state is ExecutorState.ABORTING:
+            self._end_stop(dt, measured)
+        return self._command()
+
+    def _time_step(self, now: float) -> float:
+        dt = 0.0 if self._last_now is None else now - self._last_now
+        self._last_now = now
+        if not 0.0 <= dt <= self.monitor.limits.max_step:
+            return self._dt
+        if dt > 0.0:
+            self._dt = dt
+        return dt
+
+    def expected(self, measured: Measured | None) -> Array | None:
+        """The posture that was commanded when a state was measured, shape (n,); None before."""
+        if self.play is None or measured is None:
+            return None if self._way is None else self._way.q[0]
+        longest = self.monitor.limits.max_step
+        if isinstance(self.play, StreamedPlay):
+            return self.play.expected(measured.stamp, longest)
+        state = self.monitor.usable(self._last_now or measured.stamp, measured)
+        return self.play.expected(measured.stamp, longest, None if state is None else state[0])
+
+    def _fault(self, now: float, measured: Measured | None, expected: Array | None) -> str:
+        fault = self.monitor.fault(now, measured, expected)
+        if fault:
+            return fault
+        rolls = isinstance(self.play, RollingPlay)
+        if rolls and self.scaling is not None and self.scaling < PAUSED:
+            return "the robot is paused: its speed scaling is 0"
+        return ""
+
+    def _note(self, expected: Array, measured: Measured) -> None:
+        q, v = self.monitor.in_order(measured)
+        self.worst_error = max(self.worst_error, float(np.max(np.abs(expected - q))))
+        if isinstance(self.play, RollingPlay):
+            self.play.see(q, v, measured.stamp)
+
+    def _is_newer(self, measured: Measured | None) -> bool:
+        return measured is not None and measured.stamp > self._checked_stamp
+
+    def _check(self, measured: Measured, now: float) -> None:
+        if self._way is not None:
+            self._follow(self._way, now)
+            self._way = None
+            self.state, self.message = ExecutorState.MOVING_TO_START, "moving to the start"
+            return
+        q, v = self.monitor.in_order(measured)
+        moving = np.flatnonzero(np.abs(v) > self.settings.rest_velocity)
+        if moving.size:
+            names = [self.model.joint_names[j] for j in moving]
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {names} are moving"
+            return
+        try:
+            share = self.settings.transfer_share
+            self._way = plan_transfer(self.checker, q, self.trajectory.q[0], share=share)
+        except SysIdError as err:
+            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+        self._checked_stamp, self._last_now = measured.stamp, None
+        self.monitor.reset()
+
+    def _follow(self, motion: Trajectory, now: float, begin: float = 0.0) -> None:
+        """Play a motion, from some time on [s]."""
+        limits, settings = self.limits.acceleration, self.settings
+        if settings.horizon > 0.0:
+            known = self.play.scaling if isinstance(self.play, RollingPlay) else 1.0
+            scaling = known if self.scaling is None else self.scaling
+            self.play = RollingPlay(motion, limits, settings, scaling, begin)
+        else:
+            self.play = StreamedPlay(motion, limits, settings)
+        self.play.advance(now, 0.0, self.scaling)
+        self._standing.forget()
+        self._standing_between.forget()
+        self._ended_at = None
+
+    def _go_on(self, now: float, measured: Measured | None) -> None:
+        play = self.play
+        if play is not None and play.place < float(play.path.time[-1]) - 1e-6:
+            self._ended_at = now if self._ended_at is None else self._ended_at
+            since = measured is not None and measured.stamp >= self._ended_at
+            tolerance = np.inf if self.settings.clocked else self.settings.start_tolerance
+            if since and self._stands(now, measured, tolerance, self._standing_between):
+                self._follow(play.path, now, play.place)
+        elif self.state is ExecutorState.EXECUTING:
+            self.state, self.message = ExecutorState.SETTLING, "settling"
+        elif self._stands(now, measured, self.settings.start_tolerance, self._standing):
+            self._follow(self.trajectory, now)
+            self.state, self.message = ExecutorState.EXECUTING, "executing"
+
+    def _stands(
+        self, now: float, measured: Measured | None, tolerance: float, standing: Standing
+    ) -> bool:
+        """Whether the robot has stood long enough where it should; aborts when it takes too long."""
+        if measured is None or self.play is None:
+            return False
+        q, v = self.monitor.in_order(measured)
+        if standing.look(now, q, v, self.play.command()[0], tolerance):
+            return True
+        if standing.takes_too_long(now):
+            self._abort(
+                "the robot does not come to rest:"
+                f" {standing.distance:.3g} rad from its goal after"
+                f" {self.settings.settle_timeout:g} s",
+                now,
+                None,
+                None,
+            )
+        return False
+
+    def _abort(
+        self, reason: str, now: float, measured: Measured | None, expected: Array | None
+    ) -> None:
+        """Choose the stop: along the path from the command, from where the robot is, or off it."""
+        self.message, play = reason, self.play
+        at_rest = play is None or play.at_rest
+        self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
+        if play is None or at_rest:
+            return
+        if isinstance(play, RollingPlay) and reason.startswith("clock"):
+            play.stop_without_clock()
+            return
+        limit = self.monitor.limits.tracking_error
+        state = self.monitor.usable(now, measured)
+        # A robot that has yet to go the last step is not late; past the limit none follows.
+        near = np.minimum(FOLLOWS * limit + play.last_move, limit)
+        if state is None or expected is None or np.all(np.abs(expected - state[0]) <= near):
+            # A goal that comes late while the slider is down would be a step: the last one ends soon.
+            if isinstance(play, RollingPlay) and not (play.may_replace or self.monitor.exceeded):
+                play.stop_without_clock()
+            else:
+                play.stop()
+            return
+        where = play.nearest(*state)
+        assert measured is not None
+        if where.distance <= ON_PATH * float(limit.max()) and where.rate >= SLOWEST:
+            play.stop_at(where, now - measured.stamp)
+        else:
+            play.stop_from(*state)
+
+    def _end_stop(self, dt: float, measured: Measured | None) -> None:
+        self._stopping_for += dt * (1.0 if self.scaling is None else max(self.scaling, 0.1))
+        late = self._stopping_for > LONGEST_STOP
+        state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
+        moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
+        paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
+        # A controller that is cancelled holds what it measures: not before the robot is there.
+        at_rest = self.play is None or self.play.at_rest
+        self._rested = self._rested + dt if at_rest else 0.0
+        standing = self._rested >= AT_REST or (paused and state is not None)
+        if late or (standing and not moves):
+            self.state = ExecutorState.ABORTED
+
+    def _command(self) -> Command:
+        play = self.play
+        q = v = a = None
+        segment, progress = "", 0.0
+        if play is not None:
+            q, v, a = play.command()
+            if self.state.is_final or play.at_rest:
+                v, a = np.zeros_like(q), np.zeros_like(q)
+            path, s = play.path, play.place
+            progress = min((s - float(path.time[0])) / path.duration, 1.0)
+            if self.state is ExecutorState.EXECUTING:
+                labels = [x.label for x in self.trajectory.segments if x.start <= s <= x.end]
+                segment = labels[0] if labels else ""
+        return Command(
+            state=self.state,
+            joint_names=self.model.joint_names,
+            q=q,
+            v=v,
+            a=a,
+            progress=progress,
+            segment=segment,
+            message=self.message,
+        )

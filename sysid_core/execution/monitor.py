@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is watched while a robot moves, and what stops it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning import MotionLimits
+from sysid_core.robot import Array, RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The newest state of the robot; joints in any order, others than the robot's allowed.
+
+    Attributes:
+        stamp: When it was measured, on the same clock as the executor's `now` [s].
+        joint_names: Columns of the arrays.
+        q: Shape (m,) [rad or m].
+        v: Shape (m,) [rad/s or m/s].
+        effort: Shape (m,) [N m or N], or None where not measured as torque.
+        wrench: Force then torque, shape (6,) [N, N m], or None.
+        wrench_stamp: When that was measured [s]; None: with the rest.
+    """
+
+    stamp: float
+    joint_names: tuple[str, ...]
+    q: Array
+    v: Array
+    effort: Array | None = None
+    wrench: Array | None = None
+    wrench_stamp: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class MonitorLimits:
+    """When a running motion is aborted; arrays follow the robot's joints, shape (n,).
+
+    Attributes:
+        lower: Lowest measured positions.
+        upper: Highest measured positions.
+        velocity: Measured speeds.
+        effort: Measured torques; infinite where not limited.
+        tracking_error: Commanded minus measured positions [rad or m].
+        tcp_frame: Whose speed is limited.
+        tcp_speed: [m/s].
+        force: Norm of the measured force [N].
+        torque: Norm of the measured torque [N m].
+        stale_after: Age of the newest state [s].
+        max_step: Longest time between two steps; a longer one is a jump of the clock [s].
+        wrench_stale_after: Age of the newest wrench, of a sensor that has measured once [s].
+
+    Raises:
+        ExcitationError: A limit is NaN or not positive, or a range leaves no room.
+    """
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+    tracking_error: Array
+    tcp_frame: str
+    tcp_speed: float
+    force: float = 200.0
+    torque: float = 30.0
+    stale_after: float = 0.1
+    max_step: float = 0.25
+    wrench_stale_after: float = 0.5
+
+    def __post_init__(self) -> None:
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, str):
+                continue
+            array = np.asarray(value, dtype=float)
+            ordered = item.name in ("lower", "upper")
+            if np.isnan(array).any() or (not ordered and np.any(array <= 0.0)):
+                raise ExcitationError(
+                    f"The monitor's limit '{item.name}' is {array.tolist()}.",
+                    remedy="A limit that is NaN, zero or negative is none: give a positive number.",
+                )
+        if np.any(self.lower > self.upper):
+            raise ExcitationError(
+                "The monitor's position limits leave no room.",
+                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+            )
+
+    def as_dict(self) -> dict[str, object]:
+        """Every limit in force, plain numbers and text."""
+        values = {item.name: getattr(self, item.name) for item in dataclasses.fields(self)}
+        return {k: v.tolist() if isinstance(v, np.ndarray) else v for k, v in values.items()}
+
+    @classmethod
+    def from_limits(
+        cls,
+        limits: MotionLimits,
+        *,
+        joint_margin: float = 0.01,
+        tracking_error: ArrayLike = 0.1,
+        excess: float = 1.2,
+        force: float = 200.0,
+        torque: float = 30.0,
+        stale_after: float = 0.1,
+        max_step: float = 0.25,
+        wrench_stale_after: float = 0.5,
+    ) -> MonitorLimits:
+        """From what the motion was planned with.
+
+        Args:
+            limits: Limits of the motion.
+            joint_margin: How far a measured position may leave the planned range, which itself
+                keeps a margin from the URDF's limits [rad or m].
+            tracking_error: One for all joints, or shape (n,) [rad or m].
+            excess: Factor on planned velocity, effort and TCP speed, for noise and tracking.
+            force: [N].
+            torque: [N m].
+            stale_after: [s].
+            max_step: [s].
+            wrench_stale_after: [s].
+        """
+        n = len(limits.joint_names)
+        return cls(
+            lower=limits.lower - joint_margin,
+            upper=limits.upper + joint_margin,
+            velocity=excess * limits.velocity,
+            effort=excess * limits.effort,
+            tracking_error=np.array(np.broadcast_to(np.asarray(tracking_error, dtype=float), (n,))),
+            tcp_frame=limits.tcp_frame,
+            tcp_speed=excess * limits.tcp_speed,
+            force=force,
+            torque=torque,
+            stale_after=stale_after,
+            max_step=max_step,
+            wrench_stale_after=wrench_stale_after,
+        )
+
+
+class PositionRates:
+    """Velocities of a driver that measures none: how positions change over some time.
+
+    Args:
+        over: At least so long, against encoder steps and jitter [s].
+    """
+
+    def __init__(self, over: float = 0.05) -> None:
+        self._over = over
+        self._past: deque[tuple[float, Array]] = deque()
+
+    def update(self, stamp: float, q: Array) -> Array | None:
+        """The velocities at a stamp, shape (n,); None as long as too little is known."""
+        if self._past and (stamp < self._past[-1][0] or q.shape != self._past[-1][1].shape):
+            self._past.clear()  # another clock or another robot
+        if self._past and stamp == self._past[-1][0]:
+            self._past.pop()  # a clock that stands still
+        self._past.append((stamp, q))
+        while len(self._past) > 1 and stamp - self._past[1][0] >= self._over:
+            self._past.popleft()
+        time = stamp - self._past[0][0]
+        return (q - self._past[0][1]) / time if time >= self._over else None
+
+
+class ExecutionMonitor:
+    """Compares the measured state with its limits at every step; holds only the last times.
+
+    Args:
+        model: The robot.
+        limits: When to abort.
+    """
+
+    def __init__(self, model: RobotModel, limits: MonitorLimits) -> None:
+        self.model, self.limits = model, limits
+        for key in ("lower", "upper", "velocity", "effort", "tracking_error"):
+            if np.shape(getattr(limits, key)) != (model.nv,):
+                raise ExcitationError(
+                    f"Monitor limit '{key}' has shape {np.shape(getattr(limits, key))}, expected"
+                    f" ({model.nv},).",
+                    remedy="Give one value for each joint.",
+                )
+        self._data = model.pin_model.createData()
+        self._frame = model.frame_id(limits.tcp_frame)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last times, before a new run or after a pause of the caller's own."""
+        self.exceeded = False  # whether the last fault is a limit that was measured to be exceeded
+        self._last_now: float | None = None
+        self._last_stamp: float | None = None
+        self._compared: list[tuple[str, Array, Array, Array]] = []
+
+    @property
+    def used(self) -> dict[str, float]:
+        """Share of each limit that the newest state used, the worst joint's: 1 is the limit."""
+        shares = {}
+        for kind, value, lower, upper in self._compared:
+            half, middle = (upper - lower) / 2, (upper + lower) / 2
+            finite = np.isfinite(half) & (half > 0)
+            if finite.any():
+                share = np.max(np.abs(value - middle)[finite] / half[finite])
+                shares[kind] = round(float(share), 3)
+        return shares
+
+    def in_order(self, measured: Measured) -> tuple[Array, Array]:
+        """Measured positions and velocities in the robot's joint order, each (n,)."""
+        columns = self.model.columns_from(measured.joint_names)
+        return (
+            np.asarray(measured.q, dtype=float)[columns],
+            np.asarray(measured.v, dtype=float)[columns],
+        )
+
+    def usable(self, now: float, measured: Measured | None) -> tuple[Array, Array] | None:
+        """q and v, each (n,), of a state to act on: all joints, finite, not stale; else None."""
+        if measured is None or not abs(now - measured.stamp) <= self.limits.stale_after:
+            return None
+        missing = [n for n in self.model.joint_names if n not in measured.joint_names]
+        if missing or len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
+            return None
+        q, v = self.in_order(measured)
+        return (q, v) if np.all(np.isfinite(q)) and np.all(np.isfinite(v)) else None
+
+    def fault(
+        self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
+    ) -> str | None:
+        """The first reason to stop, or None.
+
+        Args:
+            now: Current time [s].
+            measured: Newest state, or None when none has arrived.
+            q_commanded: Shape (n,), or None when nothing is commanded.
+        """
+        self.exceeded = False
+        reason = self._clock_fault(now, measured)
+        if reason is not None or measured is None:
+            return reason
+        missing = [n for n in self.model.joint_names if n not in measured.joint_names]
+        if missing:
+            return f"wrong joint set: {missing} are missing from the measured state"
+        if len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
+            return "wrong joint set: names, positions and velocities differ in number"
+        columns = self.model.columns_from(measured.joint_names)  # a gripper's values are its own
+        for key, used in (("q", columns), ("v", columns), ("effort", columns), ("wrench", ...)):
+            values = getattr(measured, key)
+            if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
+                return f"NaN or infinite value in the measured {key}"
+        reason = self._state_fault(measured, q_commanded)
+        if reason is None:
+            reason = self._stale_wrench(now, measured)
+            if reason is not None:
+                return reason
+            reason = self._wrench_fault(measured)
+        self.exceeded = reason is not None
+        return reason
+
+    def _clock_fault(self, now: float, measured: Measured | None) -> str | None:
+        last_now, self._last_now = self._last_now, now
+        if not np.isfinite(now):
+            return "the clock gives no time"
+        if last_now is not None and not 0.0 <= now - last_now <= self.limits.max_step:
+            return (
+                f"clock jump of {now - last_now:.3f} s, or this process stalled for so long (a busy"
+                " machine): see max_step_s"
+            )
+        if measured is None:
+            return "no joint state has arrived"
+        last_stamp, self._last_stamp = self._last_stamp, measured.stamp
+        if last_stamp is not None and measured.stamp < last_stamp:
+            return f"clock jump: a state is {last_stamp - measured.stamp:.3f} s older than the last"
+        if not now - measured.stamp <= self.limits.stale_after:
+            return f"stale state: the newest is {now - measured.stamp:.3f} s old"
+        if measured.stamp - now > self.limits.max_step:
+            return f"clock jump: a state is {measured.stamp - now:.3f} s in the future"
+        return None
+
+    def _state_fault(self, measured: Measured, q_commanded: ArrayLike | None) -> str | None:
+        limits, names = self.limits, self.model.joint_names
+        q, v = self.in_order(measured)
+        checks = [
+            ("position", q, limits.lower, limits.upper),
+            ("velocity", v, -limits.velocity, limits.velocity),
+        ]
+        if measured.effort is not None:
+            columns = self.model.columns_from(measured.joint_names)
+            effort = np.asarray(measured.effort, dtype=float)[columns]
+            checks.append(("effort", effort, -limits.effort, limits.effort))
+        if q_commanded is not None:
+            error = np.asarray(q_commanded, dtype=float) - q
+            checks.append(("tracking error", error, -limits.tracking_error, limits.tracking_error))
+        self._compared = checks
+        for kind, value, lower, upper in checks:
+            outside = np.flatnonzero((value < lower) | (value > upper))
+            if outside.size:
+                j = int(outside[0])
+                return (
+                    f"{kind} of {names[j]} is {value[j]:.4g}, outside"
+                    f" [{lower[j]:.4g}, {upper[j]:.4g}]"
+                )
+        pin.forwardKinematics(self.model.pin_model, self._data, self.model.configuration(q), v)
+        velocity = pin.getFrameVelocity(self.model.pin_model, self._data, self._frame)
+        speed = float(np.linalg.norm(velocity.linear))
+        top = np.array([limits.tcp_speed])
+        checks.append(("TCP speed", np.array([speed]), -top, top))
+        if speed > limits.tcp_speed:
+            return f"TCP speed is {speed:.3f} m/s, limit {limits.tcp_speed:.3f}"
+        return None
+
+    def _stale_wrench(self, now: float, measured: Measured) -> str | None:
+        if measured.wrench is None or measured.wrench_stamp is None:
+            return None
+        age = now - measured.wrench_stamp
+        if age <= self.limits.wrench_stale_after:
+            return None
+        return (
+            f"stale wrench: the newest is {age:.3f} s old, so that forces aren't watched; is the"
+            " sensor's driver running?"
+        )
+
+    def _wrench_fault(self, measured: Measured) -> str | None:
+        if measured.wrench is None:
+            return None
+        wrench = np.asarray(measured.wrench, dtype=float)
+        if wrench.shape != (6,):
+            return f"the wrench has {wrench.size} components instead of 6"
+        for name, part, limit, unit in (
+            ("force", wrench[:3], self.limits.force, "N"),
+            ("torque", wrench[3:], self.limits.torque, "N m"),
+        ):
+            norm = float(np.linalg.norm(part))
+            if norm > limit:
+                return f"wrench: {name} is {norm:.1f} {unit}, limit {limit:.1f}"
+        return None

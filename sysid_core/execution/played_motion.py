@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A motion as a controller that takes whole trajectories plays it: in the controller's own time."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.execution.path_follower import PathFollower
+from sysid_core.planning import Trajectory
+from sysid_core.robot import Array
+
+KNOT = 5  # samples of 10 ms between two points that a controller gets
+STOP_PERIOD = 0.02  # between the points of a stop [s]
+STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
+
+
+def brake(x: Array) -> tuple[Array, Array, Array]:
+    r"""Way, rate and slope of a stop of unit length: `1 - 3 x^2 + 2 x^3` and its integral.
+
+    Rate and slope are continuous where the stop begins and ends, so that the quintics of a
+    controller between its points don't overshoot the limits.
+
+    Args:
+        x: Share of the stop's time, 0 to 1, shape (K,).
+    """
+    return x - x**3 + 0.5 * x**4, 1.0 - 3.0 * x**2 + 2.0 * x**3, -6.0 * x + 6.0 * x**2
+
+
+def braking_from(
+    template: Trajectory, q: ArrayLike, v: ArrayLike, acceleration: ArrayLike
+) -> Trajectory:
+    """A stop from a measured state, straight ahead in joint space, all joints at the same rate.
+
+    Args:
+        template: Gives robot and joint names.
+        q: Where it starts, shape (n,).
+        v: How fast, shape (n,).
+        acceleration: Limits, shape (n,).
+    """
+    q, v = np.asarray(q, dtype=float), np.asarray(v, dtype=float)
+    T = max(1.5 * float(np.max(np.abs(v) / np.asarray(acceleration))), 2 * STOP_PERIOD)
+    time = np.linspace(0.0, T, int(np.ceil(T / STOP_PERIOD)) + 1)
+    way, rate, slope = (x[:, None] for x in brake(time / T))
+    return dataclasses.replace(
+        template, time=time, q=q + v * T * way, v=v * rate, a=v * slope / T, segments=()
+    )
+
+
+@dataclass(frozen=True)
+class Nearest:
+    """Where on a motion a robot is.
+
+    Attributes:
+        u: Time of the nearest sample [s].
+        distance: From it, largest over the joints [rad or m].
+        rate: Share of that sample's velocity that the robot has along it.
+    """
+
+    u: float
+    distance: float
+    rate: float
+
+
+class PlayedMotion:
+    """A path with its slow start and speed scale, sampled in the time of who plays it.
+
+    Args:
+        path: At rest at both ends, inside the acceleration limits.
+        acceleration: Limits, shape (n,) in the path's joint order.
+        speed_scale: Share of its speed.
+        slow_start: Time in which the speed rises [s].
+        begin: Time on the path where it begins [s].
+    """
+
+    motion: Trajectory
+    _places: Array  # times on the path of the motion's samples, shape (K,)
+
+    def __init__(
+        self,
+        path: Trajectory,
+        acceleration: ArrayLike,
+        speed_scale: float,
+        slow_start: float,
+        begin: float = 0.0,
+    ) -> None:
+        self.path = path
+        self.acceleration = np.array(acceleration, dtype=float)
+        follower = PathFollower(path, self.acceleration)
+        if begin > 0.0:
+            follower.move_to(begin, 0.0)
+        self.motion, self._places = follower.remaining_trajectory(speed_scale, slow_start)
+
+    @property
+    def duration(self) -> float:
+        """Length in the player's time [s]."""
+        return self.motion.duration
+
+    def at(self, u: ArrayLike) -> tuple[Array, Array, Array]:
+        """q, v and a at times of shape (...), each of shape (..., n)."""
+        return self.motion.at(u)
+
+    @property
+    def _period(self) -> float:
+        return self.motion.duration / (len(self.motion.time) - 1)
+
+    def _knot_after(self, u: float) -> int:
+        knots = np.clip(u, 0.0, self.duration) / (KNOT * self._period)
+        return KNOT * int(np.ceil(knots - 1e-9))
+
+    def brakes_from(self, until: float) -> float:
+        """When the stop of a goal begins that is the motion until some time [s]; see `goal`."""
+        return min(self._period * self._knot_after(until), self.duration)
+
+    def place(self, u: float) -> float:
+        """Time on the path that is played at a time [s]."""
+        return float(np.interp(u, self.motion.time, self._places))
+
+    def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
+        """A piece of the motion that ends at rest: as it is until some time, then a stop.
+
+        Goals of one motion have their points in common, so that one can replace another while both
+        say the same, without a step.
+
+        Args:
+            first: Its first point is at or before this [s].
+            until: From here on it brakes, or a little later [s].
+            exact: Whether its first point is at `first`.
+
+        Returns:
+            Times are the motion's; the stop ends within the acceleration limits, where the motion
+            leaves any room.
+        """
+        motion, last = self.motion, len(self.motion.time) - 1
+        i0 = KNOT * int(np.clip(first / (KNOT * self._period), 0, last // KNOT))
+        i1 = max(self._knot_after(until), i0)
+        rows = np.arange(i0, min(i1, last) + 1, KNOT)
+        if i1 >= last and rows[-1] != last:
+            rows = np.append(rows, last)
+        points = [motion.time[rows], motion.q[rows], motion.v[rows], motion.a[rows]]
+        if exact:
+            first = min(first, float(points[0][-1]) if i1 < last else self.duration - 0.01)
+            keep = points[0] > first + 1e-6
+            start = (np.array([first]), *(x[None] for x in self.at(first)))
+            points = [np.concatenate([s, p[keep]]) for s, p in zip(start, points, strict=True)]
+        if i1 < last:
+            tail = self._stop(float(motion.time[i1]))
+            points = [np.concatenate([p, t]) for p, t in zip(points, tail, strict=True)]
+        elif len(points[0]) == 1:  # its very end
+            points = [np.concatenate([p, p]) for p in points]
+            points[0][1] += STOP_PERIOD
+        time, q, v, a = points
+        return dataclasses.replace(motion, time=time, q=q, v=v, a=a, segments=())
+
+    def _stop(self, u1: float) -> tuple[Array, Array, Array, Array]:
+        """The shortest stop along the path that keeps the limits, from after u1 on."""
+        best, best_ratio = None, np.inf
+        for T in STOP_TIMES:
+            x = np.linspace(0.0, 1.0, int(np.ceil(T / STOP_PERIOD)) + 1)[1:]
+            way, rate, slope = brake(x)
+            q, v, a = self.motion.at(np.minimum(u1 + T * way, self.duration))
+            V = v * rate[:, None]
+            A = a * rate[:, None] ** 2 + v * slope[:, None] / T
+            ratio = float(np.max(np.abs(A) / self.acceleration))
+            if ratio < best_ratio - 1e-3:
+                best, best_ratio = (u1 + T * x, q, V, A), ratio
+            if ratio <= 1.0:
+                break
+        assert best is not None
+        time, q, v, a = best
+        v[-1], a[-1] = 0.0, 0.0
+        return time, q, v, a
+
+    def nearest(self, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
+        """The sample in a window of time that is nearest to a measured state, each (n,)."""
+        return nearest(self.motion, q, v, since, until)
+
+
+def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
+    """The sample of a motion in a window of time that is nearest to a measured state, each (n,)."""
+    i0, i1 = np.searchsorted(motion.time, [since, until])
+    i0 = min(int(i0), len(motion.time) - 1)
+    window = slice(i0, max(int(i1), i0 + 1))
+    distances = np.max(np.abs(motion.q[window] - np.asarray(q)), axis=1)
+    k = int(np.argmin(distances))
+    planned = motion.v[window][k]
+    square = float(planned @ planned)
+    if square < 1e-6:
+        return Nearest(float(motion.time[window][k]), float(distances[k]), 0.0)
+    # Between two samples: along the velocity.
+    step = float(np.diff(motion.time[:2])[0])
+    beside = float(planned @ (np.asarray(q) - motion.q[window][k])) / square
+    u = float(motion.time[window][k]) + float(np.clip(beside, -step, step))
+    distance = float(np.max(np.abs(motion.at(u)[0] - np.asarray(q))))
+    return Nearest(u, distance, float(planned @ np.asarray(v)) / square)

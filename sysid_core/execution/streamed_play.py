@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Having a robot play a path command by command."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import numpy as np
+
+from sysid_core.execution.path_follower import PathFollower
+from sysid_core.execution.played_motion import Nearest, braking_from, nearest
+from sysid_core.execution.states import ExecutorSettings
+from sysid_core.planning import Trajectory
+from sysid_core.robot import Array
+
+BEHIND = 3.0  # how far behind its command a robot is looked for [s]
+
+
+class StreamedPlay:
+    """Commands of every instant, along the path.
+
+    Args:
+        path: At rest at both ends, inside the acceleration limits.
+        acceleration: Limits, shape (n,).
+        settings: How to play it.
+    """
+
+    def __init__(self, path: Trajectory, acceleration: Array, settings: ExecutorSettings) -> None:
+        self._follower = PathFollower(path, acceleration)
+        self._settings = settings
+        self._stop: Trajectory | None = None  # off the path
+        self._stop_time = 0.0
+        self._stopping = False
+        self._step = 0.0  # between the last two commands [s]
+        self._last_move = np.zeros_like(self._follower.q)
+        # Time, posture and velocity of the last commands.
+        self._commanded: deque[tuple[float, Array, Array]] = deque(maxlen=200)
+
+    @property
+    def path(self) -> Trajectory:
+        """What is played."""
+        return self._follower.trajectory
+
+    @property
+    def place(self) -> float:
+        """Time on the path [s]."""
+        return self._follower.s
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all has been commanded."""
+        return self._follower.at_end
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing moves by command."""
+        if self._stop is not None:
+            return self._stop_time >= self._stop.duration
+        return self._follower.at_end or self._follower.rate == 0.0
+
+    @property
+    def last_move(self) -> Array:
+        """How far the last command is from the one before, shape (n,): not yet gone by the robot."""
+        return self._last_move
+
+    def command(self) -> tuple[Array, Array, Array]:
+        """q, v and a of this instant, each (n,)."""
+        if self._stop is not None:
+            return self._stop.at(self._stop_time)
+        return self._follower.q, self._follower.v, self._follower.a
+
+    def advance(self, now: float, dt: float, scaling: float | None) -> None:
+        """Go on by a time step [s]; the robot's own speed scaling doesn't count for a stream."""
+        self._step, before = dt, self.command()[0]
+        if self._stop is not None:
+            self._stop_time += dt
+        elif self._stopping:
+            self._follower.advance(dt, 0.0)
+        else:
+            full, rate = self._settings.speed_scale, self._follower.rate
+            self._follower.advance(dt, min(full, rate + full * dt / self._settings.slow_start))
+        q, v, _ = self.command()
+        self._last_move = np.abs(q - before)
+        self._commanded.append((now, q, v))
+
+    def expected(self, stamp: float, longest: float) -> Array:
+        """Posture that was commanded when a state was measured, shape (n,)."""
+        while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
+            self._commanded.popleft()
+        if not self._commanded:
+            return self._follower.q
+        time, q, v = self._commanded[0]
+        return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
+
+    def outgoing(self, now: float) -> None:
+        """Nothing: what is commanded is streamed."""
+
+    def nearest(self, q: Array, v: Array) -> Nearest:
+        """Where on the path a robot in some state is, q and v of shape (n,)."""
+        return nearest(self.path, q, v, self.place - BEHIND, self.place)
+
+    def stop(self) -> None:
+        """Brake from the present command on."""
+        self._stopping = True
+
+    def stop_at(self, where: Nearest, age: float) -> None:
+        """Brake along the path from where the robot was, measured an age [s] ago.
+
+        This instant's command is where it gets to by now and within a step: to hold it where it
+        was measured would be a jerk.
+        """
+        self._follower.move_to(where.u, where.rate)
+        self._follower.advance(age, self._follower.rate)
+        self._follower.advance(self._step, 0.0)
+        self._stopping = True
+
+    def stop_from(self, q: Array, v: Array) -> None:
+        """Brake from where the robot is, off the path; q and v of shape (n,)."""
+        self._stop = braking_from(self.path, q, v, self._follower.acceleration)

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exciting motions of closed chains."""
+
+from sysid_core.planning.closed_chain.box import (
+    MAX_CONDITION,
+    AssemblyMap,
+    assembly_map,
+    coupled_drives,
+    motion_box,
+)
+from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion, slowed
+from sysid_core.planning.closed_chain.plan import (
+    LoopExcitation,
+    plan_loop_excitation,
+    sine_trajectory,
+)
+from sysid_core.planning.closed_chain.structure import (
+    shown_by_motions,
+    structural_rows,
+)
+
+__all__ = [
+    "MAX_CONDITION",
+    "AssemblyMap",
+    "LoopExcitation",
+    "assembly_map",
+    "coupled_drives",
+    "motion_box",
+    "of_all_joints",
+    "plan_loop_excitation",
+    "plan_loop_motion",
+    "shown_by_motions",
+    "sine_trajectory",
+    "slowed",
+    "structural_rows",
+]

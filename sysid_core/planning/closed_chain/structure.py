@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Structural rows of a closed chain, and what planned motions show of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from sysid_core.identifiability import Excitation, measure_excitation, sampled_base_parameters
+from sysid_core.planning.closed_chain.box import motion_box
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.robot import Array
+from sysid_core.robot.loops import (
+    ClosedChain,
+    constrained_motion,
+    constrained_parameter_names,
+    projected_drive_regressor,
+    projected_regressor,
+)
+
+_SAMPLES = 400  # of a motion
+
+
+def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
+    """What planned motions show of all parameters: inertial ones and the actuated joints' drives.
+
+    Args:
+        chain: The mechanism.
+        motions: Motions of its actuated joints at least.
+    """
+    names = constrained_parameter_names(chain, chain.actuated)
+    structure = structural_rows(chain, chain.actuated)
+    rows = []
+    for motion in motions:
+        k = [motion.joint_names.index(name) for name in chain.actuated]
+        few = slice(None, None, max(1, len(motion.time) // _SAMPLES))
+        states = (x[few][:, k] for x in (motion.q, motion.v, motion.a))
+        W = projected_regressor(chain, constrained_motion(chain, *states))
+        rows.append(W.reshape(-1, len(names)))
+    return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
+
+
+def structural_rows(
+    chain: ClosedChain,
+    drives: tuple[str, ...],
+    *,
+    inertials: bool = True,
+    seed: int = 7,
+    n_samples: int = 120,
+) -> Array:
+    """Triangular factor of the projected regressor at random consistent states, shape (p, p).
+
+    Args:
+        chain: The mechanism.
+        drives: Joints with friction and drive columns.
+        inertials: Whether the inertial columns are there.
+        seed: Seed of the states.
+        n_samples: How many.
+    """
+    rng = np.random.default_rng(seed)
+    box = motion_box(chain, rng)
+    q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
+    v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
+    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    regressor = projected_regressor if inertials else projected_drive_regressor
+    W = regressor(chain, motion, drives)
+    return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))

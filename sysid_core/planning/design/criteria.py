@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What makes one motion better than another: functions of the information that it will give."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError
+from sysid_core.identifiability import Excitation, measure_excitation
+from sysid_core.kinds import Kind
+from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.robot import Array, joint_torque_regressor
+
+SHARPNESS = 8.0  # of the smooth largest one
+TINY = 1e-12  # of scaled information that no motion gave
+# Below this singular value (columns of unit length) a direction drowns in ordinary noise.
+USEFUL = 1e-6
+
+
+class Criterion(Kind):
+    """What is made small; the value is what the command line calls it."""
+
+    D = "d"  # log-determinant of the expected covariance: the volume of its ellipsoid
+    MEAN = "mean"  # geometric mean of the deviations: the number that plans are compared by
+    A = "a"  # mean relative variance
+    WORST = "worst"  # largest relative variance (smoothly)
+    CONDITION = "condition"  # cond(W), inertial base regressor with columns of unit length
+    CONDITION_SI = "condition-si"  # cond(W) in SI units, orthonormal base; squared: eig(W^T W)
+    TARGET = "target"  # variance of what is asked for: parameters, or torques of a task
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    r"""A criterion ready to use: `f(count T^T mean(Phi^T W^2 Phi) T + prior)`.
+
+    Attributes:
+        criterion: Which.
+        weights: Inverse standard deviations of the rows, shape (n,).
+        count: What the mean over samples is multiplied by: independent samples of the motion.
+        transform: T, shape (b, m).
+        prior: Information known before, shape (m, m).
+        wanted: C of the target's variance `trace(C P)`, shape (m, m); of `A` the unit matrix.
+    """
+
+    criterion: Criterion
+    weights: Array
+    count: float
+    transform: Array
+    prior: Array
+    wanted: Array
+
+    def value_and_slope(self, information: Array) -> tuple[float, Array]:
+        """What is made small, and its slope, by the mean information of a sample, (b, b)."""
+        M = self.transform.T @ information @ self.transform * self.count + self.prior
+        if self.criterion in (Criterion.CONDITION, Criterion.CONDITION_SI):
+            value, slope = _log_condition(M, self.criterion is Criterion.CONDITION)
+        else:
+            value, slope = self._uncertainty(M)
+        return value, self.transform @ slope @ self.transform.T * self.count
+
+    def _uncertainty(self, M: Array) -> tuple[float, Array]:
+        P = np.linalg.inv(M)
+        P = (P + P.T) / 2.0
+        if self.criterion is Criterion.D:
+            return float(-np.linalg.slogdet(M)[1]), -P
+        variance = np.diag(P)
+        if self.criterion is Criterion.MEAN:
+            return float(np.sum(np.log(variance))), -(P / variance) @ P
+        if self.criterion is Criterion.WORST:
+            share = (variance / variance.max()) ** SHARPNESS
+            value = np.log(variance.max()) + np.log(share.sum()) / SHARPNESS
+            return _scaled(float(value), -P @ np.diag(share / variance / share.sum()) @ P, len(P))
+        total = float(np.sum(self.wanted * P))
+        return _scaled(float(np.log(total)), -P @ self.wanted @ P / total, len(P))
+
+
+def _scaled(value: float, slope: Array, m: int) -> tuple[float, Array]:
+    """As large as a log-determinant of m variances, so that penalties weigh the same."""
+    return m * value, m * slope
+
+
+def _log_condition(M: Array, unit: bool) -> tuple[float, Array]:
+    """`log cond(W)` of `M = W^T W`, smooth by p-norms, with the columns of W made unit length."""
+    scale = 1.0 / np.sqrt(np.diag(M)) if unit else np.full(len(M), 1.0 / np.sqrt(np.trace(M)))
+    N = M * np.outer(scale, scale)
+    values, U = np.linalg.eigh(N + TINY * np.eye(len(N)))
+    up, down = (values / values[-1]) ** SHARPNESS, (values / values[0]) ** -SHARPNESS
+    value = np.log(values[-1] / values[0]) + np.log(up.sum() * down.sum()) / SHARPNESS
+    by_value = (up / up.sum() + down / down.sum() * -1.0) / values
+    slope = (U * by_value) @ U.T
+    # Of the scale: by the diagonal where columns are made unit length; else it has no influence.
+    own = np.sum(slope * N, axis=1) if unit else np.zeros(len(M))
+    out = slope * np.outer(scale, scale) - np.diag(own / np.diag(M))
+    m = float(len(M))
+    return m * float(value) / 2.0, m * out / 2.0
+
+
+def build_score(
+    unknowns: Unknowns,
+    criterion: Criterion | str,
+    duration: float,
+    *,
+    targets: tuple[str, ...] = (),
+    task: tuple[Array, Array, Array] | None = None,
+) -> Score:
+    """A criterion for some unknowns and motions of a duration.
+
+    Args:
+        unknowns: What is estimated.
+        criterion: Which.
+        duration: Duration of the motions [s].
+        targets: Names of base parameters, for `Criterion.TARGET`.
+        task: q, v and a, (K, n) each, of a motion whose torques are to be predicted, instead.
+
+    Raises:
+        ExcitationError: A target is missing, unknown, or given for another criterion.
+    """
+    criterion, b = Criterion(criterion), len(unknowns.names)
+    scale = np.diag(unknowns.size)
+    prior = scale @ unknowns.prior_information @ scale
+    weights, wanted = 1.0 / unknowns.effort_sd, np.eye(b)
+    count = duration / unknowns.correlation
+    if (criterion is Criterion.TARGET) != bool(targets or task):
+        raise ExcitationError(
+            "Targets belong to the criterion 'target', and it needs some.",
+            remedy="Name base parameters or give the motion whose torques matter.",
+        )
+    if criterion is Criterion.TARGET:
+        wanted = _wanted(unknowns, targets, task)
+    elif criterion in (Criterion.CONDITION, Criterion.CONDITION_SI):
+        rigid, weights, count = unknowns.n_rigid, np.ones(len(weights)), 1.0
+        scale = scale[:, :rigid]
+        if criterion is Criterion.CONDITION_SI:
+            scale = np.zeros((b, rigid))
+            scale[:rigid] = orthonormal_map(unknowns)
+        prior = np.zeros((rigid, rigid))
+    return Score(criterion, weights, count, scale, prior, wanted)
+
+
+def orthonormal_map(unknowns: Unknowns) -> Array:
+    """`R V`: from base columns of the inertials to those of an orthonormal base, (b, b)."""
+    p = 10 * unknowns.model.n_bodies
+    R = unknowns.base.regrouping[: unknowns.n_rigid, :p]
+    _, _, Vt = np.linalg.svd(R, full_matrices=False)
+    return np.asarray(R @ Vt.T)
+
+
+def _wanted(
+    unknowns: Unknowns, targets: tuple[str, ...], task: tuple[Array, Array, Array] | None
+) -> Array:
+    if task is not None:
+        Phi = unknowns.regressor(*task) * unknowns.size / unknowns.effort_sd[:, None]
+        flat = Phi.reshape(-1, Phi.shape[-1])
+        return np.asarray(flat.T @ flat / len(flat))
+    strangers = [name for name in targets if name not in unknowns.names]
+    if strangers:
+        raise ExcitationError(
+            f"No base parameters {strangers}.",
+            remedy=f"They are: {', '.join(unknowns.names)}.",
+        )
+    wanted = np.zeros(len(unknowns.names))
+    wanted[[unknowns.names.index(name) for name in targets]] = 1.0
+    return np.diag(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioning:
+    """How a motion shows the inertial base parameters, in the definitions that papers use.
+
+    Attributes:
+        excitation: Numerical rank against the exact structural rank, with columns of unit length.
+        orthonormal: cond(W) of an orthonormal base in SI units; `eigenvalue_ratio` is its square.
+    """
+
+    excitation: Excitation
+    orthonormal: float
+
+    @property
+    def unit(self) -> float:
+        """cond(W) with columns of unit length."""
+        return self.excitation.condition_number
+
+    @property
+    def eigenvalue_ratio(self) -> float:
+        """Largest over smallest eigenvalue of `W^T W`, orthonormal base in SI units."""
+        return self.orthonormal**2
+
+    def __str__(self) -> str:
+        c = self.excitation
+        if not c.maximally_exciting:
+            return str(c)
+        return (
+            f"maximally exciting: {c.rank} of {c.structural_rank}, condition number"
+            f" {self.unit:.3g} (columns of unit length; eigenvalues of WᵀW in SI units:"
+            f" {self.eigenvalue_ratio:.3g})"
+        )
+
+
+def conditioning(unknowns: Unknowns, q: Array, v: Array, a: Array) -> Conditioning:
+    """Rank and condition numbers of a motion's inertial base regressor; q, v, a (K, n)."""
+    Y = joint_torque_regressor(unknowns.model, q, v, a)
+    rigid = unknowns.base.independent[: unknowns.n_rigid]
+    base = np.asarray(Y[..., list(rigid)]).reshape(-1, len(rigid))
+    R = np.linalg.qr(base, mode="r")
+    s = np.linalg.svd(R @ orthonormal_map(unknowns), compute_uv=False)
+    excitation = measure_excitation(unknowns.structure, Y, tolerance=USEFUL)
+    return Conditioning(excitation, float(s[0] / s[-1]) if s[-1] > 0 else float("inf"))

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimisation problem behind exciting motions: its value and gradient."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sysid_core.planning.design.criteria import Score
+from sysid_core.planning.design.limit_penalties import LimitPenalties
+from sysid_core.planning.design.tree_motion import BodySlopes, Tree
+from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.planning.fourier import MotionBasis
+from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.violations import LimitKind
+from sysid_core.robot import Array, FrictionTerm, joint_torque_regressor
+
+BETWEEN = 4  # samples of the fine grid per sample of the coarse one
+NOTICED = 1e-6  # squared excess of one sample
+CONTACT_RATE = 12.0  # [Hz], at which contacts are asked for: most of an evaluation's time
+TCP_STEPS, TCP_AIM = 10, 0.96  # scalings until the TCP is slow enough; share of its limit
+
+
+class ExcitationProblem:
+    r"""A criterion of the expected information plus penalties, over centre and coefficients.
+
+    The gradient is exact, in closed form: through the information, the regressor, the bodies'
+    motion (`TreeMotion`) and the linear series. The penalties are quadratic in what exceeds a
+    share of a limit, or comes too near, on a coarse grid and at the instants that `watch` added;
+    the last word, on a dense grid, is the motion check's.
+
+    Args:
+        checker: Checker of the robot and its limits.
+        unknowns: What is estimated.
+        score: What is made small.
+        basis: Basis of the series.
+        penalty: What one sample of a hundred at twice a limit costs; may be changed.
+    """
+
+    def __init__(
+        self,
+        checker: MotionChecker,
+        unknowns: Unknowns,
+        score: Score,
+        basis: MotionBasis,
+        penalty: float = 2000.0,
+    ) -> None:
+        self.checker, self.score, self.basis = checker, score, basis
+        self._given = (checker, unknowns, score, basis, penalty)
+        self.unknowns = unknowns.smooth()
+        self.penalty = penalty
+        n_samples = basis.n_samples
+        self._n_even = n_samples  # samples that the information is computed from; then the watched
+        self._time = np.arange(n_samples) * basis.period / n_samples
+        self._matrices = basis.matrices(self._time)
+        self._contact_weights = _contact_weights(n_samples, basis.period, CONTACT_RATE)
+        self._tree = Tree(checker.model)
+        self.limits = LimitPenalties(checker, self._tree, basis.share)
+        self.last_score = float("inf")  # of the last evaluation
+        self.last_excess: dict[LimitKind, float] = {}
+
+    def __reduce__(self) -> tuple[type[ExcitationProblem], tuple[object, ...]]:
+        """Other processes build it from what it was built from."""
+        return ExcitationProblem, self._given
+
+    @property
+    def n_variables(self) -> int:
+        """Centre and free coefficients of all joints."""
+        return self.checker.model.nv * (1 + self.basis.n_free)
+
+    def split(self, x: Array) -> tuple[Array, Array]:
+        """Centre (n,) and coefficients (n_free, n) of a vector of variables."""
+        n = self.checker.model.nv
+        return x[:n], x[n:].reshape(self.basis.n_free, n)
+
+    def units(self) -> Array:
+        """What coefficients are measured in while they are improved, shape (n, n_free, n_free).
+
+        Otherwise limits curve some directions far more than others, which slows the search of all:
+        high harmonics, or differences of neighbouring splines. Of splines `units[j] @ z` has, at
+        |z| = 1, the root mean square 1 of joint j's velocity, acceleration and jerk together, in
+        shares of their limits. Harmonics, orthogonal already, are scaled one by one by what alone
+        reaches the joint's limits.
+        """
+        limits, K = self.checker.limits, self._n_even
+        bounds = [limits.velocity, limits.acceleration]
+        if limits.jerk is not None:
+            bounds.append(limits.jerk)
+        rates = [m[:K] for m in self._matrices[1:]][: len(bounds)]
+        if self.basis.orthogonal:
+            used = sum(
+                np.abs(m).max(axis=0) / b[:, None] for m, b in zip(rates, bounds, strict=True)
+            )
+            return np.asarray(np.eye(self.basis.n_free) / used[:, None, :])
+        square = sum(
+            m.T @ m / K / b[:, None, None] ** 2 for m, b in zip(rates, bounds, strict=True)
+        )
+        return np.asarray(np.linalg.inv(np.linalg.cholesky(square)).transpose(0, 2, 1))
+
+    def motion(self, x: Array) -> tuple[Array, Array, Array, Array]:
+        """q, v, a and jerk on the coarse grid, each (K, n)."""
+        centre, coefficients = self.split(x)
+        Q, V, A, B = (matrix @ coefficients for matrix in self._matrices)
+        return centre + Q, V, A, B
+
+    def fitted_to_joint_limits(self, x: Array, share: float = 0.9) -> Array:
+        """Every joint's amplitude scaled so that it uses a share of its tightest limit."""
+        centre, coefficients = self.split(x)
+        q, v, a, jerk = self.motion(x)
+        limits = self.checker.limits
+        room = np.minimum(limits.upper - centre, centre - limits.lower)
+        used = [
+            np.abs(q - centre).max(axis=0) / np.maximum(room, 1e-6),
+            np.abs(v).max(axis=0) / limits.velocity,
+            np.abs(a).max(axis=0) / limits.acceleration,
+        ]
+        if limits.jerk is not None:
+            used.append(np.abs(jerk).max(axis=0) / limits.jerk)
+        return np.concatenate([centre, (coefficients * share / np.max(used, axis=0)).ravel()])
+
+    def fitted_to_tcp_speed(self, x: Array) -> Array:
+        """All amplitudes scaled down together until the TCP is slow enough."""
+        centre, coefficients = self.split(x)
+        for _ in range(TCP_STEPS):  # speeds are nearly linear in the amplitude
+            q, v, _, _ = self.motion(np.concatenate([centre, coefficients.ravel()]))
+            used = self.checker.tcp_speed(q, v).max() / (TCP_AIM * self.checker.limits.tcp_speed)
+            if used <= 1.0:
+                break
+            coefficients = coefficients / used
+        return np.concatenate([centre, coefficients.ravel()])
+
+    def watch(self, x: Array) -> int:
+        """Add instants between samples at which a motion exceeds its limits most; how many."""
+        n = BETWEEN * self._n_even
+        time = np.arange(n) * self.basis.period / n
+        centre, coefficients = self.split(x)
+        Q, V, A, B = (matrix @ coefficients for matrix in self.basis.matrices(time))
+        q = centre + Q
+        Y = joint_torque_regressor(self.unknowns.model, q, V, A)
+        fine = LimitPenalties(self.checker, self._tree, 1.0)
+        asked = _contact_weights(n, self.basis.period, BETWEEN * CONTACT_RATE)
+        over = fine.excess(q, V, A, B, Y, self._tree.move(q, V, A), asked).by_sample
+        peak = (over > NOTICED) & (over >= np.roll(over, 1)) & (over >= np.roll(over, -1))
+        new = np.setdiff1d(time[peak], self._time)
+        self._time = np.concatenate([self._time, new])
+        self._matrices = self.basis.matrices(self._time)
+        self._contact_weights = np.concatenate([self._contact_weights, np.ones(len(new))])
+        return len(new)
+
+    def forget(self) -> None:
+        """Back to the coarse grid, as when the problem was new."""
+        self.limits.forget()
+        self._time = self._time[: self._n_even]
+        self._contact_weights = self._contact_weights[: self._n_even]
+        self._matrices = self.basis.matrices(self._time)
+
+    def value_and_gradient(self, x: Array) -> tuple[float, Array]:
+        """What is minimised, and its gradient, shape (n_variables,)."""
+        q, v, a, jerk = self.motion(x)
+        K, unknowns = self._n_even, self.unknowns
+        motion = self._tree.move(q, v, a)
+        Y = joint_torque_regressor(unknowns.model, q, v, a)
+        Phi = np.concatenate([Y, unknowns.friction.regressor(q, v, a)], axis=2)
+        independent = list(unknowns.base.independent)
+        white = Phi[:K][..., independent] * self.score.weights[:, None]  # (K, n, b)
+        flat = white.reshape(-1, len(independent))
+        self.last_score, slope = self.score.value_and_slope(flat.T @ flat / K)
+
+        excess = self.limits.excess(q, v, a, jerk, Y, motion, self._contact_weights)
+        self.last_excess = excess.by_kind
+        cost = self.penalty * 100.0 / K
+        pull = np.zeros_like(Phi)
+        pull[:K, :, independent] = (2.0 / K) * (flat @ slope).reshape(white.shape)
+        pull *= self.score.weights[:, None]
+        rigid = pull[..., : Y.shape[2]]
+        if excess.pull is not None:
+            rigid = rigid + cost * excess.pull
+        by = motion.regressor_pull(rigid)
+        if excess.bodies is not None:
+            by = BodySlopes.sum(by, excess.bodies, cost)
+        by_q, by_v, by_a = motion.joint_slopes(by)
+        friction_v, friction_a = self._friction_slopes(pull[..., Y.shape[2] :], v)
+        slopes = (
+            by_q + cost * excess.q,
+            by_v + cost * excess.v + friction_v,
+            by_a + cost * excess.a + friction_a,
+            cost * excess.jerk,
+        )
+        coefficients = sum(m.T @ s for m, s in zip(self._matrices, slopes, strict=True))
+        gradient = np.concatenate([slopes[0].sum(axis=0), np.asarray(coefficients).ravel()])
+        return self.last_score + cost * excess.total, gradient
+
+    def _friction_slopes(self, pull: Array, v: Array) -> tuple[Array, Array]:
+        """Slopes by v and a of what the friction columns are pulled by, (K, n, f) to (K, n)."""
+        friction, by_v, by_a = self.unknowns.friction, np.zeros_like(v), np.zeros_like(v)
+        sign = np.tanh(v / friction.coulomb_velocity)
+        sharp = (1.0 - sign**2) / friction.coulomb_velocity
+        bell = np.exp(-((v / friction.stribeck_velocity) ** 2))
+        slope = {
+            FrictionTerm.COULOMB: sharp,
+            FrictionTerm.VISCOUS: np.ones_like(v),
+            FrictionTerm.ASYMMETRY: sharp * np.sign(sign),
+            FrictionTerm.STRIBECK: bell * (sharp - 2.0 * v * sign / friction.stribeck_velocity**2),
+        }
+        column = 0
+        for j, axis in enumerate(friction.drives.axis_names):
+            for term in friction.terms_of(axis):
+                if term is FrictionTerm.INERTIA:
+                    by_a[:, j] += pull[:, j, column]
+                elif term in slope:
+                    by_v[:, j] += pull[:, j, column] * slope[term][:, j]
+                column += 1
+        return by_v, by_a
+
+
+def _contact_weights(n_samples: int, period: float, rate_hz: float) -> Array:
+    """What contact weighs at each of evenly spaced samples, (K,); 0 where it isn't asked for."""
+    stride = max(1, round(n_samples / period / rate_hz))
+    return np.where(np.arange(n_samples) % stride == 0, float(stride), 0.0)

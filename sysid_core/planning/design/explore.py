@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An experiment that ends when it knows enough: pieces of motion, each planned after the last.
+
+`Explorer` holds what is known; whoever moves the robot asks it for the next piece, plays it, and
+gives it what the robot really did. Between pieces the robot stands; every piece passes the same
+check as any other motion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_core.errors import ExcitationError
+from sysid_core.kinds import Kind
+from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.planning.design.criteria import Criterion, build_score
+from sysid_core.planning.design.excitation_problem import ExcitationProblem
+from sysid_core.planning.design.expectation import Expectation
+from sysid_core.planning.design.feasible import largest_safe
+from sysid_core.planning.design.search import improve
+from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.transfer import sample_times
+from sysid_core.robot import Array
+
+LEAST_GAIN = 0.01  # of the mean open deviation, below which further pieces are in vain
+PATIENCE = 2  # pieces in a row with less
+TRIES = 12  # random motions from which a piece is chosen
+SPANS_PER_SECOND = 2.0  # of the pieces' splines
+SHORTEST = 2.0  # piece [s]
+
+
+class Ending(Kind):
+    """Why an exploration ended, or that it hasn't."""
+
+    OPEN = "open"  # more pieces are wanted
+    REACHED = "reached"  # everything that was asked for is known well enough
+    IN_VAIN = "in vain"  # further pieces would hardly tell more
+    OUT_OF_TIME = "out of time"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """When enough is known.
+
+    Attributes:
+        deviation: Wanted relative standard deviation (of the natural size).
+        names: Base parameters that it is wanted for; empty: all.
+        longest: Longest motion altogether [s].
+    """
+
+    deviation: float = 0.1
+    names: tuple[str, ...] = ()
+    longest: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.deviation < 1 and self.longest > 0):
+            raise ExcitationError(
+                f"A goal of deviation {self.deviation} in {self.longest} s makes no sense.",
+                remedy="Give a relative deviation between 0 and 1, and a time above 0.",
+            )
+
+
+@dataclass(eq=False)
+class Explorer:
+    """What is known so far, and what to do next.
+
+    Attributes:
+        checker: Checker of the robot and its limits.
+        unknowns: What is estimated; its prior is what is known.
+        goal: When enough is known.
+        period: Longest duration of a piece [s]. Long ones show most per second, since each begins
+            and ends at rest: one that shows more than what is open gives way to a shorter one.
+        n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
+        seed: Makes the pieces reproducible.
+    """
+
+    checker: MotionChecker
+    unknowns: Unknowns
+    goal: Goal = field(default_factory=Goal)
+    period: float = 10.0
+    n_iterations: int = 200
+    seed: int = 0
+    duration: float = field(default=0.0, init=False)  # of what was played [s]
+    n_pieces: int = field(default=0, init=False)
+    _poor: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        strangers = set(self.goal.names) - set(self.unknowns.names)
+        if strangers:
+            raise ExcitationError(
+                f"No base parameters {sorted(strangers)}.",
+                remedy=f"They are: {', '.join(self.unknowns.names)}.",
+            )
+        self._rng = np.random.default_rng(self.seed)
+
+    @property
+    def expectation(self) -> Expectation:
+        """What is known now."""
+        return self._known(self.unknowns)
+
+    def _known(self, unknowns: Unknowns) -> Expectation:
+        nothing = np.zeros((len(unknowns.names),) * 2)
+        return Expectation.of(unknowns, nothing, self.duration)
+
+    @property
+    def open_names(self) -> tuple[str, ...]:
+        """Base parameters that were asked for and aren't known well enough yet."""
+        return self._open_after(self.unknowns)
+
+    def _open_after(self, unknowns: Unknowns) -> tuple[str, ...]:
+        asked = self.goal.names or unknowns.names
+        return tuple(
+            name
+            for name, share in zip(unknowns.names, self._known(unknowns).relative, strict=True)
+            if name in asked and share > self.goal.deviation
+        )
+
+    @property
+    def ending(self) -> Ending:
+        """Whether to go on."""
+        if not self.open_names:
+            return Ending.REACHED
+        if self._poor >= PATIENCE:
+            return Ending.IN_VAIN
+        return Ending.OUT_OF_TIME if self.n_pieces and self._left < SHORTEST else Ending.OPEN
+
+    @property
+    def _left(self) -> float:
+        """Time that is left for motion [s]."""
+        return self.goal.longest - self.duration
+
+    def __str__(self) -> str:
+        left = self.open_names
+        text = f"{self.ending.value} after {self.n_pieces} pieces, {self.duration:.1f} s of motion"
+        return text + (f"; not known well enough: {', '.join(left[:8])}" if left else "")
+
+    def next_piece(self, q_now: Array, stop: Callable[[], bool] = lambda: False) -> Trajectory:
+        """A checked motion from where the robot stands, for what is still unknown.
+
+        Args:
+            q_now: Where the robot stands, shape (n,).
+            stop: Says True to make do with the best so far.
+
+        Raises:
+            ExcitationError: Nothing is open, or no safe motion leads on from here.
+        """
+        if self.ending is not Ending.OPEN:
+            raise ExcitationError(f"There is no next piece: {self}.", remedy="Look at the result.")
+        q_now = np.asarray(q_now, dtype=float)
+        period = min(self.period, self._left)
+        piece = self._best_piece(q_now, period, stop)
+        while self._suffices(piece) and period >= 2.0 * SHORTEST and not stop():
+            period /= 2.0
+            shorter = self._best_piece(q_now, period, stop)
+            if not self._suffices(shorter):
+                break
+            piece = shorter
+        return piece
+
+    def _suffices(self, piece: Trajectory) -> bool:
+        """Whether nothing will be open after a piece."""
+        information = self.unknowns.information(piece.q, piece.v, piece.a, piece.duration)
+        return not self._open_after(self.unknowns.after_information(information))
+
+    def _best_piece(self, q_now: Array, period: float, stop: Callable[[], bool]) -> Trajectory:
+        problem = self._problem(period)
+        motions = self._random_motions(problem, q_now)
+        for x in motions:
+            improved = []
+            if self.n_iterations:
+                found = improve(problem, x, self.n_iterations, lambda _: not stop(), fixed=True)
+                improved.append(np.concatenate([q_now, found.x[len(q_now) :]]))
+            for candidate in (*improved, x):
+                safe = largest_safe(problem, candidate)[0]
+                if safe is not None and (piece := self._piece(problem, safe)) is not None:
+                    return piece
+        raise ExcitationError(
+            "No safe motion leads on from where the robot stands.",
+            remedy="Move the robot to a posture with more room around it, or widen the limits.",
+        )
+
+    def add(self, q: Array, v: Array, a: Array, duration: float) -> None:
+        """Take account of motion as it was measured; a piece that was broken off counts too.
+
+        Args:
+            q: Evenly spaced samples in the model's order, shape (K, n).
+            v: Shape (K, n).
+            a: Shape (K, n).
+            duration: That they stand for [s].
+        """
+        if not len(q):  # nothing was played
+            return
+        asked, before = self.open_names, self.expectation
+        information = self.unknowns.information(q, v, a, duration)
+        self.unknowns = self.unknowns.after_information(information)
+        self.duration += duration
+        self.n_pieces += 1
+        ratio = np.log(self.expectation.deviation / before.deviation)
+        open_ones = np.array([name in asked for name in before.names])
+        gain = -float(np.mean(ratio[open_ones])) if open_ones.any() else 1.0
+        self._poor = self._poor + 1 if gain < LEAST_GAIN else 0
+
+    def _problem(self, period: float) -> ExcitationProblem:
+        """The criterion: variance of what is open; of all where most is."""
+        left = self.open_names
+        criterion = (
+            Criterion.TARGET if len(left) <= len(self.unknowns.names) // 2 else Criterion.MEAN
+        )
+        targets = left if criterion is Criterion.TARGET else ()
+        score = build_score(self.unknowns, criterion, period, targets=targets)
+        n_spans = max(4, round(SPANS_PER_SECOND * period))
+        basis = BSplineBasis(period, n_spans, free_end=True)
+        return ExcitationProblem(self.checker, self.unknowns, score, basis)
+
+    def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
+        """Random pieces from the present posture to others, best first."""
+        scored = []
+        for i in range(TRIES):
+            shape = self._rng.normal(size=(problem.basis.n_free, len(q_now)))
+            x = problem.fitted_to_joint_limits(np.concatenate([q_now, shape.ravel()]))
+            x = problem.fitted_to_tcp_speed(x)
+            scored.append((problem.value_and_gradient(x)[0], i, x))
+        return [x for _, _, x in sorted(scored, key=lambda item: item[:2])]
+
+    def _piece(self, problem: ExcitationProblem, x: Array) -> Trajectory | None:
+        """A motion from where the robot stands, checked; None where it isn't safe."""
+        start, coefficients = problem.split(x)
+        builder = MotionBuilder(self.checker, start)
+        time = sample_times(problem.basis.period, builder.rate_hz)
+        builder.play(time, *problem.basis.motion(time, start, coefficients), "explore")
+        piece = builder.build(seed=self.seed)
+        return piece if self.checker.check(piece, stop_early=True).is_safe else None

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions of a whole arm that show most of its parameters, inside its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.batch import Engine
+from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.planning.design.criteria import (
+    Conditioning,
+    Criterion,
+    build_score,
+    conditioning,
+)
+from sysid_core.planning.design.excitation_problem import ExcitationProblem
+from sysid_core.planning.design.expectation import Expectation
+from sysid_core.planning.design.feasible import (
+    all_in_contact,
+    build_series_motion,
+    infeasible,
+    largest_safe,
+)
+from sysid_core.planning.design.search import Report, improve_all, random_starts
+from sysid_core.planning.design.unknowns import Unknowns
+from sysid_core.planning.fourier import FourierBasis, MotionBasis
+from sysid_core.planning.limits import MotionLimits
+from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.violations import MotionCheck, Violation
+from sysid_core.robot import Array, RobotModel
+
+SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
+BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
+MOST_HARMONICS = 48
+
+
+@dataclass(frozen=True, eq=False)
+class ArmPlan:
+    """An exciting motion of a whole arm that passed its check.
+
+    Attributes:
+        trajectory: With segments `still`, `fourier` or `bspline`, `settle`.
+        check: The result of the check.
+        conditioning: Rank against the structural rank, condition numbers.
+        expectation: How exactly every base parameter will be known.
+        random: The same after the best of a few random motions inside the limits; None where none
+            was found.
+        criterion: That was made small.
+        basis: Basis of the series.
+        centre: Where the motion starts and ends, shape (n,) [rad or m].
+        coefficients: Free coefficients of the series, shape (n_free, n).
+        history: Score after each iteration of the run that won; the first half may break limits.
+        amplitude: Share of the found amplitude that the dense check left.
+        unknowns: What was planned for.
+    """
+
+    trajectory: Trajectory
+    check: MotionCheck
+    conditioning: Conditioning
+    expectation: Expectation
+    random: Expectation | None
+    criterion: Criterion
+    basis: MotionBasis
+    centre: Array
+    coefficients: Array
+    history: tuple[float, ...]
+    amplitude: float
+    unknowns: Unknowns
+
+    def alternatives(self) -> list[tuple[str, Expectation]]:
+        """What the same motion would show if it were repeated, slower or faster.
+
+        Faster ones break limits: they show what wider limits would bring.
+        """
+        duration = self.expectation.duration
+        out = [("as planned", self.expectation)]
+        for label, repeats, speed in (
+            ("twice as long", 2, 1.0),
+            ("four times as long", 4, 1.0),
+            ("at half speed", 1, 0.5),
+            ("at 1.5 times the speed (beyond the limits)", 1, 1.5),
+            ("at twice the speed (beyond the limits)", 1, 2.0),
+        ):
+            q, v, a = self.basis.sampled(self.centre, self.coefficients)
+            seconds = duration * repeats / speed
+            information = self.unknowns.information(q, speed * v, speed**2 * a, seconds)
+            out.append((label, Expectation.of(self.unknowns, information, seconds)))
+        return out
+
+
+def default_harmonics(period: float) -> int:
+    """Harmonics up to `BANDWIDTH`, at least 5."""
+    return int(np.clip(round(BANDWIDTH * period), 5, MOST_HARMONICS))
+
+
+def plan_arm_motion(
+    model: RobotModel,
+    limits: MotionLimits | None = None,
+    *,
+    unknowns: Unknowns | None = None,
+    criterion: Criterion | str = Criterion.D,
+    targets: Sequence[str] = (),
+    task: tuple[Array, Array, Array] | None = None,
+    period: float = 20.0,
+    n_harmonics: int | None = None,
+    n_spans: int | None = None,
+    n_periods: int = 1,
+    seed: int = 0,
+    n_candidates: int = 60,
+    n_starts: int = 4,
+    n_iterations: int = 300,
+    engine: Engine | None = None,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    progress: Report | None = None,
+) -> ArmPlan:
+    """Plan the Fourier motion after which an arm's parameters will be known best.
+
+    Random series are drawn; the best are improved by L-BFGS on the criterion of the expected
+    covariance with penalties, soft ones first; each is then shrunk until the dense check passes,
+    and the best wins. The seed decides the result, not the number of processes.
+
+    Args:
+        model: The robot.
+        limits: Default: those of the description.
+        unknowns: What is estimated and known before; default: `Unknowns.of_arm(model)`.
+        criterion: What is made small.
+        targets: Base parameters that matter, for `Criterion.TARGET`.
+        task: q, v and a of a motion whose torques matter, instead, for `Criterion.TARGET`.
+        period: Period of the series [s]. With a low TCP speed limit, longer periods allow larger motions.
+        n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
+        n_spans: Knot intervals of a B-spline, which is planned instead of the series.
+        n_periods: Repetitions in the trajectory.
+        seed: Makes the plan reproducible.
+        n_candidates: Random series to start from.
+        n_starts: How many of them are improved.
+        n_iterations: Iterations of each improvement.
+        engine: Where the starts are improved, several at once; default: one after the other, here.
+        still: Duration of each still phase [s].
+        rate_hz: Rate of the samples.
+        progress: Called with the share that is done and what is going on.
+
+    Raises:
+        ExcitationError: No candidate passes the check; the limits to blame are named.
+    """
+    checker = MotionChecker(model, limits or MotionLimits.from_model(model))
+    unknowns = unknowns or Unknowns.of_arm(model)
+    basis = (
+        FourierBasis(period, n_harmonics or default_harmonics(period))
+        if n_spans is None
+        else BSplineBasis(period, n_spans)
+    )
+    duration = n_periods * period
+    score = build_score(unknowns, criterion, duration, targets=tuple(targets), task=task)
+    problem = ExcitationProblem(checker, unknowns, score, basis)
+    rng = np.random.default_rng(seed)
+    say = progress or (lambda share, text: None)
+
+    starts = random_starts(problem, n_candidates, rng, lambda s, t: say(0.1 * s, t))
+    if not starts:
+        raise all_in_contact(checker, n_candidates)
+    safe = [
+        found for x in starts[:SAFE_STARTS] if (found := largest_safe(problem, x)[0]) is not None
+    ]
+    runs = improve_all(
+        problem,
+        starts[:n_starts],
+        n_iterations,
+        engine or Engine(1),
+        lambda s, t: say(0.1 + 0.8 * s, t),
+    )
+    say(0.92, "checking")
+    candidates: list[tuple[float, Array, tuple[float, ...], float]] = []
+    blame: list[Violation] = []
+    for run in runs:
+        found, share, violations = largest_safe(problem, run.x)
+        if found is None:
+            blame += violations
+        else:
+            candidates.append((_score(problem, found), found, run.history, share))
+    candidates += [(_score(problem, x), x, (), 1.0) for x in safe]
+    if not candidates:
+        raise infeasible(model, blame, [run.excess for run in runs])
+    _, x, history, amplitude = min(candidates, key=lambda item: item[0])
+    centre, coefficients = problem.split(x)
+    trajectory = build_series_motion(
+        checker,
+        basis,
+        centre,
+        coefficients,
+        n_periods=n_periods,
+        still=still,
+        rate_hz=rate_hz,
+        seed=seed,
+    )
+    check = checker.check(trajectory)
+    check.raise_if_unsafe()
+
+    def expected(x: Array) -> Expectation:
+        motion = basis.sampled(*problem.split(x))
+        return Expectation.of(unknowns, unknowns.information(*motion, duration), duration)
+
+    return ArmPlan(
+        trajectory,
+        check,
+        conditioning(unknowns, *basis.sampled(*problem.split(x))),
+        expected(x),
+        min((expected(s) for s in safe), key=lambda e: e.mean_deviation, default=None),
+        Criterion(criterion),
+        basis,
+        centre,
+        coefficients,
+        history,
+        amplitude,
+        unknowns,
+    )
+
+
+def _score(problem: ExcitationProblem, x: Array) -> float:
+    problem.value_and_gradient(x)
+    return problem.last_score

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-start search: random motions, the best of them improved, several processes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy
+
+from sysid_core.batch import Engine, run_watched
+from sysid_core.planning.design.excitation_problem import ExcitationProblem
+from sysid_core.planning.design.feasible import largest_safe
+from sysid_core.planning.violations import LimitKind
+from sysid_core.robot import Array
+
+PENALTIES = (50.0, 2000.0)  # soft first, to find a good shape, then hard
+SHARES = (0.4, 0.3, 0.1, 0.1, 0.1)  # of the iterations: soft, hard, and
+# rounds that mend what exceeds limits between samples
+DIGITS = 7  # that count of values, scaled variables and gradients
+ENOUGH, MEND = 0.95, 0.5  # share of the amplitude that is mended below; of the iterations for it
+MAIN = 0.7  # of the progress that is told
+
+Report = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Improved:
+    """What one start was improved to.
+
+    Attributes:
+        x: Centre and coefficients.
+        score: Value of the criterion.
+        excess: Squared excess left on the coarse grid, by kind of limit.
+        history: Score after each iteration; the first half may break limits.
+        evaluations: Evaluations of value and gradient.
+        interrupted: Whether it was ended by Ctrl-C.
+    """
+
+    x: Array
+    score: float
+    excess: dict[LimitKind, float]
+    history: tuple[float, ...]
+    evaluations: int
+    interrupted: bool = False
+
+
+def random_starts(
+    problem: ExcitationProblem, n_candidates: int, rng: np.random.Generator, report: Report
+) -> list[Array]:
+    """Random motions inside the joint limits about postures without contact, best first."""
+    checker = problem.checker
+    limits, n = checker.limits, checker.model.nv
+    lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+    scored = []
+    for i in range(n_candidates):
+        centre = lower + (upper - lower) * rng.uniform(0.15, 0.85, size=n)
+        shape = rng.normal(size=(problem.basis.n_free, n))
+        if checker.contacts(centre):
+            continue
+        x = problem.fitted_to_joint_limits(np.concatenate([centre, shape.ravel()]))
+        x = problem.fitted_to_tcp_speed(x)
+        value, _ = problem.value_and_gradient(x)
+        scored.append((value, i, x))
+        report((i + 1) / n_candidates, "drawing motions")
+    scored.sort(key=lambda item: item[:2])
+    return [x for _, _, x in scored]
+
+
+class _Variables:
+    """A problem in the units in which it is improved, `ExcitationProblem.units`, and rounded.
+
+    Sums differ in the last digits with where arrays lie in memory; the search shall not.
+    """
+
+    def __init__(self, problem: ExcitationProblem) -> None:
+        self._problem, self._units = problem, problem.units()
+
+    def motion(self, y: Array) -> Array:
+        """Centre and coefficients of a vector of variables."""
+        return np.round(self._times(self._units, np.round(y, DIGITS)), 2 + DIGITS)
+
+    def of(self, x: Array) -> Array:
+        """The variables of a motion."""
+        return self._times(np.linalg.inv(self._units), x)
+
+    def value_and_gradient(self, y: Array) -> tuple[float, Array]:
+        """What is minimised, and its gradient."""
+        value, gradient = self._problem.value_and_gradient(self.motion(y))
+        gradient = self._times(self._units.transpose(0, 2, 1), gradient)
+        quantum = 10.0 ** (np.floor(np.log10(np.abs(gradient).max() + 1e-300)) - DIGITS)
+        return round(value, DIGITS), np.round(gradient / quantum) * quantum
+
+    def bounds(self, start: Array, fixed: bool) -> scipy.optimize.Bounds:
+        """Where the motion may begin: as it does, or between the joints' limits."""
+        limits = self._problem.checker.limits
+        lower, upper = np.full((2, len(start)), [[-np.inf], [np.inf]])
+        n = len(limits.lower)
+        here = np.round(start[:n], DIGITS)
+        lower[:n], upper[:n] = (here, here) if fixed else (limits.lower, limits.upper)
+        return scipy.optimize.Bounds(lower, upper)
+
+    def _times(self, matrices: Array, x: Array) -> Array:
+        centre, coefficients = self._problem.split(x)
+        return np.concatenate([centre, np.einsum("jab,bj->aj", matrices, coefficients).ravel()])
+
+
+def improve(
+    problem: ExcitationProblem,
+    start: Array,
+    n_iterations: int,
+    report: Callable[[float], bool],
+    *,
+    fixed: bool = False,
+    wary: bool = False,
+) -> Improved:
+    """L-BFGS on the penalised criterion, soft penalties first.
+
+    Args:
+        problem: Value and gradient.
+        start: Centre and coefficients.
+        n_iterations: Altogether.
+        report: Called with the share that is done; what is best so far is kept when it says False
+            or is interrupted.
+        fixed: Whether the motion must begin where it does.
+        wary: Whether contact weighs much from the beginning: what is free of it stays so, but
+            finds no way around what a soft penalty lets it pass through.
+    """
+    variables, hard = _Variables(problem), problem.penalty
+    bounds = variables.bounds(start, fixed)
+    history: list[float] = []
+    best, evaluations, stopped = np.array(start), 0, False
+
+    def note(intermediate_result: Any) -> None:
+        nonlocal best, stopped
+        best = variables.motion(intermediate_result.x)
+        history.append(problem.last_score)
+        if not report(min(1.0, len(history) / n_iterations)):
+            stopped = True
+            raise StopIteration
+
+    problem.forget()
+    try:
+        for stage, share in enumerate(SHARES):
+            if stage >= len(PENALTIES) and not problem.watch(best):
+                break
+            problem.penalty = PENALTIES[min(stage, len(PENALTIES) - 1)]
+            problem.limits.contact_weight = PENALTIES[-1] / problem.penalty if wary else 1.0
+            result = scipy.optimize.minimize(
+                variables.value_and_gradient,
+                variables.of(best),
+                jac=True,
+                method="L-BFGS-B",
+                bounds=bounds,
+                callback=note,
+                options={"maxiter": max(1, round(share * n_iterations)), "maxcor": 30},
+            )
+            best, evaluations = variables.motion(result.x), evaluations + int(result.nfev)
+            if stopped:
+                break
+    except KeyboardInterrupt:
+        stopped = True
+    problem.penalty, problem.limits.contact_weight = hard, 1.0
+    problem.forget()
+    problem.value_and_gradient(best)
+    return Improved(
+        best, problem.last_score, dict(problem.last_excess), tuple(history), evaluations, stopped
+    )
+
+
+def improve_safely(
+    problem: ExcitationProblem,
+    start: Array,
+    n_iterations: int,
+    report: Callable[[float], bool],
+) -> Improved:
+    """`improve`, and again from its largest safe amplitude where the dense check left too little."""
+    run = improve(problem, start, n_iterations, lambda share: report(MAIN * share))
+    if run.interrupted:
+        return run
+    safe, share, _ = largest_safe(problem, run.x)
+    if safe is None or share >= ENOUGH:
+        return run
+    rest = round(MEND * n_iterations)
+    again = improve(problem, safe, rest, lambda s: report(MAIN + (1 - MAIN) * s), wary=True)
+    evaluations = run.evaluations + again.evaluations
+    return replace(again, history=run.history + again.history, evaluations=evaluations)
+
+
+@dataclass(frozen=True)
+class _Start:
+    """One start with its problem, as it is sent to a worker process."""
+
+    problem: ExcitationProblem
+    x: Array
+    n_iterations: int
+
+    def improve(self, said: Callable[[float], bool]) -> Improved:
+        return improve_safely(self.problem, self.x, self.n_iterations, said)
+
+
+def improve_all(
+    problem: ExcitationProblem,
+    starts: Sequence[Array],
+    n_iterations: int,
+    engine: Engine,
+    report: Report,
+) -> list[Improved]:
+    """Improve every start, several at once; the result doesn't depend on how many.
+
+    Ctrl-C ends the search and keeps what was found until then.
+
+    Args:
+        problem: Built again in every process.
+        starts: Centre and coefficients of each.
+        n_iterations: Iterations of each.
+        engine: Where they are improved; its processes start here.
+        report: Called with the share that is done and what is being done.
+    """
+    found: list[Improved] = []
+    if len(starts) > 1 and engine.workers != 1:
+        report(0.0, "starting processes")
+        shares = dict.fromkeys(range(len(starts)), 0.0)
+
+        def moved(i: int, share: float, ended: bool) -> None:
+            if i in shares:
+                shares[i] = share
+            text = "ending the search" if ended else f"improving {len(starts)} motions"
+            report(float(np.mean(list(shares.values()))), text)
+
+        with engine:
+            jobs = [_Start(problem, x, n_iterations) for x in starts]
+            return run_watched(engine, _Start.improve, jobs, moved)
+    for i, start in enumerate(starts):
+
+        def said(share: float, i: int = i) -> bool:
+            report((i + share) / len(starts), f"improving motion {i + 1} of {len(starts)}")
+            return True
+
+        found.append(improve_safely(problem, start, n_iterations, said))
+        if found[-1].interrupted:
+            break
+    return found

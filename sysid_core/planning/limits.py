@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a motion of a robot must keep to (checked in `motion_check`)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning.cell import Obstacle, Plane
+from sysid_core.planning.geometry import HeldBox
+from sysid_core.planning.tool_frame import tool_frame
+from sysid_core.robot import Array, RobotModel
+
+DEFAULT_ACCELERATION = 5.0  # [rad/s^2 or m/s^2]; a URDF states none
+DEFAULT_VELOCITY = 1.0  # [rad/s or m/s], where the URDF states none
+DEFAULT_TCP_SPEED = 0.25  # [m/s], reduced speed of ISO 10218-1
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits:
+    """What a motion of a robot must keep to; arrays follow `joint_names`.
+
+    Attributes:
+        joint_names: Joints of the robot.
+        lower: Lowest positions, shape (n,) [rad or m].
+        upper: Highest positions, shape (n,).
+        velocity: Shape (n,) [rad/s or m/s].
+        acceleration: Shape (n,) [rad/s^2 or m/s^2].
+        effort: Shape (n,) [N m or N]; infinite where not limited.
+        jerk: Shape (n,) [rad/s^3 or m/s^3], or None.
+        tcp_frame: Link or frame whose speed is limited.
+        tcp_speed: [m/s].
+        workspace: Lower and upper corner of a box in the base frame that holds every moving
+            shape, or None [m].
+        ground_height: No moving shape goes below it, or None for no ground [m].
+        self_collision: Whether contact between bodies is checked.
+        allowed_contacts: Pairs of links that may touch, as in an SRDF.
+        planes: Walls and slopes that no moving shape may cross.
+        obstacles: Fixed bodies that no moving shape may touch.
+        held: Bounding box and mass of what the robot holds, or None.
+        package_dirs: Folders for the meshes' `package://`.
+        notes: What was assumed because the description doesn't state it.
+    """
+
+    joint_names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    acceleration: Array
+    effort: Array
+    jerk: Array | None
+    tcp_frame: str
+    tcp_speed: float = DEFAULT_TCP_SPEED
+    workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None
+    ground_height: float | None = None
+    self_collision: bool = True
+    allowed_contacts: tuple[tuple[str, str], ...] = ()
+    planes: tuple[Plane, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
+    held: HeldBox | None = None
+    package_dirs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        n = len(self.joint_names)
+        for key in ("lower", "upper", "velocity", "acceleration", "effort", "jerk"):
+            if getattr(self, key) is None:
+                continue
+            array = np.array(np.broadcast_to(np.asarray(getattr(self, key), dtype=float), (n,)))
+            if np.any(np.isnan(array)):
+                raise ExcitationError(
+                    f"Motion limit '{key}' holds NaN.",
+                    remedy="Give finite numbers, or infinity where there is no limit.",
+                )
+            if key not in ("lower", "upper") and np.any(array <= 0):
+                raise ExcitationError(
+                    f"Motion limit '{key}' must be positive for every joint, got {array.tolist()}.",
+                    remedy="Correct them in the limits file or the URDF.",
+                )
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
+        if np.any(self.lower > self.upper):
+            bad = [
+                n
+                for n, lo, up in zip(self.joint_names, self.lower, self.upper, strict=True)
+                if lo > up
+            ]
+            raise ExcitationError(
+                f"Position limits of {bad} leave no room.",
+                remedy="Correct them in the limits file or the URDF: lower must be below upper by more than the margin.",
+            )
+        if not self.tcp_speed > 0:
+            raise ExcitationError(
+                f"The TCP speed limit must be positive, got {self.tcp_speed}.",
+                remedy="Give metres per second above zero, such as 0.25.",
+            )
+
+    @classmethod
+    def from_model(
+        cls,
+        model: RobotModel,
+        *,
+        acceleration: ArrayLike = DEFAULT_ACCELERATION,
+        jerk: ArrayLike | None = None,
+        velocity_share: float = 1.0,
+        effort_share: float = 1.0,
+        position_margin: float = 0.02,
+        tcp_frame: str | None = None,
+        tcp_speed: float = DEFAULT_TCP_SPEED,
+        workspace: tuple[tuple[float, float, float], tuple[float, float, float]] | None = None,
+        ground_height: float | None = None,
+        self_collision: bool = True,
+        allowed_contacts: Sequence[tuple[str, str]] = (),
+        planes: Sequence[Plane] = (),
+        obstacles: Sequence[Obstacle] = (),
+        held: HeldBox | None = None,
+        package_dirs: tuple[str, ...] = (),
+    ) -> MotionLimits:
+        """Limits of a robot from its description and the cell that it stands in.
+
+        Args:
+            model: The robot.
+            acceleration: One for all joints, or shape (n,).
+            jerk: One for all joints, shape (n,), or None where there is no limit.
+            velocity_share: Share of the URDF's velocity limits that may be used.
+            effort_share: Share of the URDF's effort limits that the rigid-body torque may use;
+                the rest is for friction and the load.
+            position_margin: Kept from the URDF's position limits, at most a quarter of the range
+                [rad or m].
+            tcp_frame: Default: the last link that the joints carry, see `tool_frame`.
+            tcp_speed: [m/s].
+            workspace, ground_height, self_collision, allowed_contacts, planes, obstacles, held,
+                package_dirs: See the class.
+
+        Raises:
+            ExcitationError: A limit is malformed, or the tool frame doesn't move.
+        """
+        limits, notes = _described_limits(
+            model, position_margin, velocity_share, effort_share, acceleration
+        )
+        frame, sentence = tool_frame(model, tcp_frame)
+        notes.append(sentence)
+        return cls(
+            joint_names=model.joint_names,
+            **limits,
+            acceleration=np.asarray(acceleration, dtype=float),
+            jerk=None if jerk is None else np.asarray(jerk, dtype=float),
+            tcp_frame=frame,
+            tcp_speed=tcp_speed,
+            workspace=workspace,
+            ground_height=ground_height,
+            self_collision=self_collision,
+            allowed_contacts=tuple(allowed_contacts),
+            planes=tuple(planes),
+            obstacles=tuple(obstacles),
+            held=held,
+            package_dirs=package_dirs,
+            notes=tuple(notes),
+        )
+
+    def replace(self, **changes: Any) -> MotionLimits:
+        """A copy with some limits changed."""
+        return dataclasses.replace(self, **changes)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain numbers and text, as stored with a trajectory."""
+        out: dict[str, Any] = {}
+        for item in dataclasses.fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                value = [float(x) for x in value]
+            elif isinstance(value, HeldBox):
+                value = {"size": list(value.size), "centre": list(value.centre), "mass": value.mass}
+            elif item.name == "workspace" and value is not None:
+                value = [[float(x) for x in corner] for corner in value]
+            elif item.name == "planes":
+                value = [
+                    dataclasses.asdict(plane) | {"normal": list(plane.normal)} for plane in value
+                ]
+            elif item.name == "obstacles":
+                value = [obstacle.as_dict() for obstacle in value]
+            elif isinstance(value, tuple):
+                value = [list(x) if isinstance(x, tuple) else x for x in value]
+            out[item.name] = value
+        return out
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> MotionLimits:
+        """The limits that `as_dict` made plain, as a trajectory's file holds them.
+
+        Raises:
+            ExcitationError: They are malformed.
+        """
+        try:
+            cell = {
+                "planes": tuple(Plane(**plane) for plane in data["planes"]),
+                "obstacles": tuple(Obstacle(**obstacle) for obstacle in data["obstacles"]),
+                "held": HeldBox(**data["held"]) if data["held"] else None,
+                "allowed_contacts": tuple((a, b) for a, b in data["allowed_contacts"]),
+                **{key: tuple(data[key]) for key in ("joint_names", "package_dirs", "notes")},
+            }
+            return cls(**{**data, **cell})
+        except (KeyError, TypeError, ValueError) as err:
+            raise ExcitationError(
+                f"The limits in the motion's file are malformed: {err}.",
+                remedy="Give a file of limits: `sysid limits init ROBOT`.",
+            ) from err
+
+
+def _described_limits(
+    model: RobotModel,
+    position_margin: float,
+    velocity_share: float,
+    effort_share: float,
+    acceleration: ArrayLike,
+) -> tuple[dict[str, Array], list[str]]:
+    """Limits of position, velocity and effort, (n,) each, and notes of what the URDF lacks."""
+    lower, upper = model.position_limits
+    margin = np.minimum(position_margin, (upper - lower) / 4)  # fingers have little room
+    notes = []
+    velocity = model.velocity_limits * velocity_share
+    no_velocity = ~np.isfinite(velocity) | (velocity <= 0)
+    if no_velocity.any():
+        names = [n for n, bad in zip(model.joint_names, no_velocity, strict=True) if bad]
+        notes.append(f"No velocity limit in the URDF for {names}: {DEFAULT_VELOCITY} is used.")
+    effort = model.effort_limits * effort_share
+    no_effort = ~np.isfinite(effort) | (effort <= 0)
+    if no_effort.any():
+        names = [n for n, bad in zip(model.joint_names, no_effort, strict=True) if bad]
+        notes.append(f"No effort limit in the URDF for {names}: torque is not checked there.")
+    if np.ndim(acceleration) == 0:
+        notes.append(
+            f"Acceleration limit {float(np.max(acceleration)):g} rad/s² (m/s²) for every joint:"
+            " the URDF has none."
+        )
+    return {
+        "lower": lower + margin,
+        "upper": upper - margin,
+        "velocity": np.where(no_velocity, DEFAULT_VELOCITY, velocity),
+        "effort": np.where(no_effort, np.inf, effort),
+    }, notes

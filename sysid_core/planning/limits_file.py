@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one file of a robot's motion limits, read by planner, executor, controller and simulator.
+
+```yaml
+schema: robot_sysid/limits/1
+robot: ur5
+joints:
+  elbow_joint: {lower: -3.12, upper: 3.12, velocity: 2.8, acceleration: 5.0, effort: 120.0}
+tcp: {frame: tool0, speed: 0.25}
+ground_height: 0.0
+```
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from sysid_core.errors import ExcitationError, ModelError
+from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, read_schema, yaml_text
+from sysid_core.planning.cell import Obstacle, Plane
+from sysid_core.planning.geometry import HeldBox
+from sysid_core.planning.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
+from sysid_core.planning.vendor_limits import vendor_limits, vendor_values
+from sysid_core.robot import RobotModel
+
+SCHEMA = "robot_sysid/limits/1"
+_FILE = FileKind(
+    "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
+)
+
+
+Vector = tuple[Number, Number, Number]
+
+
+class JointEntry(FileSchema):
+    """Limits of one joint [rad or m, and seconds]; null where there is none."""
+
+    lower: Number | None = None
+    upper: Number | None = None
+    velocity: Positive
+    acceleration: Positive
+    jerk: Positive | None = None
+    effort: Positive | None = None  # [N m or N], what the motion may use of the drive
+
+
+class TcpEntry(FileSchema):
+    """The tool frame and its speed [m/s]."""
+
+    frame: str = Field(min_length=1)
+    speed: Positive = DEFAULT_TCP_SPEED
+
+
+class WorkspaceEntry(FileSchema):
+    """A box in the base frame that holds every moving shape [m]."""
+
+    lower: Vector
+    upper: Vector
+
+
+class PlaneEntry(FileSchema):
+    """See `Plane`."""
+
+    name: str = "plane"
+    normal: Vector
+    offset: Number
+
+
+class ObstacleEntry(FileSchema):
+    """See `Obstacle`."""
+
+    name: str
+    position: Vector = (0.0, 0.0, 0.0)
+    rpy: Vector = (0.0, 0.0, 0.0)
+    box: Vector | None = None
+    sphere: Positive | None = None
+    cylinder: tuple[Positive, Positive] | None = None
+    mesh: str | None = None
+    scale: Positive = 1.0
+
+
+class HeldEntry(FileSchema):
+    """See `HeldBox`."""
+
+    size: tuple[Positive, Positive, Positive]
+    centre: Vector = (0.0, 0.0, 0.0)
+    mass: Number = 0.0
+
+
+class LimitsFile(FileSchema):
+    """The file's content; unknown keys are refused, so that a misspelt limit is never void."""
+
+    schema_: Literal["robot_sysid/limits/1"] = Field(alias="schema")
+    robot: str = ""
+    urdf_hash: str = ""
+    joints: dict[str, JointEntry] = Field(min_length=1)
+    tcp: TcpEntry
+    ground_height: Number | None = None
+    workspace: WorkspaceEntry | None = None
+    planes: tuple[PlaneEntry, ...] = ()
+    obstacles: tuple[ObstacleEntry, ...] = ()
+    self_collision: Flag = True
+    allowed_contacts: tuple[tuple[str, str], ...] = ()
+    held: HeldEntry | None = None
+    package_dirs: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()  # where the numbers come from, one sentence each
+
+    def motion_limits(self, model: RobotModel) -> MotionLimits:
+        """The limits of a robot, in its joints' order; joints that it holds locked are left out.
+
+        Raises:
+            ExcitationError: A joint of the robot is missing, or one is in the file that it hasn't.
+        """
+        missing = [name for name in model.joint_names if name not in self.joints]
+        unknown = set(self.joints) - set(model.joint_names) - set(model.locked)
+        if missing or unknown:
+            raise ExcitationError(
+                f"The limits are of joints {sorted(self.joints)}; '{model.name}' lacks"
+                f" {sorted(unknown)} of them, and has {missing} beside.",
+                remedy="Make the file for this robot: `sysid limits init ROBOT`.",
+            )
+        entries = [self.joints[name] for name in model.joint_names]
+        limits = MotionLimits.from_model(
+            model,
+            acceleration=[e.acceleration for e in entries],
+            tcp_frame=self.tcp.frame,
+            tcp_speed=self.tcp.speed,
+            workspace=(self.workspace.lower, self.workspace.upper) if self.workspace else None,
+            ground_height=self.ground_height,
+            self_collision=self.self_collision,
+            allowed_contacts=self.allowed_contacts,
+            planes=[Plane(**p.model_dump()) for p in self.planes],
+            obstacles=[Obstacle(**o.model_dump()) for o in self.obstacles],
+            held=HeldBox(**self.held.model_dump()) if self.held else None,
+            package_dirs=self.package_dirs,
+        )
+        notes = [note for note in limits.notes if note.startswith("The TCP")]
+        if self.urdf_hash and model.urdf_hash and self.urdf_hash != model.urdf_hash:
+            notes.append(
+                f"The limits were made for another version of the URDF ({self.urdf_hash}, here"
+                f" {model.urdf_hash}); joints and frame are the same."
+            )
+        unlimited = [n for n, e in zip(model.joint_names, entries, strict=True) if e.effort is None]
+        if unlimited:
+            notes.append(f"No effort limit for {unlimited}: torque is not checked there.")
+        jerks = np.array([e.jerk or np.inf for e in entries])
+
+        def bound(key: str, none: float) -> np.ndarray:
+            values = [getattr(e, key) for e in entries]
+            return np.array([none if x is None else x for x in values])
+
+        return limits.replace(
+            lower=bound("lower", -np.inf),
+            upper=bound("upper", np.inf),
+            velocity=bound("velocity", np.inf),
+            effort=bound("effort", np.inf),
+            jerk=jerks if np.isfinite(jerks).any() else None,
+            notes=tuple(notes),
+        )
+
+
+def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
+    """The limits of a file, for a robot.
+
+    Args:
+        path: YAML as `sysid limits init` writes it.
+        model: The robot; its order of joints counts, and those that it holds locked are left out.
+
+    Raises:
+        ExcitationError: It is missing, malformed or another robot's.
+    """
+    content = read_schema(path, LimitsFile, _FILE)
+    try:
+        return content.motion_limits(model)
+    except (ExcitationError, ModelError) as err:
+        raise _FILE.refusal(path, err.message, err.remedy) from err
+
+
+def limits_text(
+    limits: MotionLimits, *, robot: str = "", urdf_hash: str = "", sources: tuple[str, ...] = ()
+) -> str:
+    """The file's text, as `read_limits` reads it back.
+
+    Args:
+        limits: What to write.
+        robot: Its name.
+        urdf_hash: Hash of its description.
+        sources: Where the numbers come from, one sentence each.
+    """
+    data = limits.as_dict()
+
+    def number(x: float) -> float | None:
+        return float(x) if np.isfinite(x) else None
+
+    joints: dict[str, dict[str, Any]] = {
+        name: {
+            key: number(data[key][i])
+            for key in ("lower", "upper", "velocity", "acceleration", "jerk", "effort")
+            if data[key] is not None
+        }
+        for i, name in enumerate(limits.joint_names)
+    }
+    box = data["workspace"]
+    content = {
+        "schema": SCHEMA,
+        "robot": robot,
+        "urdf_hash": urdf_hash,
+        "joints": joints,
+        "tcp": {"frame": limits.tcp_frame, "speed": limits.tcp_speed},
+        "ground_height": limits.ground_height,
+        "workspace": {"lower": box[0], "upper": box[1]} if box else None,
+        "planes": data["planes"],
+        "obstacles": data["obstacles"],
+        "self_collision": limits.self_collision,
+        "allowed_contacts": data["allowed_contacts"],
+        "held": data["held"],
+        "package_dirs": list(limits.package_dirs),
+        "sources": list(sources),
+    }
+    LimitsFile.model_validate(content)
+    head = "# Motion limits, SI units and radians; null: no limit. Read by planner and executor alike.\n"
+    return head + yaml_text(content, compact=True)
+
+
+def initial_limits(model: RobotModel, **changes: Any) -> tuple[MotionLimits, tuple[str, ...]]:
+    """Limits from the URDF and the vendor's published numbers, and where they come from.
+
+    Args:
+        model: The robot.
+        changes: As for `MotionLimits.from_model`.
+    """
+    sources = ["Positions (less a margin), velocities and efforts: the URDF."]
+    vendor = vendor_limits(model.name, model.joint_names)
+    if vendor and "acceleration" not in changes:
+        names = model.joint_names
+        changes["acceleration"] = vendor_values(vendor, "acceleration", names, DEFAULT_ACCELERATION)
+        if vendor.jerk and changes.get("jerk") is None:
+            changes["jerk"] = vendor_values(vendor, "jerk", names, max(vendor.jerk))
+        sources.append(f"Accelerations{' and jerks' if vendor.jerk else ''}: {vendor.source}.")
+    limits = MotionLimits.from_model(model, **changes)
+    return limits, (*sources, *limits.notes)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Oscillations of the wrist, the paper's motion for payloads."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning.transfer import minimum_jerk, sample_times
+from sysid_core.robot import Array, RobotModel
+
+# Nadeau, Giamou and Kelly 2022, section V-A: alpha_n + 45 deg sin(2 pi f_n t / 240).
+FREQUENCY_RATIO = (0.1, 0.13, 0.16)
+AMPLITUDE = np.pi / 4.0  # [rad]
+PHASE_PERIOD = 100.0  # after which all three sines repeat
+
+
+def wrist_columns(model: RobotModel, frame: str) -> NDArray[np.intp]:
+    """Columns of the last three joints on the way to a frame, shape (3,).
+
+    Raises:
+        ExcitationError: There are fewer than three, or joints with several degrees of freedom.
+    """
+    joint = model.pin_model.frames[model.frame_id(frame)].parentJoint
+    chain = [int(j) for j in model.pin_model.supports[joint] if j > 0]
+    if len(chain) < 3 or any(model.pin_model.joints[j].nv != 1 for j in chain[-3:]):
+        raise ExcitationError(
+            f"The way to '{frame}' has {len(chain)} joints; a payload motion needs three single"
+            " joints behind one another.",
+            remedy="Give the frame of the sensor or tool as TCP frame.",
+        )
+    return np.array([model.pin_model.joints[j].idx_v for j in chain[-3:]], dtype=np.intp)
+
+
+def oscillation(
+    posture: ArrayLike,
+    columns: ArrayLike,
+    frequencies_hz: ArrayLike,
+    duration: float,
+    *,
+    amplitude: ArrayLike = AMPLITUDE,
+    ramp: float = 1.0,
+    rate_hz: float = 100.0,
+) -> tuple[Array, Array, Array, Array]:
+    r"""Sines of some joints, `alpha + A sin(2 pi f phi(t))`, starting and ending at rest.
+
+    The phase speed rises and falls along a minimum-jerk profile, so the path stays that of the
+    sines, velocity and acceleration vanish at both ends, and no velocity exceeds the sines'.
+
+    Args:
+        posture: Centre of the oscillation and start of the motion, shape (n,) [rad].
+        columns: The m joints that move, shape (m,).
+        frequencies_hz: Shape (m,).
+        duration: Including both ramps [s].
+        amplitude: One for all, or shape (m,) [rad].
+        ramp: Duration of each ramp, at most half of the whole [s].
+        rate_hz: Rate of the samples.
+
+    Returns:
+        time (K,), q (K, n), v (K, n) and a (K, n).
+    """
+    posture, columns = np.asarray(posture, dtype=float), np.asarray(columns, dtype=int)
+    ramp = min(ramp, duration / 2.0)
+    time = sample_times(duration, rate_hz)
+
+    def area(s: Array) -> Array:
+        """Integral of the minimum-jerk profile from 0 to s."""
+        return s**4 * (2.5 - 3.0 * s + s**2)
+
+    rise, fall = np.clip(time / ramp, 0, 1), np.clip((duration - time) / ramp, 0, 1)
+    speed = np.minimum(minimum_jerk(rise)[0], minimum_jerk(fall)[0])
+    slope = (minimum_jerk(rise)[1] - minimum_jerk(fall)[1]) / ramp
+    phase = np.where(time <= ramp, ramp * area(rise), time - ramp / 2.0)
+    phase = np.where(time > duration - ramp, duration - ramp * (1.0 + area(fall)), phase)
+    amplitude = np.asarray(amplitude, dtype=float)
+    omega = 2.0 * np.pi * np.asarray(frequencies_hz, dtype=float)
+    angle = omega * phase[:, None]
+    q = np.tile(posture, (len(time), 1))
+    v, a = np.zeros_like(q), np.zeros_like(q)
+    q[:, columns] += amplitude * np.sin(angle)
+    v[:, columns] = amplitude * omega * np.cos(angle) * speed[:, None]
+    a[:, columns] = amplitude * (
+        omega * np.cos(angle) * slope[:, None] - (omega * speed[:, None]) ** 2 * np.sin(angle)
+    )
+    return time, q, v, a
+
+
+def frequencies_for_speed(
+    model: RobotModel,
+    frame: str,
+    posture: ArrayLike,
+    mean_angular_speed: float,
+    *,
+    ratio: tuple[float, float, float] = FREQUENCY_RATIO,
+    amplitude: float = AMPLITUDE,
+) -> tuple[float, float, float]:
+    """Frequencies of the wrist joints that give the last link a mean angular speed.
+
+    The mean is over the whole period of the three sines at full speed.
+
+    Args:
+        model: The robot.
+        frame: Whose link is meant.
+        posture: Centre of the oscillation, shape (n,).
+        mean_angular_speed: [rad/s].
+        ratio: Ratio of the three frequencies.
+        amplitude: [rad].
+
+    Returns:
+        Three frequencies [Hz].
+    """
+    columns = wrist_columns(model, frame)
+    omega = 2.0 * np.pi * np.asarray(ratio)
+    angle = omega * np.linspace(0.0, PHASE_PERIOD, 400, endpoint=False)[:, None]
+    q = np.tile(np.asarray(posture, dtype=float), (len(angle), 1))
+    v = np.zeros_like(q)
+    q[:, columns] += amplitude * np.sin(angle)
+    v[:, columns] = amplitude * omega * np.cos(angle)
+    speed = np.linalg.norm(model.frame_motion(frame, q, v, np.zeros_like(q)).omega, axis=1).mean()
+    scale = mean_angular_speed / float(speed)
+    return (scale * ratio[0], scale * ratio[1], scale * ratio[2])

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Motions that show what a robot holds: static postures, then an oscillation of the wrist."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning.design import all_in_contact
+from sysid_core.planning.limits import MotionLimits
+from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.payload.assembled import PayloadMotion
+from sysid_core.planning.payload.information import (
+    choose_tare_postures,
+)
+from sysid_core.planning.payload.motion import (
+    AMPLITUDE,
+    FREQUENCY_RATIO,
+    wrist_columns,
+)
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
+from sysid_core.robot import Array, RobotModel
+
+FREE = 0.5  # of the logarithm of each free frequency, from the published ratio
+MAX_TRIED = 60  # of the postures, best first, before giving up
+
+
+@dataclass(frozen=True, eq=False)
+class PayloadPlan:
+    """A payload motion that passed its check.
+
+    Attributes:
+        trajectory: With segments `tare_1`…, `still`, `oscillation`, `settle` and moves between.
+        check: The result of the check.
+        posture: About which the wrist oscillates, shape (n,) [rad].
+        wrist_joints: The three joints that oscillate.
+        frequencies_hz: Frequencies of the three joints at full speed.
+        mean_angular_speed: Mean angular speed of the last link at full speed [rad/s].
+    """
+
+    trajectory: Trajectory
+    check: MotionCheck
+    posture: Array
+    wrist_joints: tuple[str, str, str]
+    frequencies_hz: tuple[float, float, float]
+    mean_angular_speed: float
+
+
+def _candidate_postures(
+    checker: MotionChecker, columns: Array, amplitude: float, n: int, rng: np.random.Generator
+) -> Array:
+    """Random postures without contact whose wrist has room for the oscillation."""
+    limits = checker.limits
+    lower, upper = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+    room_lower, room_upper = lower.copy(), upper.copy()
+    room_lower[columns] = np.maximum(limits.lower[columns] + amplitude, -np.pi)
+    room_upper[columns] = np.minimum(limits.upper[columns] - amplitude, np.pi)
+    tight = [checker.model.joint_names[j] for j in columns if room_lower[j] > room_upper[j]]
+    if tight:
+        raise ExcitationError(
+            f"The position limits of {tight} leave no room for an oscillation of"
+            f" {np.rad2deg(amplitude):.0f}°.",
+            remedy="Plan with a smaller amplitude.",
+        )
+    drawn = rng.uniform(room_lower, room_upper, size=(n, len(lower)))
+    return np.array([q for q in drawn if not checker.contacts(q)]).reshape(-1, len(lower))
+
+
+def plan_payload_motion(
+    model: RobotModel,
+    limits: MotionLimits | None = None,
+    *,
+    posture: ArrayLike | None = None,
+    mean_angular_speed: float = 1.0,
+    duration: float = 15.0,
+    amplitude: float = AMPLITUDE,
+    n_tare: int = 4,
+    still: float = 1.0,
+    rate_hz: float = 100.0,
+    seed: int = 0,
+    n_candidates: int = 200,
+    free_frequencies: bool = False,
+    progress: Callable[[float], None] | None = None,
+) -> PayloadPlan:
+    """Plan and check a payload motion for an arm.
+
+    The posture is the one, among random ones without contact, that says most about the load
+    (largest log-determinant of the information) and passes every limit.
+
+    Args:
+        model: The robot.
+        limits: Default: those of the description, TCP speed 0.25 m/s.
+        posture: Centre of the oscillation, shape (n,); default: chosen.
+        mean_angular_speed: Mean angular speed of the last link [rad/s].
+        duration: Duration of the oscillation with its ramps [s].
+        amplitude: [rad].
+        n_tare: Static postures, 0 for none, else at least 3.
+        still: Duration of every still phase [s].
+        rate_hz: Rate of the samples.
+        seed: Makes the plan reproducible.
+        n_candidates: Random postures to choose from.
+        free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
+            in place of the published one.
+        progress: Called with the share that is done.
+
+    Raises:
+        ExcitationError: No posture passes; the message names the limits in the way.
+    """
+    checker = MotionChecker(model, limits or MotionLimits.from_model(model))
+    frame = checker.limits.tcp_frame
+    columns = wrist_columns(model, frame)
+    rng = np.random.default_rng(seed)
+    if posture is None:
+        candidates = _candidate_postures(checker, columns, amplitude, n_candidates, rng)
+        if not len(candidates):
+            raise all_in_contact(checker, n_candidates)
+    else:
+        given = np.asarray(posture, dtype=float).reshape(1, -1)
+        candidates = np.repeat(given, n_candidates if free_frequencies else 1, axis=0)
+    report = progress or (lambda share: None)
+    make = PayloadMotion(checker, columns, mean_angular_speed, duration, amplitude, still, rate_hz)
+    makes = [make] * len(candidates)
+    if free_frequencies:  # the published ratio competes
+        factors = np.exp(rng.uniform(-FREE, FREE, (len(makes) - 1, 3))) * FREQUENCY_RATIO
+        makes[1:] = [replace(make, ratio=tuple(row)) for row in factors.tolist()]
+    ranked = []
+    for i, q in enumerate(candidates):
+        ranked.append((makes[i].information(q), i))
+        report(0.5 * (i + 1) / len(candidates))
+    ranked.sort(key=lambda item: (-item[0], item[1]))
+    best = [(makes[i], candidates[i]) for _, i in ranked[:MAX_TRIED]]
+    return _first_safe(best, n_tare, rng, seed, lambda share: report(0.5 + 0.5 * share))
+
+
+def _first_safe(
+    tries: Sequence[tuple[PayloadMotion, Array]],
+    n_tare: int,
+    rng: np.random.Generator,
+    seed: int,
+    report: Callable[[float], None],
+) -> PayloadPlan:
+    """The motion about the first posture in which it passes every limit."""
+    make = tries[0][0]
+    checker = make.checker
+    names = checker.model.joint_names
+    blame: list[tuple[Violation, ...]] = []
+    for n_tried, (make, q) in enumerate(tries):
+        report(n_tried / len(tries))
+        last = checker.check(make.trajectory(q, []), stop_early=True)
+        if not last.is_safe:
+            blame.append(last.violations)
+            continue
+        tare = choose_tare_postures(checker, q, n_tare, rng) if n_tare else np.empty((0, len(q)))
+        trajectory = make.trajectory(q, tare, seed)
+        last = checker.check(trajectory, stop_early=True)
+        if last.is_safe:
+            a, b, c = (names[j] for j in make.columns)
+            speed = make.mean_angular_speed
+            return PayloadPlan(trajectory, last, q, (a, b, c), make.frequencies(q), speed)
+        blame.append(last.violations)
+    kinds = Counter(kind for broken in blame for kind in {v.kind.value for v in broken})
+    counted = [b for b in blame if all(v.kind is not LimitKind.CONTACT for v in b)]
+    nearest = min(counted, default=(), key=lambda b: max(v.excess / (abs(v.limit) or 1) for v in b))
+    least = "; ".join(v.demand for v in nearest)
+    raise ExcitationError(
+        f"None of {len(tries)} postures of '{checker.model.name}' allows a payload motion of"
+        f" {make.mean_angular_speed:.2f} rad/s. In the way:"
+        f" {', '.join(f'{kind} ({n} times)' for kind, n in kinds.most_common())}."
+        + (f" Nearest: {least}." if least else ""),
+        remedy="Lower the angular speed or the amplitude, widen that limit, or give a posture.",
+        violations=tuple(v for broken in blame for v in broken),
+    )

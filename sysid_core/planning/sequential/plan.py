@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans that move one joint at a time, in postures that make every step well-conditioned."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ExcitationError
+from sysid_core.identifiability.composite_bodies import Step
+from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.limits import MotionLimits
+from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.sequential.choice import MoveChooser
+from sysid_core.planning.sequential.moves import Move, candidate_moves, pair_moves
+from sysid_core.planning.trajectory import Trajectory
+from sysid_core.planning.violations import MotionCheck
+from sysid_core.robot import Array, FrictionModel, RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialPlan:
+    """A motion that moves one joint at a time, and what it is good for.
+
+    Attributes:
+        trajectory: The whole motion as one file, every swing a segment; checked.
+        moves: In the order in which they are played.
+        steps: Steps of the recursion, last joint first: what each settles and how well-conditioned.
+        constants: Names of what is estimated: minimal constants and friction.
+        check: Result of the safety check.
+        remarks: What the plan had to do beyond moving one joint at a time.
+    """
+
+    trajectory: Trajectory
+    moves: tuple[Move, ...]
+    steps: tuple[Step, ...]
+    constants: tuple[str, ...]
+    check: MotionCheck
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def n_pairs(self) -> int:
+        """Moves of two joints."""
+        return sum(len(move.joints) == 2 for move in self.moves)
+
+    @property
+    def worst_condition(self) -> float:
+        """The worst condition number of all steps."""
+        return max(step.condition for step in self.steps)
+
+
+def plan_sequential(
+    model: RobotModel,
+    limits: MotionLimits,
+    friction: FrictionModel,
+    rng: np.random.Generator,
+    *,
+    locked_measured: bool = False,
+    q_start: ArrayLike | None = None,
+    n_moves: int | None = None,
+    candidates: int = 20,
+    amplitude: float = 0.6,
+    max_condition: float = 1e4,
+    rate_hz: float = 100.0,
+    seed: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
+) -> SequentialPlan:
+    """Choose single-joint moves and the postures of the other joints.
+
+    Moves are chosen one after another so that the information about all constants grows most
+    (log-determinant). Where torques are read at the motor, single-joint moves can't show
+    everything: then the fewest possible moves of two joints are added.
+
+    Args:
+        model: The robot, a serial arm.
+        limits: What the motion must keep to.
+        friction: Terms that will be estimated with the constants.
+        rng: Random postures are drawn from it.
+        locked_measured: Whether torques of joints at standstill are worth something, since they
+            are read behind the gears.
+        q_start: Where the motion starts and ends, shape (n,); default: zero, within the limits.
+        n_moves: Number of single-joint moves at most; default: five per joint.
+        candidates: Free postures that are tried per joint.
+        amplitude: Amplitude of the swings [rad]; a quarter of it in metres for prismatic joints.
+        max_condition: A plan whose worst step is conditioned worse is refused.
+        rate_hz: Rate of the trajectory.
+        seed: Kept with the trajectory.
+        progress: Called with a phase and the share of it that is done.
+
+    Raises:
+        ExcitationError: No safe plan shows every constant; says which stay open.
+        ModelError: The robot isn't a serial arm.
+    """
+    report = progress or (lambda phase, share: None)
+    checker = MotionChecker(model, limits)
+    home = _start_posture(limits, q_start)
+    chooser = MoveChooser(model, friction, rng, locked_measured)
+    share = partial(report, "free postures")
+    pool = candidate_moves(checker, rng, candidates, amplitude, share)
+    is_safe = partial(_is_reachable, checker, home, rate_hz=rate_hz)
+    n_wanted = n_moves or 5 * model.nv
+    chosen, remarks = _choose_moves(chooser, checker, pool, n_wanted, is_safe, report)
+    steps = chooser.steps(chosen, max_condition)
+    trajectory, order = _play(checker, home, chosen, rate_hz, seed, report)
+    trajectory = dataclasses.replace(trajectory, notes=tuple(remarks))
+    check = checker.check(trajectory, progress=partial(report, "final check"))
+    check.raise_if_unsafe()
+    return SequentialPlan(trajectory, tuple(order), steps, chooser.names, check, tuple(remarks))
+
+
+def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
+    if q_start is None:
+        return np.clip(np.zeros(len(limits.joint_names)), limits.lower, limits.upper)
+    q = np.array(q_start, dtype=float)
+    if q.shape != limits.lower.shape or np.any(q < limits.lower) or np.any(q > limits.upper):
+        raise ExcitationError(
+            f"The start posture {q.tolist()} has the wrong length or lies outside the limits.",
+            remedy=f"Give {len(limits.lower)} joint positions between"
+            f" {limits.lower.tolist()} and {limits.upper.tolist()}.",
+        )
+    return q
+
+
+def _is_reachable(checker: MotionChecker, home: Array, move: Move, rate_hz: float) -> bool:
+    """Whether the move is safe, and the straight way between the start posture and it."""
+    builder = MotionBuilder(checker, home, rate_hz=rate_hz)
+    builder.move_to(move.posture)
+    builder.play(move.time, move.q, move.v, move.a, move.label)
+    return checker.check(builder.build()).is_safe
+
+
+def _play(
+    checker: MotionChecker,
+    home: Array,
+    moves: list[Move],
+    rate_hz: float,
+    seed: int | None,
+    report: Callable[[str, float], None],
+) -> tuple[Trajectory, list[Move]]:
+    """All moves in one motion: the nearest next, straight where that is safe, else by the start."""
+    builder = MotionBuilder(checker, home, rate_hz=rate_hz)
+    left = list(moves)
+    order: list[Move] = []
+    while left:
+        distances = [np.max(np.abs(move.posture - builder.q)) for move in left]
+        move = left.pop(int(np.argmin(distances)))
+        if not _straight_is_safe(checker, builder.q, move.posture, rate_hz):
+            builder.move_to(home)
+        builder.move_to(move.posture)
+        label = f"{move.label}, posture {len(order) + 1}"
+        builder.play(move.time, move.q, move.v, move.a, label)
+        order.append(dataclasses.replace(move, label=label))
+        report("joining moves", len(order) / len(moves))
+    builder.move_to(home)
+    return builder.build(seed=seed), order
+
+
+def _straight_is_safe(checker: MotionChecker, start: Array, goal: Array, rate_hz: float) -> bool:
+    if np.allclose(start, goal, atol=1e-9):
+        return True
+    builder = MotionBuilder(checker, start, rate_hz=rate_hz)
+    builder.move_to(goal)
+    return checker.check(builder.build()).is_safe
+
+
+def _choose_moves(
+    chooser: MoveChooser,
+    checker: MotionChecker,
+    pool: list[Move],
+    n_wanted: int,
+    is_safe: Callable[[Move], bool],
+    report: Callable[[str, float], None],
+) -> tuple[list[Move], list[str]]:
+    """Moves of two joints that are needed, then of single ones; and remarks."""
+    chosen: list[Move] = []
+    remarks = []
+    hidden = chooser.hidden_directions(pool)
+    if hidden.shape[1]:
+        report("two-joint moves", 0.0)
+        chosen = chooser.choose_pairs(pair_moves(checker, pool), hidden, is_safe)
+        remarks.append(
+            f"Torques at the motors hide {hidden.shape[1]} direction(s) while one joint moves at a"
+            f" time, since friction holds the others: {len(chosen)} moves of two joints show them."
+        )
+    singles = chooser.choose(pool, chosen, n_wanted, is_safe, report)
+    if len(singles) < n_wanted:
+        remarks.append(f"Only {len(singles)} of {n_wanted} single-joint moves are safe.")
+    return [*chosen, *singles], remarks

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulated robot in MuJoCo: another engine than the one that identifies (pinocchio)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pinocchio as pin
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
+from sysid_core.simulation.stepping import MujocoStepper, PlantSample
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
+
+
+def largest_within(fixed: Array, more: Array, limits: Array) -> Array:
+    """`fixed + s * more` with the largest s of [0, 1] that the limits allow, shape (n,).
+
+    Where the fixed part alone is beyond a limit, s is zero and that joint gets its limit.
+    """
+    room = limits - np.sign(more) * fixed
+    asked = np.abs(more)
+    share = np.divide(room, asked, out=np.full(len(more), np.inf), where=asked > 0.0)
+    return np.clip(fixed + np.clip(share.min(), 0.0, 1.0) * more, -limits, limits)
+
+
+def _pose(body: mujoco.MjsBody, placement: pin.SE3) -> None:
+    body.pos = placement.translation
+    x, y, z, w = pin.Quaternion(placement.rotation).coeffs()
+    body.quat = [w, x, y, z]
+
+
+def _set_inertia(body: mujoco.MjsBody, pi: Array) -> None:
+    mass, com, I_C = mass_com_inertia_from_pi(pi)
+    body.mass, body.ipos = float(mass), com
+    body.fullinertia = [I_C[0, 0], I_C[1, 1], I_C[2, 2], I_C[0, 1], I_C[0, 2], I_C[1, 2]]
+    body.explicitinertial = True
+
+
+def build_mujoco_spec(
+    model: RobotModel,
+    *,
+    sensor_frame: str | None = None,
+    payload: ArrayLike | None = None,
+    friction: ArrayLike | None = None,
+    damping: ArrayLike | None = None,
+    armature: ArrayLike | None = None,
+    timestep: float = 1e-3,
+) -> mujoco.MjSpec:
+    """A MuJoCo model with the tree, inertias and frames of a `RobotModel`; no contacts.
+
+    Args:
+        model: With revolute, continuous and prismatic joints.
+        sensor_frame: Frame of a force-torque sensor; its load side is a body of its own.
+        payload: `pi` of what the sensor carries, in the sensor frame, shape (10,).
+        friction: Coulomb friction per joint, shape (n,) [N m].
+        damping: Viscous friction per joint, shape (n,) [N m s/rad].
+        armature: Drive inertia per joint, shape (n,) [kg m^2].
+        timestep: [s].
+
+    Raises:
+        ModelError: A joint type or a body that MuJoCo can't have.
+    """
+    n = model.nv
+    zeros = np.zeros(n)
+    per_joint = [
+        zeros if x is None else np.asarray(x, float) for x in (friction, damping, armature)
+    ]
+    spec = mujoco.MjSpec()
+    spec.modelname = model.name
+    spec.option.timestep = timestep
+    spec.option.gravity = model.gravity
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_CONTACT)
+    spec.option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_EULERDAMP)
+    spec.compiler.degree = False
+    bodies = [spec.worldbody]
+    pm = model.pin_model
+    for j in range(1, pm.njoints):
+        joint, name = pm.joints[j], pm.names[j]
+        body = bodies[pm.parents[j]].add_body(name=f"body_{name}")
+        _pose(body, pm.jointPlacements[j])
+        _set_inertia(body, model.pi[j - 1])
+        joint_spec = _add_joint(body, joint, name, pin.neutral(pm))
+        i = joint.idx_v
+        joint_spec.frictionloss = per_joint[0][i]
+        joint_spec.damping = [per_joint[1][i], 0.0, 0.0]  # linear, quadratic, cubic
+        joint_spec.armature = per_joint[2][i]
+        # Stiff friction: the default lets a joint at rest creep.
+        joint_spec.solref_friction = [2 * timestep, 1.0]
+        bodies.append(body)
+        actuator = spec.add_actuator(name=name, target=name)
+        actuator.trntype = mujoco.mjtTrn.mjTRN_JOINT
+    if sensor_frame is not None:
+        frame = pm.frames[model.frame_id(sensor_frame)]
+        _add_sensor(spec, bodies[frame.parentJoint], frame.placement, payload)
+    return spec
+
+
+def _add_joint(body: mujoco.MjsBody, joint: pin.JointModel, name: str, q: Array) -> mujoco.MjsJoint:
+    """The joint that moves a body: revolute or prismatic about its own axis."""
+    kind = joint.shortname()
+    if joint.nv != 1 or not kind.startswith(("JointModelR", "JointModelP")):
+        raise ModelError(
+            f"Joint '{name}' is a {kind}: the simulated robot has revolute and prismatic joints.",
+            remedy="Lock it with RobotModel.with_locked.",
+        )
+    joint_data = joint.createData()
+    joint.calc(joint_data, q)
+    S = np.asarray(joint_data.S).reshape(6)
+    prismatic = kind.startswith("JointModelP")
+    return body.add_joint(
+        name=name,
+        type=mujoco.mjtJoint.mjJNT_SLIDE if prismatic else mujoco.mjtJoint.mjJNT_HINGE,
+        axis=S[:3] if prismatic else S[3:],
+    )
+
+
+def _add_sensor(
+    spec: mujoco.MjSpec, carrier: mujoco.MjsBody, placement: pin.SE3, payload: ArrayLike | None
+) -> None:
+    """A force-torque sensor whose load side is a body of its own."""
+    load = carrier.add_body(name="sensor_load")
+    _pose(load, placement)
+    # The sensor must carry something for MuJoCo to measure: a gram's thousandth when empty.
+    tiny = np.array([1e-6, 0, 0, 0, 1e-9, 0, 1e-9, 0, 0, 1e-9])
+    _set_inertia(load, tiny if payload is None else np.asarray(payload, float))
+    load.add_site(name="sensor")
+    for kind, label in (
+        (mujoco.mjtSensor.mjSENS_FORCE, "force"),
+        (mujoco.mjtSensor.mjSENS_TORQUE, "torque"),
+    ):
+        spec.add_sensor(name=label, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname="sensor")
+
+
+class MujocoPlant(MujocoStepper):
+    """Steps a MuJoCo robot by joint efforts, or by its built-in servo.
+
+    Args:
+        model: Its true parameters.
+        sensor_frame: Frame of a force-torque sensor.
+        payload: What the sensor carries, `pi` in the sensor frame, shape (10,).
+        friction: Coulomb, shape (n,) [N m].
+        damping: Viscous, shape (n,) [N m s/rad].
+        armature: Drive inertia, shape (n,) [kg m^2].
+        timestep: [s].
+    """
+
+    def __init__(
+        self,
+        model: RobotModel,
+        *,
+        sensor_frame: str | None = None,
+        payload: ArrayLike | None = None,
+        friction: ArrayLike | None = None,
+        damping: ArrayLike | None = None,
+        armature: ArrayLike | None = None,
+        timestep: float = 1e-3,
+    ) -> None:
+        spec = build_mujoco_spec(
+            model,
+            sensor_frame=sensor_frame,
+            payload=payload,
+            friction=friction,
+            damping=damping,
+            armature=armature,
+            timestep=timestep,
+        )
+        super().__init__(spec, model.joint_names)
+        # A URDF without an effort limit says zero.
+        self._limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)
+
+    def step(self, effort: ArrayLike) -> PlantSample:
+        """Apply efforts (n,) for one time step and return the sample at its beginning."""
+        effort = np.array(effort, dtype=float)
+        return self.advance(effort, effort)
+
+    def servo_effort(
+        self,
+        q_d: ArrayLike,
+        v_d: ArrayLike,
+        a_d: ArrayLike,
+        *,
+        bandwidth: float = 60.0,
+    ) -> Array:
+        """Effort of an industrial arm's own position controller: computed torque with PD.
+
+        Args:
+            q_d: Desired positions, shape (n,).
+            v_d: Desired velocities, shape (n,).
+            a_d: Desired accelerations, shape (n,).
+            bandwidth: Bandwidth of the critically damped error dynamics [rad/s].
+        """
+        data = self.mj_data
+        a = (
+            np.asarray(a_d)
+            + 2 * bandwidth * (np.asarray(v_d) - data.qvel)
+            + bandwidth**2 * (np.asarray(q_d) - data.qpos)
+        )
+        bias, M_a = self._inverse_dynamics(a)
+        return bias + M_a
+
+    def braking_effort(self, rate: float) -> Array:
+        """Effort that brakes every joint at the same relative rate, within the torque limits.
+
+        `v' = -s rate v` with the largest s of [0, 1] that the limits allow: motion only loses
+        energy, and no joint is driven out of its way to stop another. Friction helps.
+
+        Args:
+            rate: [1/s].
+        """
+        return largest_within(*self._inverse_dynamics(-rate * self.mj_data.qvel), self._limits)
+
+    def limited(self, effort: ArrayLike) -> Array:
+        """What the drives make of an effort, shape (n,): no more than their limits."""
+        return np.clip(effort, -self._limits, self._limits)
+
+    def _inverse_dynamics(self, a: Array) -> tuple[Array, Array]:
+        """Efforts against gravity, Coriolis forces and damping, and those for accelerations."""
+        data = self.mj_data
+        mujoco.mj_fwdPosition(self.mj_model, data)
+        mujoco.mj_fwdVelocity(self.mj_model, data)
+        M_a = np.zeros(self.mj_model.nv)
+        mujoco.mj_mulM(self.mj_model, data, M_a, a)
+        return data.qfrc_bias - data.qfrc_passive, M_a

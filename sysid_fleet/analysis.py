@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet's rows as series, and what changed in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_fleet.drift import Monitored, Series, Spread, monitor, spread_of
+from sysid_fleet.registry import Registry
+
+WATCHED = (".friction", ".beta", "load.m", "sensor.")
+_RELATIVE = (".friction", "sensor.gain")  # robots differ by a factor in these
+NEEDED = (
+    *("recording", "robot", "tool", "time", "temperature", "warm_up"),
+    *("parameter", "value", "deviation", "unit", "reason", "data_hash"),
+)
+_FIRST = 5  # estimates that give the factor
+
+Key = tuple[str, str, str]  # robot, tool, parameter
+
+
+@dataclass(frozen=True, eq=False)
+class Trend:
+    """One parameter of one robot with one tool.
+
+    Attributes:
+        series: As it was estimated, relative to `scale`.
+        monitored: What was found.
+        spread: Spread of the group.
+        scale: Scale of the values, in `unit`; 1 for those that aren't relative.
+        unit: Unit of scale times value.
+    """
+
+    series: Series
+    monitored: Monitored
+    spread: Spread
+    scale: float
+    unit: str
+
+
+@dataclass(frozen=True, eq=False)
+class FleetState:
+    """All trends, and recordings that gave no numbers.
+
+    Attributes:
+        trends: By robot, tool and parameter.
+        failed: Recording and reason.
+        copies: Recordings that hold the same bytes as another, and which that is.
+        false_alarms: Stated rate for each robot and year.
+    """
+
+    trends: Mapping[Key, Trend]
+    failed: tuple[tuple[str, str], ...]
+    copies: Mapping[str, str]
+    false_alarms: float
+
+    def alarms(self) -> list[dict[str, Any]]:
+        """Changes as rows, the largest first."""
+        rows = []
+        for (robot, tool, parameter), trend in self.trends.items():
+            when = trend.series.time
+            for change in trend.monitored.changes:
+                size = (change.after - change.before) * trend.scale
+                rows.append(
+                    {
+                        "robot": robot,
+                        "tool": tool,
+                        "parameter": parameter,
+                        "begins": _moment(when[change.begins]),
+                        "noticed": _moment(when[change.noticed]),
+                        "before": change.before * trend.scale,
+                        "after": change.after * trend.scale,
+                        "change": size,
+                        "deviation": change.deviation * trend.scale,
+                        "unit": trend.unit,
+                        "statistic": change.statistic,
+                    }
+                )
+        return sorted(rows, key=lambda r: -abs(r["change"]) / max(r["deviation"], 1e-300))
+
+
+def analyse(rows: Sequence[Mapping[str, Any]], registry: Registry) -> FleetState:
+    """Look for changes in everything that is watched.
+
+    Args:
+        rows: Rows of the dataset, any order.
+        registry: Groups, rates.
+    """
+    found: dict[Key, list[Mapping[str, Any]]] = {}
+    copies = _copies(rows)
+    for row in rows:
+        if row["recording"] in copies:
+            continue
+        name = row["parameter"]
+        if is_watched(name) and row["value"] is not None and row["robot"] in registry.robots:
+            found.setdefault((row["robot"], row["tool"] or "", name), []).append(row)
+    prepared = {key: _series(key[2], some) for key, some in found.items() if len(some) > 1}
+    groups: dict[Key, list[Series]] = {}
+    for (robot, tool, name), (series, _) in prepared.items():
+        groups.setdefault((registry.group(robot), tool, name), []).append(series)
+    spreads: dict[Key, Spread] = {}
+    for key, group in groups.items():
+        try:
+            spreads[key] = spread_of(group)
+        except EstimationError:
+            continue
+    counts: dict[str, int] = {}
+    for robot, _, _ in prepared:
+        counts[robot] = counts.get(robot, 0) + 1
+    trends = {}
+    for (robot, tool, name), (series, scale) in prepared.items():
+        spread = spreads[(registry.group(robot), tool, name)]
+        length = registry.recordings_per_year * counts[robot] / registry.false_alarms
+        unit = str(found[(robot, tool, name)][0]["unit"])
+        watched_series = monitor(series, spread, shift=registry.shift, run_length=length)
+        trends[(robot, tool, name)] = Trend(series, watched_series, spread, scale, unit)
+    failed = tuple(
+        (str(row["recording"]), str(row["reason"])) for row in rows if not row["parameter"]
+    )
+    return FleetState(trends, failed, copies, registry.false_alarms)
+
+
+def _copies(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Recordings that hold the same bytes as an earlier one of the robot, and which that is.
+
+    Counted twice, they would make nights look alike and every later one an alarm.
+    """
+    first: dict[tuple[str, str], str] = {}
+    copies = {}
+    for row in sorted(rows, key=lambda row: str(row["recording"])):
+        if data := row.get("data_hash"):
+            one = first.setdefault((row["robot"], data), row["recording"])
+            if one != row["recording"]:
+                copies[row["recording"]] = one
+    return copies
+
+
+def is_watched(parameter: str) -> bool:
+    """Whether changes of a parameter are looked for."""
+    return (
+        parameter.endswith(WATCHED[:2])
+        or parameter == WATCHED[2]
+        or parameter.startswith(WATCHED[3])
+    )
+
+
+def _series(name: str, rows: Sequence[Mapping[str, Any]]) -> tuple[Series, float]:
+    """In the order of time; where robots differ by a factor, relative to the first estimates."""
+    rows = sorted(rows, key=lambda row: row["time"])
+    value = np.array([row["value"] for row in rows], dtype=float)
+    scale = 1.0
+    if name.endswith(_RELATIVE):
+        scale = abs(float(np.median(value[:_FIRST]))) or 1.0
+    temperature = _column(rows, "temperature")
+    known = bool(np.isfinite(temperature).any())
+    return (
+        Series(
+            time=np.array([row["time"].timestamp() for row in rows]),
+            value=value / scale,
+            deviation=_column(rows, "deviation") / scale,
+            regressor=temperature if known else _column(rows, "warm_up"),
+        ),
+        scale,
+    )
+
+
+def _column(rows: Sequence[Mapping[str, Any]], name: str) -> np.ndarray:
+    return np.array([np.nan if row[name] is None else row[name] for row in rows], dtype=float)
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(float(seconds), timezone.utc)

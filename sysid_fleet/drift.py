@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Change points in series of estimates, with a stated rate of false alarms.
+
+Every estimate is compared with what the robot's own estimates before predict (recursive residuals,
+Brown, Durbin & Evans 1975, eq. (4)); the spread between nights is that of the whole group of
+robots. These residuals are independent and normal while nothing changes, with a common deviation
+of about one: the spread is an estimate. Two cumulative sums (Page 1954; one for each direction)
+notice a lasting change; their threshold is computed for the wanted rate of false alarms by a Markov
+chain (Brook & Evans 1972, eq. (2)), as its mean over what that deviation may be (Jensen et al.
+2006). Single wild nights count no more than `CLIP` deviations (Lucas & Crosier 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.robot import Array
+from sysid_fleet.run_length import CLIP, threshold
+
+_LEAST_BASE = 3  # nights before the first comparison
+_NORMAL_MAD = 1.4826  # deviation of a normal variable over its median absolute deviation
+_CUT = 3.0  # deviations; differences beyond belong to changes
+_INSIDE = 0.97334  # variance of a normal variable inside that cut
+_ROUNDING = 1e-9  # relative
+_FEW = 8  # differences: fewer don't give a slope
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Estimates of one parameter of one robot with one tool, in the order of time.
+
+    Attributes:
+        time: Shape (K,) [s].
+        value: Shape (K,).
+        deviation: Standard deviations, shape (K,); NaN: unknown.
+        regressor: Temperature [deg C] or warm-up time [s], shape (K,); NaN: unknown.
+    """
+
+    time: Array
+    value: Array
+    deviation: Array
+    regressor: Array
+
+
+@dataclass(frozen=True)
+class Spread:
+    """What robots of a group share.
+
+    Attributes:
+        between: Deviation between nights beyond what the estimates say of themselves.
+        scale: Factor on the estimates' own deviations, at most 1.
+        freedom: Degrees of freedom of these.
+        slope: Change with the regressor.
+        reference: The regressor's median.
+    """
+
+    between: float
+    scale: float
+    freedom: float
+    slope: float
+    reference: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """A lasting change.
+
+    Attributes:
+        noticed: Index of the estimate at which the alarm came.
+        begins: Index of the first estimate after the change, most likely.
+        before: Mean before.
+        after: Mean since.
+        deviation: Deviation of their difference.
+        statistic: Cumulative sum over its threshold.
+    """
+
+    noticed: int
+    begins: int
+    before: float
+    after: float
+    deviation: float
+    statistic: float
+
+
+@dataclass(frozen=True, eq=False)
+class Monitored:
+    """A series that was looked at.
+
+    Attributes:
+        corrected: Values without the regressor's effect, shape (K,).
+        residual: Standardised surprises, shape (K,); NaN before there is anything to compare.
+        level: The larger cumulative sum over its threshold, shape (K,); 1 is an alarm.
+        changes: In order.
+        pooled: Mean since the last change and its deviation.
+        since: Index of the first estimate that is pooled.
+    """
+
+    corrected: Array
+    residual: Array
+    level: Array
+    changes: tuple[Change, ...]
+    pooled: tuple[float, float]
+    since: int
+
+
+def spread_of(group: Sequence[Series]) -> Spread:
+    """Spread between nights and effect of the regressor, from differences of successive estimates.
+
+    A change adds one large difference to its robot, which is left out.
+
+    Args:
+        group: The same parameter of like robots.
+
+    Raises:
+        EstimationError: No robot has two estimates.
+    """
+    differences = [np.diff(s.value) for s in group]
+    steps = [np.diff(s.regressor) for s in group]
+    d = np.concatenate(differences) if differences else np.empty(0)
+    if len(d) == 0:
+        raise EstimationError(
+            "A single estimate has no spread.", remedy="Give recordings of several nights."
+        )
+    dx = np.concatenate(steps)
+    known = np.concatenate([s.regressor[np.isfinite(s.regressor)] for s in group])
+    reference = float(np.median(known)) if len(known) else float("nan")
+    slope = _slope(d, dx)
+    d = d - slope * np.where(np.isfinite(dx), dx, 0.0)
+    inside = d[np.abs(d) <= _CUT * _NORMAL_MAD * float(np.median(np.abs(d)))]
+    variance = float(np.mean(inside**2)) / _INSIDE / 2.0 if len(inside) else 0.0
+    own = np.concatenate([s.deviation for s in group]) ** 2
+    typical = float(np.median(own[np.isfinite(own)])) if np.isfinite(own).any() else 0.0
+    # Differences of successive estimates overlap: two thirds of them count.
+    freedom = max(1.0, 2.0 / 3.0 * len(inside))
+    scale = min(1.0, float(np.sqrt(variance / typical))) if typical > 0.0 else 1.0
+    between = float(np.sqrt(max(variance - typical, 0.0)))
+    return Spread(between, scale, freedom, slope, reference)
+
+
+def _slope(d: Array, dx: Array) -> float:
+    """Robust slope of differences over differences; 0 where the regressor says nothing."""
+    use = np.isfinite(dx) & (dx != 0.0)
+    for _ in range(4):
+        if np.count_nonzero(use) < _FEW:
+            return 0.0
+        slope = float(dx[use] @ d[use] / (dx[use] @ dx[use]))
+        left = d - slope * dx
+        spread = _NORMAL_MAD * float(np.median(np.abs(left[use])))
+        use = np.isfinite(dx) & (dx != 0.0) & (np.abs(left) <= 3.0 * spread + 1e-300)
+    sd = spread / np.sqrt(dx[use] @ dx[use])
+    return slope if abs(slope) > 2.0 * sd else 0.0
+
+
+def monitor(series: Series, spread: Spread, *, shift: float, run_length: float) -> Monitored:
+    """Look for lasting changes.
+
+    Args:
+        series: One robot's estimates.
+        spread: Spread of its group.
+        shift: Change to be noticed soonest, in deviations of a night.
+        run_length: Mean number of estimates between false alarms, both directions together.
+    """
+    x, K = np.array(series.value, dtype=float), len(series.value)
+    warmer = series.regressor - spread.reference
+    x = x - spread.slope * np.where(np.isfinite(warmer), warmer, 0.0)
+    own = np.where(np.isfinite(series.deviation), series.deviation, 0.0) * spread.scale
+    least = _ROUNDING * float(np.max(np.abs(x)))  # numbers that agree to rounding are no change
+    variance = np.maximum(own**2 + spread.between**2, max(least**2, 1e-300))
+    k = shift / 2.0
+    h = threshold(k, 2.0 * run_length, spread.freedom)
+    residual, level = np.full(K, np.nan), np.zeros(K)
+    changes: list[Change] = []
+    tamed = x.copy()  # a single wild night doesn't spoil what the next ones are compared with
+    start, high, low = 0, 0.0, 0.0
+    for n in range(K):
+        if n - start < _LEAST_BASE:
+            continue
+        weight = 1.0 / variance[start:n]
+        mean = float(weight @ tamed[start:n] / weight.sum())
+        sd = float(np.sqrt(variance[n] + 1.0 / weight.sum()))
+        surprise = (x[n] - mean) / sd
+        tamed[n] = mean + sd * np.clip(surprise, -CLIP, CLIP)
+        u = float(np.clip(surprise, -CLIP, CLIP))
+        residual[n] = u
+        high, low = max(0.0, high + u - k), max(0.0, low - u - k)
+        level[n] = max(high, low) / h
+        if level[n] < 1.0:
+            continue
+        changes.append(_change(x, variance, start, n, float(level[n])))
+        start, high, low = changes[-1].begins, 0.0, 0.0
+        tamed[start : n + 1] = x[start : n + 1]
+    weight = 1.0 / variance[start:]
+    pooled = float(weight @ x[start:] / weight.sum())
+    return Monitored(
+        x, residual, level, tuple(changes), (pooled, float(weight.sum() ** -0.5)), start
+    )
+
+
+def _change(x: Array, variance: Array, start: int, noticed: int, statistic: float) -> Change:
+    """The change with the largest likelihood among those up to the alarm (Hinkley 1970, eq. (2.4))."""
+    best: Change | None = None
+    clearest = -1.0
+    for begins in range(start + 1, noticed + 1):
+        means, variances = [], []
+        for part in (slice(start, begins), slice(begins, noticed + 1)):
+            weight = 1.0 / variance[part]
+            means.append(float(weight @ x[part] / weight.sum()))
+            variances.append(1.0 / float(weight.sum()))
+        contrast = (means[1] - means[0]) ** 2 / sum(variances)
+        if contrast > clearest:
+            clearest = contrast
+            sd = float(np.sqrt(sum(variances)))
+            best = Change(noticed, begins, means[0], means[1], sd, statistic)
+    assert best is not None  # an alarm comes after `_LEAST_BASE` estimates at the earliest
+    return best

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fleet on one page: robots by parameters, the worst first, and how they got there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timezone
+
+import numpy as np
+import plotly.graph_objects as go
+
+from sysid_core.judgement import Outcome
+from sysid_core.report import Report, with_deviation
+from sysid_fleet.analysis import FleetState, Key, Trend
+
+_TRENDS = 8  # charts
+_LISTED = 20  # failed recordings
+
+
+def fleet_report(state: FleetState) -> Report:
+    """Alarms, heat map, trends, pooled values, and recordings that gave no numbers."""
+    report = Report("Fleet", f"{len({k[0] for k in state.trends})} robots")
+    alarms = state.alarms()
+    robots = sorted({a["robot"] for a in alarms})
+    rate = f"{state.false_alarms:g} false alarms for each robot and year are expected"
+    if alarms:
+        first = alarms[0]
+        sentence = (
+            f"{len(alarms)} changes in {len(robots)} robots; the clearest: {first['robot']}"
+            f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
+            f" since {first['begins']:%Y-%m-%d}."
+        )
+        report.headline(Outcome.WARN, sentence, next_steps=[f"{rate}.".capitalize()])
+    else:
+        report.headline(Outcome.PASS, f"Nothing changed ({rate}).")
+    report.heading("Alarms")
+    report.table(
+        ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),
+        [
+            [
+                *(a["robot"], a["tool"] or "–", a["parameter"]),
+                *(f"{a[k]:%Y-%m-%d}" for k in ("begins", "noticed")),
+                *(a["before"], a["after"], with_deviation(a["change"], a["deviation"]), a["unit"]),
+            ]
+            for a in alarms
+        ],
+        "The clearest first",
+    )
+    report.heading("Robots by parameters")
+    report.figure(_heat_map(state), "Last cumulative sum over its threshold; 1 is an alarm")
+    report.heading("Trends")
+    for key in _worst(state)[:_TRENDS]:
+        report.figure(_trend_chart(key, state.trends[key]), " ".join(filter(None, key)))
+    report.heading("Pooled since the last change")
+    report.table(
+        ("robot", "tool", "parameter", "value", "unit", "recordings"),
+        [
+            [
+                *(robot, tool or "–", name),
+                with_deviation(*(x * t.scale for x in t.monitored.pooled)),
+                *(t.unit, len(t.series.value) - t.monitored.since),
+            ]
+            for (robot, tool, name), t in sorted(state.trends.items())
+        ],
+        "Pooled values",
+        folded=True,
+    )
+    copies = [f"{name}: {first}" for name, first in state.copies.items()]
+    _list(report, "Recordings that gave no numbers", [f"{n}: {why}" for n, why in state.failed])
+    _list(report, "Copies of other recordings, each of which counts once", copies)
+    return report
+
+
+def _list(report: Report, heading: str, lines: Sequence[str]) -> None:
+    if not lines:
+        return
+    report.heading(heading)
+    report.bullets(lines[:_LISTED])
+    if len(lines) > _LISTED:
+        report.paragraph(f"And {len(lines) - _LISTED} more: see the rows.")
+
+
+def severity(trend: Trend) -> float:
+    """How far the last cumulative sum is, and 1 more for an alarm."""
+    return float(trend.monitored.level[-1]) + float(bool(trend.monitored.changes))
+
+
+def _worst(state: FleetState) -> list[Key]:
+    return sorted(state.trends, key=lambda key: -severity(state.trends[key]))
+
+
+def _heat_map(state: FleetState) -> go.Figure:
+    worst = _worst(state)
+    robots = list(dict.fromkeys(f"{r} {t}".strip() for r, t, _ in worst))
+    names = sorted({name for _, _, name in worst})
+    values = np.full((len(robots), len(names)), np.nan)
+    for (robot, tool, name), trend in state.trends.items():
+        row = robots.index(f"{robot} {tool}".strip())
+        values[row, names.index(name)] = min(severity(trend), 2.0)
+    figure = go.Figure(
+        go.Heatmap(z=values, x=names, y=robots, zmin=0.0, zmax=2.0, colorscale="YlOrRd")
+    )
+    figure.update_layout(height=max(300, 60 + 18 * len(robots)))
+    figure.update_yaxes(autorange="reversed")
+    return figure
+
+
+def _trend_chart(key: Key, trend: Trend) -> go.Figure:
+    when = [datetime.fromtimestamp(float(t), timezone.utc) for t in trend.series.time]
+    figure = go.Figure()
+    own = trend.series.deviation * trend.spread.scale
+    bars = 2.0 * np.sqrt(np.nan_to_num(own) ** 2 + trend.spread.between**2) * trend.scale
+    figure.add_scatter(
+        x=when,
+        y=trend.monitored.corrected * trend.scale,
+        error_y={"type": "data", "array": bars},
+        mode="markers",
+        name="estimate ± 2 deviations",
+    )
+    for change in trend.monitored.changes:
+        figure.add_scatter(
+            x=[when[change.begins], when[-1]],
+            y=[change.after * trend.scale] * 2,
+            mode="lines",
+            name=f"since {when[change.begins]:%Y-%m-%d}",
+        )
+    figure.update_layout(yaxis_title=f"{key[2]} [{trend.unit}]")
+    return figure

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From places with recordings to rows, and from rows to alarms and a page."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from sysid_core.batch import Engine, Job, Progress, Rows, Source, find_sources, run_jobs
+from sysid_core.errors import BatchError
+from sysid_fleet.analysis import NEEDED, FleetState, analyse, is_watched
+from sysid_fleet.page import fleet_report
+from sysid_fleet.recording import Task, recording_rows
+from sysid_fleet.registry import Registry, settings_hash
+
+
+def fleet_jobs(
+    sources: Sequence[Source] | Iterator[Source], registry: Registry
+) -> Iterator[Job[Task]]:
+    """One job for each recording; its key changes with the recording and with the settings.
+
+    Raises:
+        BatchError: A recording that is no robot's, or two robots'.
+    """
+    hashes: dict[tuple[str, str], str] = {}
+    for source in sources:
+        name, tool_name = registry.owner(source.address)
+        robot = registry.robots[name]
+        tool = robot.tools.get(tool_name)
+        if (name, tool_name) not in hashes:
+            hashes[(name, tool_name)] = settings_hash(robot, tool)
+        text = "\0".join((source.address, source.stamp, hashes[(name, tool_name)]))
+        yield Job(
+            hashlib.sha256(text.encode()).hexdigest()[:24],
+            Task(source, robot, tool),
+            {"recording": source.address, "robot": name, "tool": tool_name},
+        )
+
+
+def identify_fleet(
+    places: Sequence[str],
+    registry: Registry,
+    rows: Rows,
+    engine: Engine,
+    *,
+    resume: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Estimate what every recording says.
+
+    Args:
+        places: Files, folders, patterns, addresses of storages.
+        registry: Whose recordings these are.
+        rows: Where results go.
+        engine: Where it is done.
+        resume: Whether recordings that were done are left out.
+        progress: Called after every recording.
+
+    Raises:
+        BatchError: Nothing there, or a recording that is no robot's.
+    """
+    total = sum(1 for source in find_sources(places) if registry.owner(source.address))
+    jobs = fleet_jobs(find_sources(places), registry)
+    return run_jobs(
+        engine, recording_rows, jobs, rows, total=total, resume=resume, progress=progress
+    )
+
+
+def write_state(rows: Rows, registry: Registry, out: Path) -> FleetState:
+    """Analyse all rows; write `alarms.parquet` and `fleet.html`.
+
+    Raises:
+        BatchError: pyarrow isn't installed.
+    """
+    kept = rows.latest(NEEDED, lambda name: not name or is_watched(name))
+    state = analyse(kept, registry)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as err:
+        raise BatchError(
+            "Alarms are written as Parquet, and pyarrow isn't installed.",
+            remedy='Install it: pip install "robot_sysid[cluster]".',
+        ) from err
+    out.mkdir(parents=True, exist_ok=True)
+    moment, number, text = pa.timestamp("us", "UTC"), pa.float64(), pa.string()
+    schema = pa.schema(
+        [
+            *((name, text) for name in ("robot", "tool", "parameter")),
+            *((name, moment) for name in ("begins", "noticed")),
+            *((name, number) for name in ("before", "after", "change", "deviation")),
+            ("unit", text),
+            ("statistic", number),
+        ]
+    )
+    hidden = out / ".alarms.parquet"
+    pq.write_table(pa.Table.from_pylist(state.alarms(), schema=schema), hidden)
+    os.replace(hidden, out / "alarms.parquet")
+    fleet_report(state).save(out / "fleet.html")
+    return state

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured of a recipe: each method's errors on what it wasn't fitted to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import BatchError, SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, Processing, identify
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.pipeline import Settings, identify_judged
+from sysid_core.robot import FrictionModel
+from sysid_core.signals.filters import ZeroPhaseFilter
+from sysid_core.validation import Prediction, predict_recording
+from sysid_studies.bench.peers import PEERS, Peer, PeerFit
+from sysid_studies.bench.read import Split, read_split
+from sysid_studies.bench.recipe import Recipe, wrong_files
+from sysid_studies.bench.sensor import sensor_rows
+
+BAND_HZ = 8.0  # rigid bodies move below it
+METHODS = {
+    "default": "sysid identify, defaults",
+    "chosen": "sysid identify --method ols: the same choices, no physical consistency",
+    "ols": "plain OLS, usual friction, fixed low-pass",
+    "wls": "plain WLS, usual friction, fixed low-pass",
+    **{peer.name: peer.says for peer in PEERS},
+}
+METRICS = {
+    "moving": "held-out error in motion, raw",
+    "whole": "held-out error over whole recordings, raw",
+    "band": f"held-out error in motion below {BAND_HZ:g} Hz",
+    "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
+    " rigid body explains",
+    "fitted": "error of the fitted recordings in motion, raw",
+    "coverage": "share of parameters that agree within two deviations between disjoint recordings",
+    "consistent": "whether every body is physically possible (1) or not (0)",
+    "seconds": "processing time [s]",
+}
+
+
+def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
+    """Rows of one recipe: a row for each method and metric, named `method.metric`.
+
+    Args:
+        item: The recipe, the folder with data, and whether other tools run, too.
+
+    Raises:
+        BatchError: A file isn't what the recipe is for.
+    """
+    recipe, data = item[0], Path(item[1])
+    wrong = wrong_files(recipe, data)
+    if wrong:
+        raise BatchError(
+            f"{', '.join(wrong)} of '{recipe.name}' isn't the file that the recipe is for.",
+            remedy=f"Get commit {recipe.source.commit[:12]} of {recipe.source.repository}.",
+        )
+    if recipe.kind == "sensor":
+        return sensor_rows(recipe, data)
+    split = read_split(recipe, data)
+    rows: list[dict[str, Any]] = []
+    for method, run in [*_methods(split), *(_peers(split) if item[2] else ())]:
+        begun = time.perf_counter()
+        try:
+            found, verdict, reason = run()
+            spent = time.perf_counter() - begun
+            values = {**_errors(found, split), "seconds": spent}
+        except SysIdError as err:
+            rows.append({"parameter": f"{method}.moving", "outcome": "refused", "reason": str(err)})
+            continue
+        if isinstance(found, Identification):
+            values["coverage"] = _coverage(found, split)
+        if found.physically_consistent is not None:
+            values["consistent"] = float(found.physically_consistent)
+        rows += [
+            {
+                "parameter": f"{method}.{metric}",
+                "value": value,
+                "outcome": verdict,
+                "reason": reason,
+                "model_hash": split.model.urdf_hash,
+            }
+            for metric, value in values.items()
+        ]
+    return rows
+
+
+_Run = Callable[[], tuple[Identification | PeerFit, str, str]]
+
+
+def _peers(split: Split) -> Iterator[tuple[str, _Run]]:
+    """Other tools that are installed."""
+
+    def theirs(peer: Peer) -> _Run:
+        def run() -> tuple[PeerFit, str, str]:
+            try:
+                return peer.fit(split.model, split.fitted, split.drives), "", ""
+            except SysIdError:
+                raise
+            except Exception as err:  # whatever another tool raises: its row says so
+                raise BatchError(
+                    f"{peer.name} ended with {type(err).__name__}: {err}",
+                    remedy="The other methods stand.",
+                ) from err
+
+        return run
+
+    for peer in PEERS:
+        if peer.installed:
+            yield peer.name, theirs(peer)
+
+
+def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
+    """Each method with what runs it."""
+
+    def ours(method: str) -> _Run:
+        def run() -> tuple[Identification, str, str]:
+            judged = identify_judged(
+                split.model,
+                split.fitted,
+                split.drives,
+                settings=Settings(method=method) if method else Settings(),
+            )
+            verdict = judged.judgement
+            return judged.arm.identification, verdict.outcome.value, " ".join(verdict.reasons)
+
+        return run
+
+    def plain(weighting: str) -> _Run:
+        def run() -> tuple[Identification, str, str]:
+            friction = FrictionModel(split.drives)
+            found = identify(
+                split.model, split.fitted, friction, LeastSquares(weighting), Processing()
+            )
+            return found, "", ""
+
+        return run
+
+    yield "default", ours("")
+    yield "chosen", ours("ols")
+    yield "ols", plain("none")
+    yield "wls", plain("joint")
+
+
+def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
+    judged = [predict_recording(found, run) for run in split.judged]
+    fitted = [predict_recording(found, run) for run in split.fitted]
+    return {
+        "moving": pooled_error(judged),
+        "whole": pooled_error(judged, whole=True),
+        "band": pooled_error(judged, below_hz=BAND_HZ),
+        "above": pooled_error([_below(p, BAND_HZ) for p in judged]),
+        "fitted": pooled_error(fitted),
+    }
+
+
+def _below(prediction: Prediction, hz: float) -> Prediction:
+    """What would predict everything below a frequency, and nothing above."""
+    time, measured = prediction.time, prediction.measured
+    rate = (len(time) - 1) / float(time[-1] - time[0])
+    predicted = np.where(
+        np.isfinite(prediction.predicted), ZeroPhaseFilter(hz).apply(measured, rate), np.nan
+    )
+    return replace(prediction, predicted=predicted)
+
+
+def pooled_error(
+    predictions: Sequence[Prediction], *, whole: bool = False, below_hz: float = 0.0
+) -> float:
+    r"""`||measured - predicted|| / ||measured||` over runs and joints, in the recording's unit.
+
+    Args:
+        predictions: Predictions of runs.
+        whole: Standstill, too.
+        below_hz: Both pass this low-pass first; 0: raw.
+    """
+    left = size = 0.0
+    for p in predictions:
+        known = np.isfinite(p.predicted).all(axis=1)
+        measured, predicted = p.measured[known], p.predicted[known]
+        if below_hz:
+            rate = (len(p.time) - 1) / float(p.time[-1] - p.time[0])
+            low_pass = ZeroPhaseFilter(below_hz)
+            measured, predicted = (low_pass.apply(x, rate) for x in (measured, predicted))
+        rows = np.ones(len(measured), dtype=bool)
+        if not whole and np.any(p.motion):
+            rows = p.motion[known]
+        left += float(np.sum((measured[rows] - predicted[rows]) ** 2))
+        size += float(np.sum(measured[rows] ** 2))
+    return float(np.sqrt(left / size)) if size > 0.0 else float("nan")
+
+
+def _coverage(found: Identification, split: Split) -> float:
+    """Share of measured parameters that agree with a fit of the judged recordings; NaN: no fit."""
+    estimator = LeastSquares({"wls": "joint"}.get(found.estimate.method, "none"))
+    try:
+        other = identify(
+            found.model, split.judged, found.friction, estimator, found.processing
+        ).estimate
+    except SysIdError:
+        return float("nan")
+    return agreement(found.estimate.measured or found.estimate, other)
+
+
+def agreement(a: Estimate, b: Estimate) -> float:
+    """Share of the parameters of both that agree within two deviations of their difference."""
+    names = [name for name in a.names if name in b.names]
+    if not names:
+        return float("nan")
+    i, j = ([x.names.index(name) for name in names] for x in (a, b))
+    spread = np.hypot(a.standard_deviations[i], b.standard_deviations[j])
+    known = np.isfinite(spread) & (spread > 0.0)
+    distance = np.abs(a.values[i] - b.values[j])[known] / spread[known]
+    return float(np.mean(distance <= 2.0)) if np.any(known) else float("nan")

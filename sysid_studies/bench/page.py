@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmark's table and page; where the defaults aren't the best, they say so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import median
+from typing import Any
+
+import plotly.graph_objects as go
+
+from sysid_core.judgement import Outcome
+from sysid_core.report import Report
+from sysid_studies.bench.measure import METHODS, METRICS
+from sysid_studies.bench.recipe import Recipe
+
+GOAL = 0.05  # median held-out error
+COLUMNS = (
+    "recording",
+    "error in motion %",
+    "whole %",
+    "below 8 Hz %",
+    "above 8 Hz %",
+    "fitted %",
+    "coverage %",
+    "possible bodies",
+    "verdict",
+    "s",
+    *(f"{name} %" for name in METHODS if name != "default"),
+    "the best",
+)
+_EQUAL = 1.005  # errors that differ by less are the same
+
+Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outcome", "reason"
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Values by recipe, method and metric, and the outcome of each method."""
+    table: Table = {}
+    for row in rows:
+        method, _, metric = str(row["parameter"]).partition(".")
+        here = table.setdefault(row["recording"], {}).setdefault(method, {})
+        if row["value"] is not None:
+            here[metric] = row["value"]
+        here["outcome"], here["reason"] = row["outcome"] or "", row["reason"] or ""
+    return table
+
+
+def summary_rows(
+    rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
+) -> list[list[str]]:
+    """The table's rows, cells as text in the order of `COLUMNS`.
+
+    Args:
+        rows: Rows of the dataset.
+        recipes: In the order of the table.
+        absent: Recipe to the reason why it wasn't run.
+    """
+    table = table_of(rows)
+    out = []
+    for recipe in recipes:
+        found = table.get(recipe.name, {})
+        own = found.get("default", {})
+        if not found or "moving" not in own:
+            why = absent.get(recipe.name) or next(
+                (m["reason"] for m in found.values() if m.get("reason")), "no result"
+            )
+            out.append([recipe.name, *[""] * (len(COLUMNS) - 2), why])
+            continue
+        errors = [_percent(found.get(name, {}).get("moving")) for name in METHODS]
+        cells = [_percent(own.get(key)) for key in ("moving", "whole", "band", "above", "fitted")]
+        out.append(
+            [
+                recipe.name,
+                *cells,
+                _percent(own.get("coverage"), 0),
+                {1.0: "yes", 0.0: "no"}.get(own.get("consistent", math.nan), "–"),
+                own["outcome"] or "–",
+                f"{own['seconds']:.1f}",
+                *errors[1:],
+                best(found),
+            ]
+        )
+    return out
+
+
+def best(found: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name of the method with the smallest error in motion."""
+    errors = {name: m["moving"] for name, m in found.items() if _is_known(m.get("moving"))}
+    if not errors:
+        return "–"
+    name = min(errors, key=lambda n: errors[n])
+    own = errors.get("default", math.inf)
+    return "default" if own <= _EQUAL * errors[name] else name
+
+
+def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Medians over robots against the goal, and every recording on which defaults aren't the best."""
+    table = table_of(rows)
+    own = {
+        name: found["default"]["moving"]
+        for name, found in table.items()
+        if _is_known(found.get("default", {}).get("moving"))
+    }
+    if not own:
+        return ["Nothing was measured."]
+    arms = [found["default"] for name, found in table.items() if "band" in found.get("default", {})]
+    middles = [
+        f"{100 * median(values):.2f} % {words}"
+        for metric, words in (
+            ("moving", "in motion, raw"),
+            ("whole", "whole"),
+            ("band", "below 8 Hz"),
+        )
+        if (values := [arm[metric] for arm in arms if _is_known(arm.get(metric))])
+    ]
+    lines = [
+        f"Median held-out error of the defaults over {len(arms)} robots:"
+        f" {', '.join(middles)} (goal: {100 * GOAL:.0f} %)."
+    ]
+    for name, error in own.items():
+        first = best(table[name])
+        if first != "default":
+            other = table[name][first]["moving"]
+            lines.append(
+                f"{name}: the defaults aren't the best: {100 * error:.2f} % against"
+                f" {100 * other:.2f} % by {METHODS[first]}."
+            )
+    return lines
+
+
+def bench_report(
+    rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
+) -> Report:
+    """One page: the table, a chart, what stands where, and each recording's source."""
+    report = Report("Benchmark", "real robots, one set of defaults, split frozen by hash")
+    lines = standing(rows)
+    worse = len(lines) - 1
+    report.headline(
+        Outcome.WARN if worse else Outcome.PASS,
+        lines[0],
+        next_steps=lines[1:],
+        asked="How good are defaults?",
+    )
+    report.table(
+        COLUMNS,
+        summary_rows(rows, recipes, absent),
+        "Held-out relative error of raw efforts; the recordings weren't seen by any choice",
+    )
+    report.bullets([f"{name}: {what}" for name, what in METHODS.items()])
+    report.bullets([f"{name}: {what}" for name, what in METRICS.items()])
+    table = table_of(rows)
+    names = [r.name for r in recipes if r.name in table]
+    figure = go.Figure()
+    for method, what in METHODS.items():
+        values = [table[name].get(method, {}).get("moving", math.nan) for name in names]
+        figure.add_bar(name=what, x=names, y=[100 * v for v in values])
+    figure.update_layout(barmode="group", yaxis_title="held-out error [%]", yaxis_type="log")
+    report.figure(figure, "Held-out error in motion, raw")
+    for recipe in recipes:
+        report.heading(recipe.title, 3)
+        report.bullets(
+            [
+                f"{recipe.source.repository}, commit {recipe.source.commit[:12]}; licence:"
+                f" {recipe.source.licence}",
+                f"Efforts: {recipe.efforts}",
+                *([recipe.note] if recipe.note else []),
+                *(f"Published, {p.method}: {_published(p)} ({p.source})" for p in recipe.published),
+                *(
+                    f"{METHODS.get(m, m)}: {values['outcome']}: {values['reason']}"
+                    for m, values in table.get(recipe.name, {}).items()
+                    if values["reason"]
+                ),
+                *([absent[recipe.name]] if recipe.name in absent else []),
+            ]
+        )
+    return report
+
+
+def _published(published: Any) -> str:
+    parts = [] if published.error is None else [f"{100 * published.error:.2f} %"]
+    return ", ".join([*parts, *([published.says] if published.says else [])])
+
+
+def _percent(value: object, digits: int = 2) -> str:
+    return f"{100 * float(value):.{digits}f}" if _is_known(value) else "–"  # type: ignore[arg-type]
+
+
+def _is_known(value: object) -> bool:
+    return isinstance(value, float) and math.isfinite(value)

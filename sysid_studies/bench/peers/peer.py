@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another tool's fit has to offer so that it is judged like ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from sysid_core.estimation.arm import Processing
+from sysid_core.robot import Array, DriveTrain, RobotModel
+from sysid_core.signals import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class PeerFit:
+    """A robot as another tool identified it.
+
+    Attributes:
+        model: The robot.
+        processing: Cut-offs of its filters.
+        efforts: From a recording to efforts at its stamps, in its unit, shape (K, n); NaN where
+            it has none.
+        physically_consistent: Whether every body is possible; None where the tool doesn't give
+            bodies.
+    """
+
+    model: RobotModel
+    processing: Processing
+    efforts: Callable[[Recording], Array]
+    physically_consistent: bool | None = None
+
+    def predict_beside_nominal(self, recording: Recording) -> tuple[Array, None]:
+        """Predicted efforts, shape (K, n), and no nominal ones."""
+        return self.efforts(recording), None
+
+
+@dataclass(frozen=True)
+class Peer:
+    """Another tool.
+
+    Attributes:
+        name: Name of its rows, and of the module here that runs it.
+        says: What it does, in a line.
+        packages: What has to be installed: `pip install "robot_sysid[peers]"`.
+    """
+
+    name: str
+    says: str
+    packages: tuple[str, ...]
+
+    @property
+    def installed(self) -> bool:
+        """Whether its packages are there."""
+        return all(find_spec(package) for package in self.packages)
+
+    def fit(
+        self, model: RobotModel, recordings: Sequence[Recording], drives: DriveTrain
+    ) -> PeerFit:
+        """Identify the robot from recordings, as the tool does."""
+        found: PeerFit = import_module(f"sysid_studies.bench.peers.{self.name}").fit(
+            model, recordings, drives
+        )
+        return found
+
+
+PEERS = (
+    Peer(
+        "figaroh",
+        "figaroh: base parameters by weighted least squares, its own filters and differences",
+        ("figaroh",),
+    ),
+    Peer(
+        "mujoco_sysid",
+        "mujoco.sysid: pseudo-inertias by its optimiser, MuJoCo's inverse dynamics",
+        ("absl", "tabulate"),
+    ),
+)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recipes: what a public recording is, where it comes from, and how it is split; never the data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sysid_core.batch import hash_of
+from sysid_core.errors import BatchError
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Flag,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    read_schema,
+)
+
+_KIND = FileKind("recipe", "See sysid_studies/bench/recipes for examples.", BatchError)
+
+
+class Part(FileSchema):
+    """A recording, or a part of it.
+
+    Attributes:
+        path: File or folder in the recipe's folder.
+        begin: First sample, as share of all.
+        end: Last sample, as share of all.
+    """
+
+    path: Name
+    begin: NotNegative = 0.0
+    end: NotNegative = 1.0
+
+
+class Published(FileSchema):
+    """What others publish of the same recordings.
+
+    Attributes:
+        method: Method's name.
+        error: Relative held-out error; None where another measure is given.
+        says: Measure and split in words.
+        source: Paper, issue or file.
+    """
+
+    method: Name
+    error: Number | None = None
+    says: str = ""
+    source: Name
+
+
+class _Source(FileSchema):
+    repository: Name
+    commit: str = ""
+    licence: str = "none given: not to be redistributed"
+    paper: str = ""
+
+
+class _File(FileSchema):
+    path: Name
+    sha256: Name
+
+
+class _Robot(FileSchema):
+    description: Name
+    lock: dict[str, Number] = Field(default_factory=dict)
+    rename: dict[str, str] = Field(default_factory=dict)
+    gravity: Literal["urdf", "estimate"] = "urdf"
+
+
+class _PositionController(FileSchema):
+    """Efforts of a PD controller, `kp (target - q) - kd v`: commanded, not measured."""
+
+    target: Name
+    kp: Positive
+    kd: NotNegative
+
+
+class _Npz(FileSchema):
+    time: Name
+    position: Name
+    velocity: str = ""
+    effort: str = ""
+    controller: _PositionController | None = None
+
+
+class Recipe(FileSchema):
+    """One public set of recordings.
+
+    Attributes:
+        name: Short name.
+        title: Robot and where it was recorded.
+        kind: `arm`, or `sensor` (force-torque), or `described`: what can't be run yet, and why.
+        source: Repository, commit, licence, paper.
+        folder: Folder below `--data`.
+        files: With sha256, relative to the folder.
+        robot: Description (a file of the folder or beside the recipes, or a robot of
+            example-robot-data), locked joints.
+        efforts: What the efforts mean, in words.
+        effort_kind: For bags and arrays.
+        negate: For sensors: readings are of the sensor on the load, not of the load on the sensor.
+        columns: Column map, as in `--columns`.
+        npz: Names of arrays.
+        every: Every so many samples are used.
+        fit: What is fitted.
+        judge: What is predicted.
+        published: Numbers of others.
+        note: Catches, in words.
+    """
+
+    schema_: Literal["robot_sysid/bench/1"] = Field(alias="schema")
+    name: Name
+    title: Name
+    kind: Literal["arm", "sensor", "described"] = "arm"
+    source: _Source
+    folder: Name
+    files: tuple[_File, ...] = ()
+    robot: _Robot | None = None
+    efforts: str = ""
+    effort_kind: str = ""
+    negate: Flag = False
+    columns: dict[str, Any] = Field(default_factory=dict)
+    npz: _Npz | None = None
+    every: int = 1
+    fit: tuple[Part, ...] = ()
+    judge: tuple[Part, ...] = ()
+    published: tuple[Published, ...] = ()
+    note: str = ""
+
+
+def load_recipe(path: str | Path) -> Recipe:
+    """Read a recipe.
+
+    Raises:
+        BatchError: Names file, key and remedy.
+    """
+    return read_schema(path, Recipe, _KIND)
+
+
+def load_recipes(names: Sequence[str] = ()) -> list[Recipe]:
+    """Recipes that are shipped, or files that are given; all when nothing is named.
+
+    Args:
+        names: Names of shipped recipes, or paths.
+
+    Raises:
+        BatchError: One isn't known.
+    """
+    folder = Path(str(files("sysid_studies.bench") / "recipes"))
+    shipped = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    unknown = [name for name in names if name not in shipped and not Path(name).is_file()]
+    if unknown:
+        raise BatchError(
+            f"There are no recipes {unknown}.",
+            remedy=f"Shipped: {', '.join(shipped)}; or give a YAML file.",
+        )
+    return [load_recipe(shipped.get(name, Path(name))) for name in names or shipped]
+
+
+def missing_files(recipe: Recipe, data: Path) -> list[str]:
+    """Files that aren't below `data`."""
+    folder = data / recipe.folder
+    return [file.path for file in recipe.files if not (folder / file.path).exists()]
+
+
+def wrong_files(recipe: Recipe, data: Path) -> list[str]:
+    """Files whose hash isn't the recipe's."""
+    folder = data / recipe.folder
+    return [f.path for f in recipe.files if hash_of(folder / f.path) != f.sha256]

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page that shows the closed-chain study beside the paper's numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sysid_core.report import Report, dots
+from sysid_studies.constrained.paper import (
+    PAPER_INTEGRATION_L2,
+    PAPER_JOINTS,
+    PAPER_TORQUE_RMS,
+    PAPER_TRACKING_5,
+)
+from sysid_studies.constrained.seed import MODELS
+from sysid_studies.constrained.study import ConstrainedStudy
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+_COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
+
+
+def constrained_report(study: ConstrainedStudy) -> Report:
+    """Goals, parameters, tables I to IV and what they mean."""
+    config, n = study.config, len(study.seeds)
+    report = Report(
+        f"Closed chain: {study.chain.name}",
+        f"{n} simulated robots, {config.trajectories} trajectories of {config.duration:g} s each",
+    )
+    report.paragraph(
+        "Every robot is a MuJoCo model with the loops as equality constraints; friction, drive"
+        f" inertia and offsets of its {study.chain.n_actuated} actuated joints differ from the"
+        f" description's by factors of 1.25 to {config.spread:g}. Known to the program: positions"
+        f" (steps of {config.noise.position_step:g} rad), velocities (noise"
+        f" {config.noise.velocity_sd:g} rad/s) and torques (noise"
+        f" {100 * config.noise.effort_share:g} % of RMS) of the actuated joints at 1 kHz. Inertial"
+        " parameters are held at the description's values, as the paper does for legs."
+    )
+    report.heading("Goals")
+    for name, (reached, text) in study.goals().items():
+        report.verdict(reached, f"{name}: {text}")
+    report.heading("Parameters")
+    report.table(
+        ("robot", "processing", "F_c [%]", "F_v [%]", "I_a [%]", "truth within 2 sd [%]"),
+        [
+            (
+                seed.seed if model == "nominal" else "",
+                label,
+                *(100.0 * value for value in seed.errors(model).values()),
+                None if model == "nominal" else 100.0 * seed.within_two_sd(model),
+            )
+            for seed in study.seeds
+            for model, label in (
+                ("nominal", "none (nominal)"),
+                ("paper", "the paper's: 18/15/33 Hz"),
+                ("identified", "ours: regressor and torque filtered alike"),
+            )
+        ],
+        "Largest relative error over the joints.",
+    )
+    report.figure(
+        _parameter_figure(study),
+        "Error of every parameter over its standard deviation; a dot per robot, grey: ±2.",
+    )
+    report.heading("Table I: torque prediction on a run that wasn't fitted, RMS [N m]")
+    _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
+    report.paragraph("The same where the joint moves faster than 0.05 rad/s, without stiction:")
+    _table(report, study, study.torque_table(moving=True))
+    report.heading("Table II: forward integration in segments of 0.5 s, L2 error [rad]")
+    _table(report, study, study.integration_table(), PAPER_INTEGRATION_L2)
+    report.heading("Tables III and IV: tracking with inverse dynamics, error [deg]")
+    for speed in config.speeds:
+        how = "one coordinate after another" if study.alone(speed) else "all joints together"
+        report.heading(f"Peak velocity {speed:g} rad/s, {how}", 3)
+        _tracking(report, study, speed)
+    report.heading("Each robot")
+    report.bullets(f"Robot {seed.seed}: {seed.judgement.text}" for seed in study.seeds)
+    report.bullets(study.seeds[0].estimates["identified"].notes)
+    report.bullets(study.conditions)
+    report.paragraph(
+        "The paper's columns are of a Digit's left leg on hardware; magnitudes belong to that"
+        " robot, the comparison of identified with nominal is what carries over."
+    )
+    return report
+
+
+def _table(
+    report: Report,
+    study: ConstrainedStudy,
+    values: Mapping[str, Mapping[str, float]],
+    paper: Sequence[tuple[float, float]] | None = None,
+) -> None:
+    beside = _beside(study, paper)
+    columns = ["joint", *_COLUMNS]
+    columns += ["Digit, manufacturer", "Digit, identified"] if beside else []
+    report.table(
+        columns,
+        [
+            (joint, *(values[model][joint] for model in MODELS), *(beside or {}).get(joint, ()))
+            for joint in study.chain.actuated
+        ],
+    )
+
+
+def _tracking(report: Report, study: ConstrainedStudy, speed: float) -> None:
+    mean, largest = study.tracking_table(speed), study.tracking_table(speed, largest=True)
+    stuck = study.saturated_table(speed)
+    with_paper = speed == 5.0 and len(study.chain.actuated) == len(PAPER_JOINTS)
+    columns = ["joint", *_COLUMNS, "at the torque limit [%]"]
+    columns += ["Digit, manufacturer", "Digit, identified"] if with_paper else []
+    rows = []
+    for i, joint in enumerate(study.chain.actuated):
+        row: list[object] = [joint]
+        row += [f"{mean[model][joint]:.3f}, {largest[model][joint]:.3f}" for model in MODELS]
+        row.append(100.0 * stuck[joint])
+        if with_paper:
+            ours, theirs = PAPER_TRACKING_5[i]
+            row += [f"{theirs[0]:.3f}, {theirs[1]:.3f}", f"{ours[0]:.3f}, {ours[1]:.3f}"]
+        rows.append(row)
+    report.table(columns, rows, "Mean, largest absolute error.")
+
+
+def _beside(
+    study: ConstrainedStudy, paper: Sequence[tuple[float, float]] | None
+) -> dict[str, tuple[float, float]]:
+    if paper is None or len(study.chain.actuated) != len(paper):
+        return {}
+    return {
+        joint: (manufacturer, identified)
+        for joint, (identified, manufacturer) in zip(study.chain.actuated, paper, strict=True)
+    }
+
+
+def _parameter_figure(study: ConstrainedStudy) -> go.Figure:
+    names = study.seeds[0].estimates["identified"].names
+    errors = {}
+    for seed in study.seeds:
+        estimate = seed.estimates["identified"]
+        errors[f"robot {seed.seed}"] = [
+            (value - seed.truth[name]) / sd
+            for name, value, sd in zip(
+                names, estimate.values, estimate.standard_deviations, strict=True
+            )
+        ]
+    return dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One simulated robot of the closed-chain study: excited, identified, put on trial."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_core.control import (
+    ComputedTorque,
+    Gains,
+    TrackingRun,
+    recording_of,
+    track,
+)
+from sysid_core.estimation.closed_chain import (
+    ConstrainedEquations,
+    ConstrainedProcessing,
+    identified_chain,
+    identify_constrained,
+    identify_constrained_equations,
+)
+from sysid_core.planning import Trajectory
+from sysid_core.planning.closed_chain import sine_trajectory
+from sysid_core.robot.loops import (
+    DRIVE_NAMES,
+    ClosedChain,
+    JointDrive,
+    constrained_motion,
+    constrained_torques,
+)
+from sysid_core.signals import Recording
+from sysid_core.simulation import ClosedChainPlant
+from sysid_core.validation import (
+    TorqueError,
+    judge,
+    predict_segments,
+    torque_errors,
+)
+from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
+
+Progress = Callable[[float, str], None]
+
+
+def perturbed_truth(
+    chain: ClosedChain, rng: np.random.Generator, spread: float = 2.0, offset: float = 0.5
+) -> ClosedChain:
+    """A robot whose actuated joints' friction and drives differ from the description's.
+
+    Every value is multiplied or divided by a factor between 1.25 and `spread`; offsets are uniform
+    within `offset` times the nominal Coulomb friction.
+    """
+    drives = {}
+    for joint in chain.actuated:
+        drive = chain.drive(joint)
+        factors = np.exp(rng.choice([-1.0, 1.0], 3) * np.log(rng.uniform(1.25, spread, 3)))
+        drives[joint] = replace(
+            drive,
+            F_c=drive.F_c * factors[0],
+            F_v=drive.F_v * factors[1],
+            I_a=drive.I_a * factors[2],
+            beta=offset * drive.F_c * rng.uniform(-1.0, 1.0),
+        )
+    return chain.with_drives(drives)
+
+
+def study_robot(
+    chain: ClosedChain,
+    config: ConstrainedStudyConfig,
+    training: tuple[Trajectory, ...],
+    held_out: Trajectory,
+    seed: int,
+    progress: Progress,
+) -> ConstrainedSeed:
+    """Excite, identify, and put the models on trial.
+
+    Args:
+        chain: Nominal mechanism, with a box.
+        config: Size of the study.
+        training: Motions for identification.
+        held_out: A motion that isn't fitted.
+        seed: Seed of the true parameters and the noise.
+        progress: Progress.
+    """
+    rng = np.random.default_rng(seed)
+    true_chain = perturbed_truth(chain, rng, config.spread, config.offset)
+    plant = ClosedChainPlant(true_chain)
+    progress(0.0, "excitation")
+    runs = [_excite(plant, chain, motion, config) for motion in (*training, held_out)]
+    recordings = [recording_of(run, rng, config.noise) for run in runs]
+    progress(0.15, "identification")
+    equations = ConstrainedEquations.build(chain, recordings[:-1]).without_delay()
+    identified = identify_constrained_equations(equations)
+    other_guess = replace(equations, chain=chain.with_drives(_tripled(chain)))
+    again = identify_constrained_equations(other_guess)
+    progress(0.25, "the paper's processing")
+    paper = identify_constrained(
+        recordings[:-1], chain, processing=ConstrainedProcessing.of_the_paper()
+    )
+    models = {
+        "nominal": chain,
+        "paper": identified_chain(chain, paper),
+        "identified": identified_chain(chain, identified),
+        "truth": true_chain,
+    }
+    progress(0.3, "torque prediction")
+    trial = ConstrainedEquations.build(chain, recordings[-1:]).without_delay()
+    torque = {name: torque_errors(trial, model) for name, model in models.items()}
+    integration = {}
+    for k, (name, model) in enumerate(models.items()):
+        progress(0.35 + 0.1 * k, f"forward integration, {name}")
+        integration[name] = _integrate(model, recordings[-1])
+    tracking, saturated = _track_all(chain, plant, models, config, progress)
+    first, last = config.speeds[0], config.speeds[-1]
+    judgement = judge(
+        identified,
+        {
+            "Torque prediction": (_rms(torque["identified"]), _rms(torque["nominal"])),
+            "Forward integration": (integration["identified"], integration["nominal"]),
+            f"Tracking at {first:g} rad/s": (
+                mean_errors(tracking[first]["identified"]),
+                mean_errors(tracking[first]["nominal"]),
+            ),
+        },
+        saturated[last],
+    )
+    return ConstrainedSeed(
+        seed=seed,
+        truth=_drive_values(true_chain),
+        nominal=_drive_values(chain),
+        estimates={"paper": paper, "identified": identified},
+        torque=torque,
+        integration=integration,
+        tracking=tracking,
+        saturated=saturated,
+        guess_difference=float(
+            np.nanmax(np.abs(again.values - identified.values) / identified.standard_deviations)
+        ),
+        judgement=judgement,
+    )
+
+
+def _excite(
+    plant: ClosedChainPlant, chain: ClosedChain, motion: Trajectory, config: ConstrainedStudyConfig
+) -> TrackingRun:
+    gains = Gains.for_chain(chain, config.excitation_bandwidth)
+    return track(plant, ComputedTorque(chain, motion, gains, feedforward=False))
+
+
+def _integrate(model: ClosedChain, recording: Recording) -> dict[str, float]:
+    joints = recording.joints
+    assert joints.v is not None and joints.effort is not None  # simulated with both
+    rate = 1e9 / float(np.median(np.diff(joints.stamps_ns)))
+    k = [joints.names.index(name) for name in model.actuated]
+    segments = predict_segments(model, rate, joints.q[:, k], joints.v[:, k], joints.effort[:, k])
+    return segments.l2_error()
+
+
+def _track_all(
+    chain: ClosedChain,
+    plant: ClosedChainPlant,
+    models: Mapping[str, ClosedChain],
+    config: ConstrainedStudyConfig,
+    progress: Progress,
+) -> tuple[dict[float, dict[str, dict[str, tuple[float, float]]]], dict[float, dict[str, float]]]:
+    assert chain.box is not None  # set by constrained_study
+    gains = Gains.for_chain(chain, config.tracking_bandwidth)
+    tracking: dict[float, dict[str, dict[str, tuple[float, float]]]] = {}
+    saturated: dict[float, dict[str, float]] = {}
+    for i, speed in enumerate(config.speeds):
+        progress(0.75 + 0.25 * i / len(config.speeds), f"tracking at {speed:g} rad/s")
+        reference = tracking_test(chain, speed, config.tracking_duration)
+        tracking[speed] = {}
+        for name, model in models.items():
+            run = track(plant, ComputedTorque(model, reference, gains))
+            tracking[speed][name] = run.error_degrees(reference.segments)
+            if name == "truth":
+                saturated[speed] = run.saturated_share(reference.segments)
+    return tracking, saturated
+
+
+def tracking_test(chain: ClosedChain, speed: float, duration: float) -> Trajectory:
+    """Sines of all joints together; one after another where the nominal model exceeds a limit.
+
+    A joint at its torque limit would drag all others along, whatever the model.
+    """
+    assert chain.box is not None  # set by constrained_study
+    reference = sine_trajectory(chain, chain.box, speed, duration=duration)
+    motion = constrained_motion(chain, reference.q[::10], reference.v[::10], reference.a[::10])
+    if np.all(np.abs(constrained_torques(chain, motion)) <= chain.torque_limits):
+        return reference
+    return sine_trajectory(chain, chain.box, speed, duration=0.5 * duration, alone=True)
+
+
+def _tripled(chain: ClosedChain) -> dict[str, JointDrive]:
+    return {
+        joint: replace(d, F_c=3.0 * d.F_c, F_v=3.0 * d.F_v, I_a=3.0 * d.I_a, beta=d.beta + 1.0)
+        for joint in chain.actuated
+        for d in (chain.drive(joint),)
+    }
+
+
+def _drive_values(chain: ClosedChain) -> dict[str, float]:
+    return {
+        f"{joint}.{symbol}": value
+        for joint in chain.actuated
+        for symbol, value in zip(DRIVE_NAMES, chain.drive(joint).values, strict=True)
+    }
+
+
+def _rms(errors: Mapping[str, TorqueError]) -> dict[str, float]:
+    return {joint: error.rms for joint, error in errors.items()}
+
+
+def mean_errors(errors: Mapping[str, tuple[float, float]]) -> dict[str, float]:
+    """The first of each (mean, largest) pair."""
+    return {joint: mean for joint, (mean, _) in errors.items()}

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Size of the closed-chain study, and what came out for one simulated robot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_core.control import JointSensorNoise
+from sysid_core.estimation import Estimate
+from sysid_core.judgement import Judgement
+from sysid_core.planning.closed_chain import LoopExcitation
+from sysid_core.robot.loops import (
+    DRIVE_NAMES,
+)
+from sysid_core.validation import TorqueError
+
+MODELS = ("nominal", "paper", "identified", "truth")
+
+
+@dataclass(frozen=True)
+class ConstrainedStudyConfig:
+    """Size of the study.
+
+    Attributes:
+        seeds: Robots with different true parameters and noise.
+        trajectories: For identification, per robot.
+        duration: Duration of each [s].
+        held_out: Length of the run that isn't fitted: 31 segments of 0.5 s and a bit [s].
+        speeds: Peak velocities of the tracking test [rad/s].
+        tracking_duration: [s].
+        spread: True friction and drive values lie up to this factor above or below nominal, and
+            at least 1.25 away.
+        offset: Largest torque offset over the joint's Coulomb friction.
+        noise: Noise of the sensors.
+        excitation: How the motions are searched; durations are the study's own.
+        excitation_bandwidth: Bandwidth of the PD control while exciting [rad/s].
+        tracking_bandwidth: Bandwidth of the feedback in the tracking test [rad/s].
+    """
+
+    seeds: tuple[int, ...] = (1, 2, 3, 4, 5)
+    trajectories: int = 3
+    duration: float = 15.0
+    held_out: float = 15.7
+    speeds: tuple[float, ...] = (1.8, 3.0, 5.0)
+    tracking_duration: float = 6.0
+    spread: float = 2.0
+    offset: float = 0.5
+    noise: JointSensorNoise = field(default_factory=JointSensorNoise)
+    excitation: LoopExcitation = field(default_factory=LoopExcitation)
+    excitation_bandwidth: float = 60.0
+    tracking_bandwidth: float = 30.0
+
+
+@dataclass(frozen=True, eq=False)
+class ConstrainedSeed:
+    """One robot.
+
+    Attributes:
+        seed: Seed of its true parameters and noise.
+        truth: `joint.F_c` and so on to the true value.
+        nominal: The description's values.
+        estimates: `paper` and `identified`.
+        torque: Model to joint to table I.
+        integration: Model to joint to table II [rad].
+        tracking: Speed to model to joint to (mean, largest) error [deg], tables III and IV.
+        saturated: Speed to joint to the share of samples at the torque limit, true parameters.
+        guess_difference: Largest change of an estimate, over its standard deviation, when the
+            description's friction and drives are tripled.
+        judgement: Identified against nominal.
+    """
+
+    seed: int
+    truth: Mapping[str, float]
+    nominal: Mapping[str, float]
+    estimates: Mapping[str, Estimate]
+    torque: Mapping[str, Mapping[str, TorqueError]]
+    integration: Mapping[str, Mapping[str, float]]
+    tracking: Mapping[float, Mapping[str, Mapping[str, tuple[float, float]]]]
+    saturated: Mapping[float, Mapping[str, float]]
+    guess_difference: float
+    judgement: Judgement
+
+    def errors(self, model: str) -> dict[str, float]:
+        """Largest relative error of `F_c`, `F_v`, `I_a` over the joints."""
+        values = self.nominal if model == "nominal" else values_of(self.estimates[model])
+        return {
+            symbol: float(
+                max(
+                    abs(values[name] / true - 1.0)
+                    for name, true in self.truth.items()
+                    if name.endswith(f".{symbol}")
+                )
+            )
+            for symbol in DRIVE_NAMES[:3]
+        }
+
+    def within_two_sd(self, model: str) -> float:
+        """Share of the parameters whose truth lies within two reported standard deviations."""
+        estimate = self.estimates[model]
+        inside = [
+            abs(estimate[name] - true) <= 2.0 * sd
+            for name, sd in zip(estimate.names, estimate.standard_deviations, strict=True)
+            if (true := self.truth.get(name)) is not None
+        ]
+        return float(np.mean(inside))
+
+
+def values_of(estimate: Estimate) -> dict[str, float]:
+    """Parameters by name."""
+    return dict(zip(estimate.names, estimate.values.tolist(), strict=True))

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the payload study: one case, all methods, errors and whether error bars hold."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sysid_core.batch import Engine
+from sysid_core.errors import SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import (
+    EntropicRegression,
+    HomogeneousBody,
+    PayloadLMI,
+    PayloadOLS,
+    PointMassDiscretization,
+    RecursiveTotalLeastSquares,
+    WrenchEstimator,
+    summarise_payload,
+)
+from sysid_core.estimation.payload_map import (
+    CALIBRATED_SENSOR,
+    PayloadMAP,
+    RunningMAP,
+    SensorModel,
+    WhiteMotion,
+)
+from sysid_core.robot import Array, mass_com_inertia_from_pi
+from sysid_core.validation import payload_errors
+from sysid_studies.payload.objects import StudyObject, modular_objects
+from sysid_studies.payload.scene import (
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    Experiment,
+    accelerometer_experiment,
+    encoder_experiment,
+    sensor_poses,
+)
+
+RIVALS = ("OLS", "RTLS", "GEO", "LMI", "PMD", "PMD c1=5", "PMD squared", "PMD reduced")
+BASELINE, RUNNING, BEST = "homogeneous", "MAP running", "MAP"
+PAYLOAD_METHODS = (BASELINE, *RIVALS, RUNNING, BEST)
+PAPER_METHODS = ("OLS", "RTLS", "GEO", "PMD")
+SPEEDS = (1.0, 1.5, 2.0, 3.0, 4.0)  # [rad/s]
+TCP_SPEEDS = (0.14, 0.2, 0.27, 0.41, 0.54)  # [m/s], of the paper
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is simulated.
+
+    Attributes:
+        thing: Name of one of the eight objects.
+        speed: Mean angular speed [rad/s].
+        noise: Name of a noise level.
+        mode: "encoders" (table III) or "accelerations" (figures 6 and 7).
+        seconds: Duration of the data.
+        seed: Seed of all random numbers.
+        faults: Whether the sensor has bias, delay and crosstalk.
+        paper: Whether residuals are taken about the robot's base instead of the sensor.
+    """
+
+    thing: str
+    speed: float
+    noise: str
+    mode: str
+    seconds: float
+    seed: int
+    faults: bool = False
+    paper: bool = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a method made of a case.
+
+    Attributes:
+        case: The case.
+        method: Name of the method.
+        mass, com, inertia: Errors in percent (inertia about the centre of mass).
+        inertia_origin: The same about the sensor's origin.
+        consistent: Whether the result is physically consistent.
+        nees: Mean normalised squared error of mass, centre of mass and inertia (10 numbers).
+        solve_ms: Time of the method, its preparation included.
+        failure: The error's message where it gave no result (then errors are infinite).
+    """
+
+    case: Case
+    method: str
+    mass: float
+    com: float
+    inertia: float
+    inertia_origin: float
+    consistent: bool
+    nees: float
+    solve_ms: float
+    failure: str = ""
+
+
+def simulate(case: Case) -> tuple[StudyObject, Experiment]:
+    """Data of a case; the same case gives the same data."""
+    thing = modular_objects()[case.thing]
+    rng = np.random.default_rng([case.seed, *case.thing.encode()])
+    noise = NOISE_LEVELS[case.noise]
+    if case.mode == "accelerations":
+        return thing, accelerometer_experiment(case.speed, case.seconds, thing, noise, rng)
+    faults = GOAL_FAULTS if case.faults else None
+    return thing, encoder_experiment(case.speed, case.seconds, thing, noise, rng, faults=faults)
+
+
+def solvers(
+    thing: StudyObject,
+    experiment: Experiment,
+    sensor: SensorModel,
+    poses: Array | None,
+) -> dict[str, Callable[[], Estimate]]:
+    """Every method on the same data, by name.
+
+    The rivals get the filtered motion, as in the paper; the default gets encoders and wrench.
+    """
+    shape, data = thing.shape, experiment.causal
+    running = RunningMAP(
+        shape, sensor=sensor, measured_motion=isinstance(experiment.belief, WhiteMotion)
+    )
+
+    def rival(estimator: WrenchEstimator) -> Callable[[], Estimate]:
+        return lambda: estimator.fit(data, residual_frame=poses)
+
+    return {
+        BASELINE: rival(HomogeneousBody(shape)),
+        "OLS": rival(PayloadOLS()),
+        "RTLS": rival(RecursiveTotalLeastSquares()),
+        "GEO": rival(EntropicRegression(shape)),
+        "LMI": rival(PayloadLMI()),
+        "PMD": rival(PointMassDiscretization(shape)),
+        "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
+        "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
+        "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
+        RUNNING: lambda: running.fit(data, experiment.covariance),
+        BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
+    }
+
+
+def run_case(case: Case, methods: Sequence[str] = PAYLOAD_METHODS) -> list[Result]:
+    """Simulate once, solve with every method."""
+    thing, experiment = simulate(case)
+    sensor = SensorModel() if case.faults else CALIBRATED_SENSOR
+    poses = sensor_poses(case.speed, case.seconds) if case.paper else None
+    available = solvers(thing, experiment, sensor, poses)
+    return [judge(case, name, available[name], thing) for name in methods]
+
+
+def judge(case: Case, method: str, solve: Callable[[], Estimate], thing: StudyObject) -> Result:
+    """Solve and compare with the truth."""
+    start = time.perf_counter()
+    try:
+        estimate = solve()
+        elapsed = 1e3 * (time.perf_counter() - start)
+        nees = normalised_squared_error(estimate, thing.pi)
+    except SysIdError as err:
+        inf = float("inf")
+        return Result(case, method, inf, inf, inf, inf, False, inf, 0.0, err.message)
+    mass, com, inertia = payload_errors(estimate.values, thing.pi, thing.size)
+    origin = payload_errors(estimate.values, thing.pi, thing.size, about_origin=True)[2]
+    consistent = bool(estimate.physically_consistent)
+    return Result(case, method, mass, com, inertia, origin, consistent, nees, elapsed)
+
+
+def normalised_squared_error(estimate: Estimate, truth: Array) -> float:
+    """Mean of (error / standard deviation)^2 over mass, centre of mass and inertia about it."""
+    payload = summarise_payload(estimate)
+    mass, com, inertia = mass_com_inertia_from_pi(truth)
+    upper = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+    error = np.concatenate(
+        [[payload.mass - mass], payload.com - com, (payload.inertia - inertia)[upper]]
+    )
+    return float(np.mean(error**2 / np.maximum(np.diag(payload.covariance), 1e-300)))
+
+
+def run_cases(
+    cases: Sequence[Case], engine: Engine, methods: Sequence[str] = PAYLOAD_METHODS
+) -> Iterator[list[Result]]:
+    """All cases on an open engine; yields as they finish."""
+    for outcome in engine.map(partial(run_case, methods=tuple(methods)), cases):
+        yield outcome.unwrap()
+
+
+def table_cases(
+    seeds: int, names: Sequence[str], *, faults: bool = False, paper: bool = False
+) -> list[Case]:
+    """Table III: 150 samples, moderate noise, motion from encoders."""
+    return [
+        Case(thing, speed, "moderate", "encoders", 1.5, seed, faults, paper)
+        for thing in names
+        for speed in SPEEDS[:3]
+        for seed in range(seeds)
+    ]
+
+
+def noise_cases(seconds: float, speeds: Sequence[float], names: Sequence[str]) -> list[Case]:
+    """Figure 6: noise on all signals, 8 objects, 5 speeds, 4 noise levels: the 640 runs."""
+    return [
+        Case(thing, speed, noise, "accelerations", seconds, 0)
+        for thing in names
+        for speed in speeds
+        for noise in NOISE_LEVELS
+    ]
+
+
+def goal3_cases(seeds: int, names: Sequence[str]) -> list[Case]:
+    """150 samples, independent moderate noise on the accelerations."""
+    return [
+        Case(thing, speed, "moderate", "accelerations", 1.5, seed)
+        for thing in names
+        for speed in SPEEDS[:3]
+        for seed in range(seeds)
+    ]

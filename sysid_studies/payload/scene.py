@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The payload study's experiment: a wrist that swings an object, and what its sensors say.
+
+Nadeau, Giamou and Kelly 2022, section V: the last three joints follow `alpha_n + 45 deg sin(2 pi
+f_n s t)` with f = 0.1, 0.13, 0.16 and a scale s that gives the wanted mean angular speed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload_map import (
+    JointSplines,
+    MotionBelief,
+    SplineMotion,
+    WhiteMotion,
+    filtered_motion_covariance,
+)
+from sysid_core.planning.payload import AMPLITUDE, frequencies_for_speed, wrist_columns
+from sysid_core.robot import Array, RobotModel, wrench_regressor
+from sysid_core.signals import JointStream
+from sysid_core.signals.filters import filter_joints
+from sysid_studies.payload.objects import StudyObject
+
+RATE_HZ = 100.0
+POSTURE = (0.0, -1.6, 1.8, -0.6, -1.2, 0.4)  # of the UR10 [rad]; the paper doesn't say
+ENCODER_SD = 1e-4  # [rad]
+
+
+@dataclass(frozen=True)
+class NoiseLevel:
+    """Standard deviations (Nadeau et al. 2022, table II)."""
+
+    name: str
+    angular_acceleration: float  # [rad/s^2]
+    linear_acceleration: float  # [m/s^2]
+    force: float  # [N]
+    torque: float  # [N m]
+
+
+NOISE_LEVELS = {
+    level.name: level
+    for level in (
+        NoiseLevel("none", 0.0, 0.0, 0.0, 0.0),
+        NoiseLevel("low", 0.25, 0.025, 0.05, 0.0025),
+        NoiseLevel("moderate", 0.5, 0.05, 0.1, 0.005),
+        NoiseLevel("high", 1.0, 0.1, 0.33, 0.0067),
+    )
+}
+
+
+@dataclass(frozen=True)
+class SensorFaults:
+    """Systematic errors of the force-torque sensor, drawn once per run with these sds."""
+
+    bias_force: float = 0.0  # [N]
+    bias_torque: float = 0.0  # [N m]
+    delay: float = 0.0  # [s], not drawn: the wrench lags by that much
+    crosstalk: float = 0.0  # of each entry of the gain matrix
+    crosstalk_length: float = 0.05  # [m], see SensorModel
+
+
+GOAL_FAULTS = SensorFaults(0.3, 0.015, 0.01, 0.01)
+
+
+@dataclass(frozen=True, eq=False)
+class Swing:
+    """A joint motion, exactly known; K samples of n joints."""
+
+    model: RobotModel
+    frame: str
+    time: Array
+    q: Array
+    v: Array
+    a: Array
+
+
+@cache
+def robot() -> RobotModel:
+    """The UR10 of the study."""
+    return RobotModel.from_urdf("ur10")
+
+
+def swing(
+    speed: float, seconds: float, *, shift: float = 0.0, amplitude: float = AMPLITUDE
+) -> Swing:
+    """The paper's motion at a mean angular speed.
+
+    Args:
+        speed: [rad/s].
+        seconds: Duration.
+        shift: Start the clock so much earlier or later [s].
+        amplitude: Amplitude of the three joints [rad].
+    """
+    model, frame = robot(), "tool0"
+    frequency = 2.0 * np.pi * np.array(_frequencies(speed, amplitude))
+    time = np.arange(round(seconds * RATE_HZ)) / RATE_HZ
+    columns = wrist_columns(model, frame)
+    q = np.tile(np.array(POSTURE), (len(time), 1))
+    v, a = np.zeros_like(q), np.zeros_like(q)
+    angle = frequency * (time + shift)[:, None]
+    q[:, columns] += amplitude * np.sin(angle)
+    v[:, columns] = amplitude * frequency * np.cos(angle)
+    a[:, columns] = -amplitude * frequency**2 * np.sin(angle)
+    return Swing(model, frame, time, q, v, a)
+
+
+@cache
+def _frequencies(speed: float, amplitude: float) -> tuple[float, float, float]:
+    return frequencies_for_speed(robot(), "tool0", np.array(POSTURE), speed, amplitude=amplitude)
+
+
+def exact_data(motion: Swing, pi: Array) -> PayloadData:
+    """Wrenches and motion without any error."""
+    m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
+    wrench = wrench_regressor(m.a, m.omega, m.alpha) @ pi
+    return PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
+
+
+def sensor_poses(speed: float, seconds: float) -> Array:
+    """Poses of the sensor in the robot's base, shape (K, 4, 4)."""
+    motion = swing(speed, seconds)
+    model = motion.model
+    data, frame_id = model.pin_model.createData(), model.frame_id(motion.frame)
+    poses = np.empty((len(motion.q), 4, 4))
+    for k, q in enumerate(model.configuration(motion.q)):
+        pin.framesForwardKinematics(model.pin_model, data, q)
+        poses[k] = data.oMf[frame_id].homogeneous
+    return poses
+
+
+def measured_wrench(
+    speed: float,
+    seconds: float,
+    thing: StudyObject,
+    noise: NoiseLevel,
+    faults: SensorFaults,
+    rng: np.random.Generator,
+    amplitude: float = AMPLITUDE,
+) -> Array:
+    """What the sensor says, shape (K, 6)."""
+    true = exact_data(
+        swing(speed, seconds, shift=-faults.delay, amplitude=amplitude), thing.pi
+    ).wrench
+    unit = np.repeat([1.0, faults.crosstalk_length], 3)
+    gain = np.eye(6) + faults.crosstalk * rng.normal(size=(6, 6)) * unit[:, None] / unit
+    bias = np.repeat([faults.bias_force, faults.bias_torque], 3) * rng.normal(size=6)
+    white = np.repeat([noise.force, noise.torque], 3) * rng.normal(size=true.shape)
+    return true @ gain.T + bias + white
+
+
+@dataclass(frozen=True, eq=False)
+class Experiment:
+    """One run, as its estimators see it.
+
+    Attributes:
+        causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
+        smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
+        belief: What is known of the smoothed motion's error.
+        covariance: Covariance of the causal motion (a, omega, alpha), shape (K, 9, 9).
+    """
+
+    causal: PayloadData
+    smoothed: PayloadData
+    belief: MotionBelief
+    covariance: Array
+
+
+def encoder_experiment(
+    speed: float,
+    seconds: float,
+    thing: StudyObject,
+    noise: NoiseLevel,
+    rng: np.random.Generator,
+    *,
+    faults: SensorFaults | None = None,
+    encoder_sd: float = ENCODER_SD,
+    amplitude: float = AMPLITUDE,
+) -> Experiment:
+    """Motion from encoders, as in the paper's table III."""
+    motion = swing(speed, seconds, amplitude=amplitude)
+    wrench = measured_wrench(speed, seconds, thing, noise, faults or SensorFaults(), rng, amplitude)
+    q = motion.q + encoder_sd * rng.normal(size=motion.q.shape)
+    stamps = np.round(motion.time * 1e9).astype(np.int64)
+    filtered, _ = filter_joints(JointStream(motion.model.joint_names, stamps, q))
+    assert filtered.v is not None and filtered.a is not None
+    causal = motion.model.frame_motion(motion.frame, filtered.q, filtered.v, filtered.a)
+    splines = JointSplines.fit(motion.time, q)
+    belief = SplineMotion(motion.model, motion.frame, splines, motion.time)
+    smooth = belief.frame_motion()
+    data, smoothed = (
+        PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
+        for m in (causal, smooth)
+    )
+    return Experiment(
+        data,
+        smoothed,
+        belief,
+        filtered_motion_covariance(motion.model, motion.frame, filtered),
+    )
+
+
+def accelerometer_experiment(
+    speed: float,
+    seconds: float,
+    thing: StudyObject,
+    noise: NoiseLevel,
+    rng: np.random.Generator,
+) -> Experiment:
+    """Independent noise on both accelerations, as in the paper's figures 6 and 7."""
+    exact = exact_data(swing(speed, seconds), thing.pi)
+    wrench = measured_wrench(speed, seconds, thing, noise, SensorFaults(), rng)
+    sd = np.repeat([noise.linear_acceleration, 0.0, noise.angular_acceleration], 3)
+    x = np.hstack([exact.a, exact.omega, exact.alpha]) + sd * rng.normal(size=(len(exact), 9))
+    data = replace(exact, wrench=wrench, a=x[:, :3], omega=x[:, 3:6], alpha=x[:, 6:])
+    covariance = np.tile(np.diag(sd**2), (len(exact), 1, 1))
+    return Experiment(data, data, WhiteMotion(data.a, data.omega, data.alpha, sd), covariance)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of the payload study, beside the paper's numbers, and the goals that were set."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_studies.payload.runs import BASELINE, BEST, SPEEDS, Result
+
+TABLE_SPEEDS = SPEEDS[:3]
+_GAP = 2 * "\N{NO-BREAK SPACE}"  # between speeds: three numbers stay on one line
+
+# Nadeau, Giamou and Kelly 2022, table III: mass, COM, inertia in percent at 1, 1.5, 2 rad/s.
+# 500 stands for "> 500".
+PAPER_TABLE_III = {
+    "OLS": ((1.36, 2.88, 3.22), (34.4, 44.0, 36.1), (500.0, 500.0, 500.0)),
+    "RTLS": ((1.84, 1.77, 2.41), (97.5, 37.7, 38.2), (500.0, 500.0, 500.0)),
+    "GEO": ((1.45, 2.65, 4.09), (33.0, 33.1, 32.6), (500.0, 252.0, 109.0)),
+    "PMD": ((1.34, 2.15, 1.91), (9.83, 15.5, 16.4), (44.1, 43.5, 43.6)),
+}
+# Table IV: xArm 7 with an FT-300, 1.5 s, 1.1 rad/s.
+PAPER_TABLE_IV = {
+    "OLS": (3.18, 24.9, 500.0),
+    "RTLS": (11.7, 500.0, 500.0),
+    "GEO": (3.75, 30.3, 500.0),
+    "PMD c1=5000": (4.51, 8.12, 36.75),
+    "PMD c1=25000": (4.45, 4.50, 29.11),
+}
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """A table with a title and a remark."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON; infinite numbers become null."""
+        rows = [
+            [None if isinstance(x, float) and not np.isfinite(x) else x for x in row]
+            for row in self.rows
+        ]
+        return {"title": self.title, "columns": list(self.columns), "rows": rows, "note": self.note}
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A limit and what came out, cell by cell.
+
+    Attributes:
+        name: What is asked.
+        limits: One per cell.
+        values: One per cell.
+        cells: Names of the cells.
+    """
+
+    name: str
+    cells: tuple[str, ...]
+    limits: tuple[float, ...]
+    values: tuple[float, ...]
+
+    @property
+    def reached(self) -> bool:
+        """Whether all cells are."""
+        return all(v <= limit for v, limit in zip(self.values, self.limits, strict=True))
+
+
+Means = dict[tuple[str, float], dict[str, float]]
+
+
+def means(results: Iterable[Result]) -> Means:
+    """Means over objects and seeds, by method and speed."""
+    groups: dict[tuple[str, float], list[Result]] = defaultdict(list)
+    for result in results:
+        groups[result.method, result.case.speed].append(result)
+    keys = ("mass", "com", "inertia", "inertia_origin", "consistent", "nees", "solve_ms")
+    return {
+        group: {key: float(np.mean([getattr(r, key) for r in rows])) for key in keys}
+        for group, rows in groups.items()
+    }
+
+
+def table_iii(
+    results: Sequence[Result],
+    title: str,
+    note: str,
+    methods: Sequence[str],
+    *,
+    with_paper: bool = True,
+) -> StudyTable:
+    """Means by method; three speeds in each cell, as the paper prints them.
+
+    `with_paper`: the case is the paper's, and its numbers stand below ours.
+    """
+    m = means(results)
+
+    def three(values: Iterable[float]) -> str:
+        return _GAP.join(short(x) for x in values)
+
+    rows = []
+    for method in methods:
+        at = [m[method, speed] for speed in TABLE_SPEEDS]
+        errors = [three(x[key] for x in at) for key in ("mass", "com", "inertia")]
+        share = _GAP.join(f"{100 * x['consistent']:.0f}" for x in at)
+        rows.append((method, *errors, share, three(x["nees"] for x in at)))
+        if with_paper and method in PAPER_TABLE_III:
+            printed = (_GAP.join(as_printed(x) for x in row) for row in PAPER_TABLE_III[method])
+            rows.append((f"{method} in the paper", *printed, "–", "–"))
+    columns = ("method", "mass %", "COM %", "inertia %", "consistent %", "(error/sd)²")
+    return StudyTable(title, columns, tuple(rows), note)
+
+
+def as_printed(value: float) -> str:
+    """A number of the paper's tables; 500 stands for '> 500'."""
+    return ">500" if value == 500.0 else f"{value:g}"
+
+
+def short(value: float) -> str:
+    """Three significant digits, and '>500' as the paper has it."""
+    if not value <= 500.0:
+        return ">500"
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def accuracy_goals(
+    clean: Sequence[Result], faults: Sequence[Result], noisy: Sequence[Result]
+) -> list[Goal]:
+    """The first three goals of the project for its default estimator."""
+    goals = []
+    for name, results, limits in (
+        ("clean", clean, {"mass": (0.10,) * 3, "com": (0.15,) * 3, "inertia": (7.0, 4.0, 3.0)}),
+        (
+            "bias 0.3 N / 15 mN m, delay 10 ms, crosstalk 1 %",
+            faults,
+            {"mass": (1.0,) * 3, "com": (0.6,) * 3, "inertia": (7.0, 6.0, 5.0)},
+        ),
+        ("noise on accelerations", noisy, {"com": (0.2,) * 3, "inertia": (7.0, 5.0, 4.0)}),
+    ):
+        m = means(results)
+        for key, bounds in limits.items():
+            values = tuple(m[BEST, s][key] for s in TABLE_SPEEDS)
+            goals.append(Goal(f"{name}: {key} [%]", _speed_names(), bounds, values))
+    m = means(faults)
+    nees = tuple(m[BEST, s]["nees"] for s in TABLE_SPEEDS)
+    goals.append(Goal("faulty sensor: (error/sd)² at most 2", _speed_names(), (2.0,) * 3, nees))
+    inverse = tuple(1.0 / x for x in nees)
+    goals.append(
+        Goal("faulty sensor: 1/(error/sd)² at most 1/0.3", _speed_names(), (1 / 0.3,) * 3, inverse)
+    )
+    m = means(clean)
+    for rival in ("PMD", BASELINE):
+        cells = [(s, key) for s in TABLE_SPEEDS for key in ("mass", "com", "inertia")]
+        goals.append(
+            Goal(
+                f"clean: better than {rival}",
+                tuple(f"{key} {s:g}" for s, key in cells),
+                tuple(m[rival, s][key] for s, key in cells),
+                tuple(m[BEST, s][key] for s, key in cells),
+            )
+        )
+    share = min(m[BEST, s]["consistent"] for s in TABLE_SPEEDS)
+    goals.append(Goal("clean: inconsistent results [%]", ("all",), (0.0,), (100 * (1 - share),)))
+    return goals
+
+
+def _speed_names() -> tuple[str, ...]:
+    return tuple(f"{s:g} rad/s" for s in TABLE_SPEEDS)
+
+
+def goals_table(goals: Sequence[Goal], seeds: int) -> StudyTable:
+    """All goals, with what came out."""
+    note = (
+        "At 1 / 1.5 / 2 rad/s; where two methods are compared: mass / COM / inertia at each speed."
+        f" {seeds} seed(s) per object; the goals are set for four (--full)."
+    )
+    rows = tuple(
+        (
+            goal.name,
+            " / ".join(f"{x:.3g}" for x in goal.limits),
+            " / ".join(f"{x:.3g}" for x in goal.values),
+            "reached" if goal.reached else "missed",
+        )
+        for goal in goals
+    )
+    return StudyTable("Goals", ("goal", "limit", "value", "verdict"), rows, note)
+
+
+def noise_table(results: Sequence[Result], methods: Sequence[str]) -> StudyTable:
+    """Figure 6 as numbers: inertia errors by noise level and speed."""
+    groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
+    for r in results:
+        groups[r.method, r.case.noise, r.case.speed].append(r.inertia)
+    noises = list(dict.fromkeys(r.case.noise for r in results))
+    speeds = sorted({r.case.speed for r in results})
+    rows = []
+    for method in methods:
+        for noise in noises:
+            values = [float(np.mean(groups[method, noise, s])) for s in speeds]
+            rows.append((method, noise, *(short(v) for v in values)))
+    return StudyTable(
+        "Inertia error [%] with noise on accelerations, forces and torques",
+        ("method", "noise", *(f"{s:g} rad/s" for s in speeds)),
+        tuple(rows),
+        f"{len({r.case for r in results})} simulated runs, each solved by {len(methods)} methods.",
+    )

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fourier series and sines."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sysid_core.errors import ExcitationError
+from sysid_core.planning import (
+    FourierBasis,
+    MotionChecker,
+    MotionLimits,
+)
+from sysid_core.planning.payload import plan_sines
+from sysid_core.robot import RobotModel
+
+UR5_FRAME = "tool0"
+
+
+@pytest.fixture(scope="module")
+def wrist() -> RobotModel:
+    """The last three joints of a UR5: a small arm that plans quickly."""
+    model = RobotModel.from_urdf("ur5")
+    return model.with_locked(dict(zip(model.joint_names[:3], [0.0, -1.2, 1.2], strict=True)))
+
+
+@pytest.fixture(scope="module")
+def limits(wrist) -> MotionLimits:
+    return MotionLimits.from_model(wrist, tcp_frame=UR5_FRAME, ground_height=0.0)
+
+
+# --- the series
+
+
+@pytest.mark.parametrize("n_harmonics", [3, 5, 8])
+def test_series_starts_and_ends_at_rest_for_any_coefficients(n_harmonics, rng):
+    basis = FourierBasis(7.0, n_harmonics)
+    q, v, a = basis.motion([0.0, 7.0], [0.3, -0.1], rng.normal(size=(basis.n_free, 2)))
+    np.testing.assert_allclose(q, [[0.3, -0.1]] * 2, atol=1e-12)
+    np.testing.assert_allclose(v, 0.0, atol=1e-12)
+    np.testing.assert_allclose(a, 0.0, atol=1e-11)
+
+
+def test_velocity_and_acceleration_are_derivatives_of_the_series(rng):
+    basis = FourierBasis(5.0, 4)
+    time = np.linspace(0.0, 5.0, 5001)
+    q, v, a = basis.motion(time, [0.0], rng.normal(size=(basis.n_free, 1)))
+    inner = slice(1, -1)
+    np.testing.assert_allclose(np.gradient(q, time, axis=0)[inner], v[inner], atol=1e-4)
+    np.testing.assert_allclose(np.gradient(v, time, axis=0)[inner], a[inner], atol=1e-3)
+    jerk = basis.matrices(time)[3] @ np.ones(basis.n_free)
+    a = basis.matrices(time)[2] @ np.ones(basis.n_free)
+    np.testing.assert_allclose(np.gradient(a, time)[inner], jerk[inner], atol=1e-3)
+
+
+def test_series_holds_only_its_harmonics(rng):
+    basis = FourierBasis(10.0, 5)
+    time = np.arange(200) * 10.0 / 200
+    _, v, _ = basis.motion(time, [0.0], rng.normal(size=(basis.n_free, 1)))
+    spectrum = np.abs(np.fft.rfft(v[:, 0])) / 200
+    assert spectrum[0] < 1e-12 and spectrum[6:].max() < 1e-12
+    assert np.all(spectrum[1:6] > 1e-6)
+
+
+def test_two_harmonics_are_too_few():
+    with pytest.raises(ExcitationError, match="3 or more harmonics"):
+        FourierBasis(10.0, 2)
+
+
+# --- sines
+
+
+def test_sines_have_the_peak_velocity_and_amplitude_asked_for(wrist, limits):
+    roomy = limits.replace(acceleration=100.0, tcp_speed=2.0)
+    checker = MotionChecker(wrist, roomy)
+    trajectory = plan_sines(checker, [-1.2, -1.5, 0.0], [0.3, 0.0, 0.2], [1.8, 1.0, 1.0], 8.0)
+    assert np.abs(trajectory.v).max(axis=0) == pytest.approx([1.8, 0.0, 1.0], rel=1e-3)
+    assert np.abs(trajectory.q[:, 2]).max() == pytest.approx(0.2, rel=1e-3)
+    np.testing.assert_array_equal(trajectory.v[[0, -1]], 0.0)
+
+
+def test_sines_that_break_a_limit_are_refused(wrist, limits):
+    with pytest.raises(ExcitationError, match="velocity of wrist"):
+        plan_sines(MotionChecker(wrist, limits), [-1.2, -1.5, 0.0], 0.3, 5.0, 4.0)
