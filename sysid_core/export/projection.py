@@ -111,9 +111,7 @@ def projections(
         return inside(identification), {}
     motions = _motions(identification, recordings)
     one = _projected(identification, motions, target, ())
-    return one, {
-        name: _projected(identification, motions, target, (name,)) for name in one.lost
-    }
+    return one, {name: _projected(identification, motions, target, (name,)) for name in one.lost}
 
 
 def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:

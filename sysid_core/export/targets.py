@@ -19,7 +19,7 @@ class Target(Kind):
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
-        """Terms that its fields hold; offsets, waves and what remembers have none but in C."""
+        """Terms that its fields hold; waves and what remembers have none but in C."""
         return _TERMS[self]
 
     @property
@@ -27,22 +27,14 @@ class Target(Kind):
         """Whether nothing is lost: springs and couplings are held, too."""
         return self in _WHOLE
 
-    @property
-    def allowed_rise(self) -> float:
-        """Error as exported over the error inside from which it is worth a warning.
-
-        1.1 where the target holds the terms: what a term that is written wrongly exceeds. 2 where
-        it can't: half of the error then comes from the format, and no more data mends it.
-        """
-        return 1.1 if self in (*_WHOLE, Target.MJCF) else 2.0
-
 
 _DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
 _WITH_ARMATURE = (*_DRY_AND_VISCOUS, FrictionTerm.INERTIA)
 _WHOLE = (Target.C,)
 _TERMS = {
     Target.URDF: _DRY_AND_VISCOUS,  # <dynamics friction damping>
-    Target.MJCF: _WITH_ARMATURE,  # frictionloss, damping, armature
+    # frictionloss, damping, armature; the offset is the motor's bias
+    Target.MJCF: (*_WITH_ARMATURE, FrictionTerm.OFFSET),
     Target.SDF: _DRY_AND_VISCOUS,  # <dynamics><friction><damping>
     Target.USD: _WITH_ARMATURE,  # physxJoint:jointFriction, damping of the drive, armature
     Target.C: tuple(FrictionTerm),

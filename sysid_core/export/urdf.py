@@ -8,8 +8,37 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
 from sysid_core.robot import Array, RobotModel, identified_urdf
+
+
+def remarks_on(result: Identification) -> dict[str, str]:
+    """Link to what was measured of its parameters, and what is the URDF's share."""
+    estimate = result.estimate
+    known = {
+        name: f"{value:.4g} +- {sd:.2g} {unit}"
+        for name, value, sd, unit in zip(
+            estimate.names,
+            estimate.values,
+            estimate.standard_deviations,
+            estimate.units,
+            strict=True,
+        )
+        if np.isfinite(sd)
+    }
+    out = {}
+    for body in result.model.body_names:
+        own = [name for name in result.names if name.startswith(f"{body}.")]
+        measured = [f"{name.rsplit('.', 1)[1]} {known[name]}" for name in own if name in known]
+        open_ = [name.rsplit(".", 1)[1] for name in own if name not in known]
+        parts = [f"measured alone: {', '.join(measured)}"] if measured else []
+        if open_:
+            parts.append(
+                f"only in combination with others, with the URDF's share: {', '.join(open_)}"
+            )
+        out[body] = f"{estimate.method}, about the link's frame; {'; '.join(parts)}"
+    return out
 
 
 def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
@@ -49,7 +78,7 @@ class UrdfReader:
         self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
         self._columns = [joint_names.index(name) for name in self._model.joint_names]
         self._sign_velocity = sign_velocity
-        dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).iter("joint")}
+        dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
 
         def attribute(name: str) -> Array:
             found = [dynamics.get(joint) for joint in joint_names]
