@@ -46,7 +46,8 @@ def test_messages_of_the_troubleshooting_page_are_real() -> None:
     page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     rows = page[page.index("## Before a fit") : page.index("## After a fit")].splitlines()
     quoted = [row.split("`")[1] for row in rows if row.startswith("| `")]
-    code = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "sysid_core").rglob("*.py"))
+    files = [f for package in ("sysid_core", "sysid_cli") for f in (ROOT / package).rglob("*.py")]
+    code = "".join(f.read_text(encoding="utf-8") for f in files)
     joined = re.sub(r'"\s*f?"', "", code)  # a message goes on over several lines
     assert len(quoted) > 4
     assert [text for text in quoted if text not in joined] == []
