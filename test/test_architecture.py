@@ -30,6 +30,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "simulation": (),
     "control": (),
     "validation": (),
+    "export": (),
     "report": (),
     "pipeline": (),
     "certificate": (),

@@ -12,11 +12,12 @@ from sysid_cli.identify.settings import IdentifySettings
 from sysid_cli.settings import command
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from sysid_cli.identify.data import ArmData
     from sysid_cli.identify.fit import Fit
+    from sysid_core.export import Description
     from sysid_core.judgement import Judgement
+
+URDF = "identified.urdf"
 
 
 @command(
@@ -53,26 +54,63 @@ def _identify_arm(settings: IdentifySettings) -> None:
     with errors.status("reading recordings") as status:
         data = ArmData.read(settings, setup, status)
         found = fit(settings, data, status)
-        judgement = _judge(settings, data, found)
+        judgement = _judge(data, found)
+        description = _describe(data, found) if judgement.ok or settings.force else None
+        judgement = _headed(settings, data, found, judgement, description)
         status.update("writing the report")
-        urdf = _write(settings, data, found, judgement)
-    text = json_text(_result(settings, data, found, judgement))
+        _write(settings, data, found, description)
+    text = json_text(_result(settings, data, found, judgement, description))
     (settings.out / "result.json").write_text(text + "\n", encoding="utf-8")
     if not copy_json(text, settings.json_path):
-        _show(settings, found, judgement, urdf)
+        _show(settings, found, judgement, description)
     raise typer.Exit(judgement.exit_status)
 
 
-def _judge(settings: IdentifySettings, data: ArmData, found: Fit) -> Judgement:
-    """The verdict, which the report is headed with."""
-    from sysid_cli.verdict import next_steps
-    from sysid_core.report import prediction_sentence
+def _judge(data: ArmData, found: Fit) -> Judgement:
+    """The verdict on the identified model."""
     from sysid_core.validation import judge_identification
 
-    training, validation = list(found.training), list(found.validation)
-    judgement = judge_identification(
-        found.identification, training, validation, data.examination, found.spread
+    return judge_identification(
+        found.identification,
+        list(found.training),
+        list(found.validation),
+        data.examination,
+        found.spread,
     )
+
+
+def _describe(data: ArmData, found: Fit) -> Description | None:
+    """The robot's description, judged by the runs that weren't fitted, or else by the fitted."""
+    from sysid_core.export import describe
+    from sysid_core.validation import predict_recording
+
+    held_out = bool(data.others)
+    judged = data.others if held_out else data.runs
+    return describe(
+        found.identification,
+        data.runs,
+        judged,
+        [predict_recording(found.identification, run) for run in judged],
+        held_out=held_out,
+    )
+
+
+def _headed(
+    settings: IdentifySettings,
+    data: ArmData,
+    found: Fit,
+    judgement: Judgement,
+    description: Description | None,
+) -> Judgement:
+    """The verdict with what the exported file adds; the report is headed with it."""
+    from sysid_cli.verdict import next_steps
+    from sysid_core.judgement import Judgement
+    from sysid_core.report import export_section, export_warnings, prediction_sentence
+
+    exports = [] if description is None else [(description.error, URDF)]
+    judgement += Judgement(warnings=export_warnings(exports))
+    training, validation = list(found.training), list(found.validation)
+    export_section(found.report, exports)
     found.report.judged(
         judgement,
         prediction_sentence(validation or training),
@@ -84,12 +122,13 @@ def _judge(settings: IdentifySettings, data: ArmData, found: Fit) -> Judgement:
 
 
 def _write(
-    settings: IdentifySettings, data: ArmData, found: Fit, judgement: Judgement
-) -> Path | None:
-    """All files but result.json; returns the URDF's path, if it was written."""
+    settings: IdentifySettings, data: ArmData, found: Fit, description: Description | None
+) -> None:
+    """All files but result.json; an older URDF, of another result, is removed."""
     from sysid_cli.identify.load import write_columns
-    from sysid_core.pipeline import write_back
+    from sysid_core.estimation.arm import save_identification
     from sysid_core.report import save_and_list
+    from sysid_core.robot import write_urdf
 
     out, result = settings.out, found.identification
     out.mkdir(parents=True, exist_ok=True)
@@ -97,11 +136,18 @@ def _write(
         write_columns(settings.columns, found.loaded, data.runs[0], out / "columns.yaml")
     result.estimate.save(out / "estimate.yaml")
     save_and_list(found.report, out / "report.html")
-    return write_back(result, out, urdf=judgement.ok or settings.force)
+    save_identification(result, out / "parameters.yaml")
+    (out / URDF).unlink(missing_ok=True)
+    if description is not None:
+        write_urdf(out / URDF, description.xml)
 
 
 def _result(
-    settings: IdentifySettings, data: ArmData, found: Fit, judgement: Judgement
+    settings: IdentifySettings,
+    data: ArmData,
+    found: Fit,
+    judgement: Judgement,
+    description: Description | None,
 ) -> dict[str, Any]:
     """Contents of result.json."""
     from sysid_cli.identify.result import result_dict
@@ -114,20 +160,30 @@ def _result(
         "unexplained": unexplained(training) if training else None,
         "gravity": data.model.gravity.tolist(),
         **result_dict(found.identification, training, validation),
+        "exports": [] if description is None else [description.error.to_dict()],
         **found.extra,
     }
 
 
-def _show(settings: IdentifySettings, found: Fit, judgement: Judgement, urdf: Path | None) -> None:
+def _show(
+    settings: IdentifySettings,
+    found: Fit,
+    judgement: Judgement,
+    description: Description | None,
+) -> None:
     """Verdict, errors run by run, and the names of the files."""
     from sysid_cli.identify.result import print_summary
     from sysid_cli.verdict import print_judgement
+    from sysid_core.report import export_sentence
 
-    print_judgement(judgement, "" if urdf else "identified.urdf isn't written without --force.")
+    unwritten = not (judgement.ok or settings.force)
+    print_judgement(judgement, f"{URDF} isn't written without --force." if unwritten else "")
     print_summary(found.identification, list(found.training), list(found.validation))
     for line in found.sentences:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
+    if description is not None:
+        console.print(export_sentence(description.error, URDF), highlight=False, soft_wrap=True)
     files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
-    files += [urdf.name] if urdf else []
+    files += [URDF] if description is not None else []
     files += ["columns.yaml"] if found.loaded is not None else []
     console.print(f"written to {settings.out}: {', '.join(files)}", soft_wrap=True, markup=False)

@@ -4,7 +4,7 @@
 Heavy rooms are imported when a function is called: `sysid --help` imports this door.
 """
 
-from sysid_core.pipeline.arm import ArmRun, identify_arm, write_back
+from sysid_core.pipeline.arm import ArmRun, identify_arm
 from sysid_core.pipeline.choices import METHODS, WITH_PRIOR, estimator_from, friction_terms
 from sysid_core.pipeline.inputs import inputs_of
 from sysid_core.pipeline.judged import JudgedArm, Settings, identify_judged
@@ -24,5 +24,4 @@ __all__ = [
     "inputs_of",
     "is_bag",
     "load_recording",
-    "write_back",
 ]

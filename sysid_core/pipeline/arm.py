@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_core.errors import EstimationError
@@ -245,69 +244,6 @@ def _prior_weight(
     say("choosing the weight of the prior on held-out parts of the recordings")
     few = equations.spread(ENOUGH)
     return lowered_prior_weight(few, choose_prior_weight(few)[0], estimator)
-
-
-def write_back(result: Identification, out: Path, *, urdf: bool = True) -> Path | None:
-    """`parameters.yaml`, and `identified.urdf` where every body is physically consistent.
-
-    Args:
-        result: What was identified.
-        out: Folder; an older `identified.urdf` in it is removed.
-        urdf: Whether the URDF is wanted.
-    """
-    import numpy as np
-
-    from sysid_core.estimation.arm import save_identification
-    from sysid_core.robot import identified_urdf, is_physically_consistent, write_urdf
-
-    save_identification(result, out / "parameters.yaml")
-    (out / "identified.urdf").unlink(missing_ok=True)  # of another result
-    consistent = np.all(is_physically_consistent(result.pi))
-    if not (urdf and consistent and result.model.urdf_xml):
-        return None
-    values = result.friction_parameters
-    coulomb, viscous = (
-        {
-            joint: max(values[f"{joint}.{symbol}"], 0.0)
-            for joint in result.model.joint_names
-            if f"{joint}.{symbol}" in values
-        }
-        for symbol in ("F_c", "F_v")
-    )
-    xml = identified_urdf(
-        result.model, result.pi, coulomb=coulomb, viscous=viscous, remarks=_remarks(result)
-    )
-    return write_urdf(out / "identified.urdf", xml)
-
-
-def _remarks(result: Identification) -> dict[str, str]:
-    """Link to what was measured of its parameters, and what is the URDF's share."""
-    import numpy as np
-
-    estimate = result.estimate
-    known = {
-        name: f"{value:.4g} +- {sd:.2g} {unit}"
-        for name, value, sd, unit in zip(
-            estimate.names,
-            estimate.values,
-            estimate.standard_deviations,
-            estimate.units,
-            strict=True,
-        )
-        if np.isfinite(sd)
-    }
-    out = {}
-    for body in result.model.body_names:
-        own = [name for name in result.names if name.startswith(f"{body}.")]
-        measured = [f"{name.rsplit('.', 1)[1]} {known[name]}" for name in own if name in known]
-        open_ = [name.rsplit(".", 1)[1] for name in own if name not in known]
-        parts = [f"measured alone: {', '.join(measured)}"] if measured else []
-        if open_:
-            parts.append(
-                f"only in combination with others, with the URDF's share: {', '.join(open_)}"
-            )
-        out[body] = f"{estimate.method}, about the link's frame; {'; '.join(parts)}"
-    return out
 
 
 def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
