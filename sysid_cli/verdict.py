@@ -7,27 +7,32 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sysid_cli.app import console, errors
-from sysid_core.judgement import Judgement, Outcome
+from sysid_core.reasons import Outcome, Verdict, advice_of
 
 if TYPE_CHECKING:
     from sysid_core.robot import DriveTrain, RobotModel
     from sysid_core.signals import Recording
 
-_STYLES = {Outcome.PASS: "bold green", Outcome.WARN: "bold yellow", Outcome.FAIL: "bold red"}
+_STYLES = {
+    Outcome.PASS: "bold green",
+    Outcome.WARN: "bold yellow",
+    Outcome.FAIL: "bold red",
+    Outcome.NOT_JUDGED: "bold yellow",
+}
 
 
-def print_judgement(judgement: Judgement, consequence: str = "") -> None:
+def print_verdict(verdict: Verdict, consequence: str = "") -> None:
     """Verdict, reasons, and what follows from a failure."""
-    console.print(f"Verdict: {judgement.outcome.value}", style=_STYLES[judgement.outcome])
-    for reason in judgement.reasons or judgement.in_order:
-        console.print(f"· {reason}", highlight=False, soft_wrap=True, markup=False)
-    if not judgement.ok and consequence:
+    console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
+    for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
+        console.print(f"· {advice_of(reason)}", highlight=False, soft_wrap=True, markup=False)
+    if not verdict.ok and consequence:
         console.print(consequence, highlight=False, soft_wrap=True, markup=False)
 
 
-def next_steps(judgement: Judgement, method: str, *, validated: bool) -> list[str]:
+def next_steps(verdict: Verdict, method: str, *, validated: bool) -> list[str]:
     """What to do after an identification."""
-    if not judgement.ok:
+    if not verdict.ok:
         return ["Mend what the reasons name, record again if it is the motion, and repeat."]
     steps = []
     if not validated:

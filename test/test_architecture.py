@@ -14,6 +14,7 @@ CORE = ROOT / "sysid_core"
 # In the order of the arrows: a room imports only rooms above it, a sub-room only sub-rooms of its
 # room above it.
 ROOMS: dict[str, tuple[str, ...]] = {
+    "reasons": (),
     "files": (),
     "batch": (),
     "robot": ("urdf", "shapes", "loops"),
@@ -38,6 +39,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
 NODES = ROOT / "sysid_nodes"
 NODE_ROOMS: dict[str, tuple[str, ...]] = {
+    "reasons": (),
     "conversions": (),
     "lifecycle": ("parameters",),
     "security": (),

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sysid_cli.identify.data import ArmData
     from sysid_cli.identify.fit import Fit
     from sysid_core.export import Description
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict
 
 URDF = "identified.urdf"
 
@@ -54,19 +54,19 @@ def _identify_arm(settings: IdentifySettings) -> None:
     with errors.status("reading recordings") as status:
         data = ArmData.read(settings, setup, status)
         found = fit(settings, data, status)
-        judgement = _judge(data, found)
-        description = _describe(data, found) if judgement.ok or settings.force else None
-        judgement = _headed(settings, data, found, judgement, description)
+        verdict = _judge(data, found)
+        description = _describe(data, found) if verdict.ok or settings.force else None
+        verdict = _headed(settings, data, found, verdict, description)
         status.update("writing the report")
         _write(settings, data, found, description)
-    text = json_text(_result(settings, data, found, judgement, description))
+    text = json_text(_result(settings, data, found, verdict, description))
     (settings.out / "result.json").write_text(text + "\n", encoding="utf-8")
     if not copy_json(text, settings.json_path):
-        _show(settings, found, judgement, description)
-    raise typer.Exit(judgement.exit_status)
+        _show(settings, found, verdict, description)
+    raise typer.Exit(verdict.exit_status)
 
 
-def _judge(data: ArmData, found: Fit) -> Judgement:
+def _judge(data: ArmData, found: Fit) -> Verdict:
     """The verdict on the identified model."""
     from sysid_core.validation import judge_identification
 
@@ -99,26 +99,25 @@ def _headed(
     settings: IdentifySettings,
     data: ArmData,
     found: Fit,
-    judgement: Judgement,
+    verdict: Verdict,
     description: Description | None,
-) -> Judgement:
+) -> Verdict:
     """The verdict with what the exported file adds; the report is headed with it."""
     from sysid_cli.verdict import next_steps
-    from sysid_core.judgement import Judgement
     from sysid_core.report import export_section, export_warnings, prediction_sentence
 
     exports = [] if description is None else [(description.error, URDF)]
-    judgement += Judgement(warnings=export_warnings(exports))
+    verdict += export_warnings(exports)
     training, validation = list(found.training), list(found.validation)
     export_section(found.report, exports)
     found.report.judged(
-        judgement,
+        verdict,
         prediction_sentence(validation or training),
         asked=f"parameters of {data.model.name} from {len(data.runs)} recording(s), by"
         f" {settings.method}",
-        next_steps=next_steps(judgement, settings.method, validated=bool(validation)),
+        next_steps=next_steps(verdict, settings.method, validated=bool(validation)),
     )
-    return judgement
+    return verdict
 
 
 def _write(
@@ -146,7 +145,7 @@ def _result(
     settings: IdentifySettings,
     data: ArmData,
     found: Fit,
-    judgement: Judgement,
+    verdict: Verdict,
     description: Description | None,
 ) -> dict[str, Any]:
     """Contents of result.json."""
@@ -156,7 +155,7 @@ def _result(
     training, validation = list(found.training), list(found.validation)
     return {
         "inputs": settings.inputs(),
-        "verdict": judgement.to_dict(),
+        "verdict": verdict.to_dict(),
         "unexplained": unexplained(training) if training else None,
         "gravity": data.model.gravity.tolist(),
         **result_dict(found.identification, training, validation),
@@ -168,16 +167,16 @@ def _result(
 def _show(
     settings: IdentifySettings,
     found: Fit,
-    judgement: Judgement,
+    verdict: Verdict,
     description: Description | None,
 ) -> None:
     """Verdict, errors run by run, and the names of the files."""
     from sysid_cli.identify.result import print_summary
-    from sysid_cli.verdict import print_judgement
+    from sysid_cli.verdict import print_verdict
     from sysid_core.report import export_sentence
 
-    unwritten = not (judgement.ok or settings.force)
-    print_judgement(judgement, f"{URDF} isn't written without --force." if unwritten else "")
+    unwritten = not (verdict.ok or settings.force)
+    print_verdict(verdict, f"{URDF} isn't written without --force." if unwritten else "")
     print_summary(found.identification, list(found.training), list(found.validation))
     for line in found.sentences:
         console.print(line, highlight=False, soft_wrap=True, markup=False)

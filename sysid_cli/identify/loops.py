@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sysid_cli.identify.settings import IdentifySettings
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.closed_chain import ConstrainedEquations
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict
     from sysid_core.robot.loops import ClosedChain
     from sysid_core.signals import ColumnMap, Recording
     from sysid_core.validation import TorqueError
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def identify_closed_chain(settings: IdentifySettings) -> None:
     """Identify, validate, and write estimate.yaml, result.json and report.html."""
-    from sysid_cli.verdict import print_judgement
+    from sysid_cli.verdict import print_verdict
     from sysid_core.report import constrained_identification_report, save_and_list
     from sysid_core.validation import judge_chain
 
@@ -46,23 +46,23 @@ def identify_closed_chain(settings: IdentifySettings) -> None:
         equations, estimate, model = _fit(settings, chain, runs, status)
         status.update("predicting torques")
         tables = _tables(settings, equations, model, others)
-        judgement = judge_chain(estimate, tables)
+        verdict = judge_chain(estimate, tables)
         out.mkdir(parents=True, exist_ok=True)
         estimate.save(out / "estimate.yaml")
-        report = constrained_identification_report(chain, estimate, tables, judgement)
+        report = constrained_identification_report(chain, estimate, tables, verdict)
         save_and_list(report, out / "report.html")
-    text = json_text(_result(settings, equations, estimate, tables, judgement)) + "\n"
+    text = json_text(_result(settings, equations, estimate, tables, verdict)) + "\n"
     (out / "result.json").write_text(text, encoding="utf-8")
     if copy_json(text, settings.json_path):
-        raise typer.Exit(judgement.exit_status)
-    print_judgement(judgement)
+        raise typer.Exit(verdict.exit_status)
+    print_verdict(verdict)
     print_torque_rms(chain, tables)
     for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
     console.print(
         f"written: {out / 'estimate.yaml'}, result.json, report.html", soft_wrap=True, markup=False
     )
-    raise typer.Exit(judgement.exit_status)
+    raise typer.Exit(verdict.exit_status)
 
 
 def _chain(settings: IdentifySettings, columns: ColumnMap | None) -> ClosedChain:
@@ -128,7 +128,7 @@ def _result(
     equations: ConstrainedEquations,
     estimate: Estimate,
     tables: Tables,
-    judgement: Judgement,
+    verdict: Verdict,
 ) -> dict[str, object]:
     """Contents of result.json."""
     chain = equations.chain
@@ -143,9 +143,9 @@ def _result(
         "physically_consistent": estimate.physically_consistent,
         "delay_s": equations.delay,
         "torque_rms": torque_rms(chain, tables),
-        "verdict": judgement.to_dict(),
+        "verdict": verdict.to_dict(),
         "gravity": chain.model.gravity.tolist(),
-        "doubts": list(estimate.certify()),
+        "warnings": [reason.to_dict() for reason in estimate.certify()],
         "notes": list(estimate.notes),
     }
 

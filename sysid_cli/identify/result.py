@@ -48,7 +48,7 @@ def result_dict(
         "training": [p.to_dict() for p in training],
         "validation": [p.to_dict() for p in validation],
         "friction": result.friction_parameters,
-        "doubts": list(estimate.certify()),
+        "warnings": [reason.to_dict() for reason in estimate.certify()],
         "notes": list(estimate.notes),
     }
 

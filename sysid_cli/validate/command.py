@@ -25,7 +25,7 @@ from sysid_core.errors import SysIdError
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Reason, Verdict
     from sysid_core.validation import Prediction
 
 
@@ -60,32 +60,32 @@ def validate(settings: ValidateSettings) -> None:
 
 
 def _validate_arm(settings: ValidateSettings) -> None:
-    from sysid_cli.verdict import print_judgement
-    from sysid_core.judgement import Judgement
+    from sysid_cli.verdict import print_verdict
+    from sysid_core.reasons import Verdict
     from sysid_core.validation import judge_predictions
 
     identification = _load(settings)
     with errors.status("predicting efforts"):
         predictions, refused = _predict(settings, identification)
-        judgement = Judgement(tuple(refused)) + judge_predictions(
+        verdict = Verdict(tuple(refused)) + judge_predictions(
             predictions, "these runs", fitted_share(settings.identified)
         )
         text = json_text(
             {
                 "schema": "robot_sysid/validation/1",
-                "verdict": judgement.to_dict(),
+                "verdict": verdict.to_dict(),
                 "runs": [p.to_dict() for p in predictions],
             }
         )
         if settings.out is not None:
             settings.out.mkdir(parents=True, exist_ok=True)
             (settings.out / "validation.json").write_text(text + "\n", encoding="utf-8")
-            _report(settings, identification, predictions, judgement)
+            _report(settings, identification, predictions, verdict)
     if copy_json(text, settings.json_path):
-        raise typer.Exit(judgement.exit_status)
-    print_judgement(judgement)
+        raise typer.Exit(verdict.exit_status)
+    print_verdict(verdict)
     _print_predictions(identification, predictions)
-    raise typer.Exit(judgement.exit_status)
+    raise typer.Exit(verdict.exit_status)
 
 
 def _load(settings: ValidateSettings) -> Identification:
@@ -101,22 +101,23 @@ def _load(settings: ValidateSettings) -> Identification:
 
 def _predict(
     settings: ValidateSettings, identification: Identification
-) -> tuple[list[Prediction], list[str]]:
+) -> tuple[list[Prediction], list[Reason]]:
     """Predictions, and why recordings were refused: the others count all the same."""
     from sysid_core.diagnosis import require_fit
     from sysid_core.pipeline import load_recording
+    from sysid_core.reasons import failure
     from sysid_core.validation import predict_recording
 
     columns = load_columns(settings.columns)
     predictions: list[Prediction] = []
-    refused: list[str] = []
+    refused: list[Reason] = []
     for path in settings.recordings:
         try:
             run = load_recording(path, columns, settings.effort_kind)
             require_fit(identification.model, run)
             predictions.append(predict_recording(identification, run))
         except SysIdError as err:
-            refused.append(f"{path}: {err.message} {err.remedy}".strip())
+            refused.append(failure("refused", message=f"{path}: {err.message}", remedy=err.remedy))
     return predictions, refused
 
 
@@ -124,7 +125,7 @@ def _report(
     settings: ValidateSettings,
     identification: Identification,
     predictions: list[Prediction],
-    judgement: Judgement,
+    verdict: Verdict,
 ) -> None:
     """Write validation.html."""
     from sysid_core.report import (
@@ -140,7 +141,7 @@ def _report(
         f"Validation of {identification.model.name}",
         f"identified by {identification.estimate.method} ({settings.identified.name})",
     )
-    report.judged(judgement, prediction_sentence(predictions))
+    report.judged(verdict, prediction_sentence(predictions))
     prediction_table(report, predictions)
     for prediction in predictions:
         report.figure(prediction_chart(prediction), prediction.source)

@@ -28,7 +28,7 @@ def validate_closed_chain(settings: ValidateSettings) -> None:
     Raises:
         EstimationError: The folder holds no closed chain's result.
     """
-    from sysid_cli.verdict import print_judgement
+    from sysid_cli.verdict import print_verdict
     from sysid_core.estimation import Estimate
     from sysid_core.report import constrained_identification_report, save_and_list
     from sysid_core.validation import judge_chain
@@ -37,24 +37,24 @@ def validate_closed_chain(settings: ValidateSettings) -> None:
     estimate = Estimate.load(settings.identified / "estimate.yaml")
     with errors.status("predicting torques"):
         tables = _tables(settings, chain, estimate, delay)
-    judgement = judge_chain(estimate, tables)
+    verdict = judge_chain(estimate, tables)
     result = {
         "schema": "robot_sysid/constrained_validation/1",
         "robot": chain.name,
         "torque_rms": torque_rms(chain, tables),
-        "verdict": judgement.to_dict(),
+        "verdict": verdict.to_dict(),
     }
     text = json_text(result) + "\n"
     if settings.out is not None:
         settings.out.mkdir(parents=True, exist_ok=True)
         (settings.out / "validation.json").write_text(text, encoding="utf-8")
-        report = constrained_identification_report(chain, estimate, tables, judgement)
+        report = constrained_identification_report(chain, estimate, tables, verdict)
         save_and_list(report, settings.out / "validation.html")
     if copy_json(text, settings.json_path):
-        raise typer.Exit(judgement.exit_status)
-    print_judgement(judgement)
+        raise typer.Exit(verdict.exit_status)
+    print_verdict(verdict)
     print_torque_rms(chain, tables)
-    raise typer.Exit(judgement.exit_status)
+    raise typer.Exit(verdict.exit_status)
 
 
 def _load(settings: ValidateSettings) -> tuple[ClosedChain, float]:

@@ -11,7 +11,7 @@ from sysid_core.pipeline.arm import ArmRun, identify_arm
 from sysid_core.pipeline.choices import WITH_PRIOR, estimator_from, friction_terms
 
 if TYPE_CHECKING:
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict
     from sysid_core.robot import DriveTrain, RobotModel
     from sysid_core.signals import Recording
     from sysid_core.validation import Prediction
@@ -52,13 +52,13 @@ class JudgedArm:
         arm: The identification and what was chosen.
         training: Predictions of the fitted recordings.
         validation: Predictions of the others.
-        judgement: Whether it may be used.
+        verdict: Whether it may be used.
     """
 
     arm: ArmRun
     training: tuple[Prediction, ...]
     validation: tuple[Prediction, ...]
-    judgement: Judgement
+    verdict: Verdict
 
 
 def identify_judged(
@@ -117,5 +117,5 @@ def identify_judged(
     found = arm.identification
     training = tuple(predict_recording(found, run) for run in runs)
     others = tuple(predict_recording(found, run) for run in validation)
-    judgement = judge_identification(found, training, others, examination, arm.spread)
-    return JudgedArm(arm, training, others, judgement)
+    verdict = judge_identification(found, training, others, examination, arm.spread)
+    return JudgedArm(arm, training, others, verdict)

@@ -127,8 +127,8 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
                 split.drives,
                 settings=Settings(method=method) if method else Settings(),
             )
-            verdict = judged.judgement
-            return judged.arm.identification, verdict.outcome.value, " ".join(verdict.reasons)
+            verdict = judged.verdict
+            return judged.arm.identification, verdict.outcome.value, " ".join(verdict.codes)
 
         return run
 
