@@ -32,7 +32,10 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert (tmp_path / "site" / "reference" / "commands" / "index.html").is_file()
+    assert (tmp_path / "site" / "reference" / "commands.html").is_file()
+    page = tmp_path / "site" / "reference" / "python" / "sysid_core.identifiability.rpna.html"
+    text = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+    assert "structural_identifiability(" in text and "Returns:" in text
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -71,7 +74,7 @@ def test_the_references_name_every_node_and_command(hooks) -> None:
     for node in ("trajectory_executor", "data_logger", "estimator", "payload_bridge"):
         assert node in hooks.parameters()
     assert "ExecutorState" in hooks.interfaces()
-    assert "structural_identifiability" in hooks.python()
+    assert "- structural_identifiability\n" in hooks.room("sysid_core.identifiability.rpna")
 
 
 def test_the_guides_of_reasons_lead_to_pages_that_exist() -> None:
