@@ -29,6 +29,7 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 app = lazy_group(
     {
         "doctor": "doctor.command",
+        "init": "init",
         "identifiability": "identifiability",
         "plan": "app",
         "limits": "limits",
