@@ -129,7 +129,7 @@ def prepare_motion(
 def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
     """The stream's driven joints, in the robot's order.
 
-    Of a closed chain, encoders of passive joints that are to be used say what the driven ones do.
+    Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
 
     Raises:
         SignalError: The stream lacks a joint.
