@@ -2,24 +2,50 @@
 """Identified robots as simulators and controllers read them, judged as they are read."""
 
 from sysid_core.export.described import Description, describe
+from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.judged import ExportedError, Torques, judge_export
+from sysid_core.export.losses import Loss, LossCode, losses_of
+from sysid_core.export.mjcf import (
+    MESH_FORMATS,
+    JointFields,
+    MjcfReader,
+    PositionServo,
+    joint_fields,
+    mjcf_of,
+    write_mjcf,
+)
 from sysid_core.export.projection import Projection, inside, lost_in, projected, projections
 from sysid_core.export.targets import Target
+from sysid_core.export.tree import Tree, TreeJoint, tree_of
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
 
 __all__ = [
+    "MESH_FORMATS",
     "Description",
     "ExportedError",
+    "JointFields",
+    "Loss",
+    "LossCode",
+    "MeshFolder",
+    "MjcfReader",
+    "PositionServo",
     "Projection",
     "Target",
     "Torques",
+    "Tree",
+    "TreeJoint",
     "UrdfReader",
     "describe",
     "inside",
+    "joint_fields",
     "judge_export",
+    "losses_of",
     "lost_in",
+    "mjcf_of",
     "projected",
     "projections",
     "remarks_on",
+    "tree_of",
     "urdf_of",
+    "write_mjcf",
 ]
