@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified robots as simulators and controllers read them, judged as they are read."""
 
+from sysid_core.export.c_code import CReader, c_of, c_prefix, write_c
 from sysid_core.export.described import Description, describe
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.judged import ExportedError, Torques, judge_export
@@ -21,6 +22,7 @@ from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
 
 __all__ = [
     "MESH_FORMATS",
+    "CReader",
     "Description",
     "ExportedError",
     "JointFields",
@@ -35,6 +37,8 @@ __all__ = [
     "Tree",
     "TreeJoint",
     "UrdfReader",
+    "c_of",
+    "c_prefix",
     "describe",
     "inside",
     "joint_fields",
@@ -47,5 +51,6 @@ __all__ = [
     "remarks_on",
     "tree_of",
     "urdf_of",
+    "write_c",
     "write_mjcf",
 ]

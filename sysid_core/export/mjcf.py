@@ -101,7 +101,7 @@ class _Writer:
     def body(self, j: int) -> ET.Element:
         """A joint's body with everything behind it."""
         joint = self.tree.joints[j]
-        element = ET.Element("body", name=joint.link, **_pose(joint.R, joint.p))
+        element = ET.Element("body", {"name": joint.link} | _pose(joint.R, joint.p))
         mass, com, inertia = mass_com_inertia_from_pi(joint.pi)
         full = [inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         ET.SubElement(
@@ -129,12 +129,12 @@ class _Writer:
         """Links and sites that are fixed to what joint j moves."""
         for link in self.tree.links:
             if link.joint == j and link.name != "world":
-                body = ET.SubElement(element, "body", name=link.name, **_pose(link.R, link.p))
+                body = ET.SubElement(element, "body", {"name": link.name} | _pose(link.R, link.p))
                 self.shapes(body, link.name)
             elif link.joint == j:
                 self.shapes(element, link.name)
         for name, R, p in self.sites.get(j, []):
-            ET.SubElement(element, "site", name=name, **_pose(R, p))
+            ET.SubElement(element, "site", {"name": name} | _pose(R, p))
 
     def shapes(self, element: ET.Element, link: str) -> None:
         """Geometry of a link."""
@@ -317,7 +317,7 @@ def _closures(
             equalities.append(_tendon(loop.name, gap))
         else:
             kind = "weld" if loop.kind is LoopKind.WELD else "connect"
-            equalities.append(ET.Element(kind, name=loop.name, **pair))
+            equalities.append(ET.Element(kind, {"name": loop.name} | pair))
     for coupling in chain.couplings:
         law = ET.Element("fixed", name=coupling.name)
         for joint, factor in coupling.joints.items():
