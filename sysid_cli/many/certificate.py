@@ -66,11 +66,16 @@ def verify(
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
     ] = None,
 ) -> None:
-    """Check a certificate's signature and files, and repeat its numbers from the data.
+    """Check a certificate's signature and files, and repeat its numbers from the data; or repeat the
+    proof of an export (`proof.json`).
 
     Exit status 1 where anything doesn't hold.
     """
+    from sysid_cli.export import is_proof, verify_proof
     from sysid_cli.identify import identify_again
+
+    if is_proof(certificate):
+        verify_proof(certificate, data)
     from sysid_core.certificate import public_key, verify_certificate
 
     with errors.status("repeating the identification"):

@@ -171,6 +171,15 @@ class CReader:
         state = (ctypes.c_double * (3 * self._axes))()
         return self._along("torques", q, v, a, state=state)
 
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Not apart from dry friction in code: the rigid bodies' torques."""
+        return self.rigid_torques(q, v, a)
+
+    @property
+    def dry_friction(self) -> Array:
+        """Not apart in code, shape (n,)."""
+        return np.zeros(self._n)
+
     def rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques of the rigid bodies, shapes (K, n) to (K, n) [N m]."""
         return self._along("rigid_torques", q, v, a)

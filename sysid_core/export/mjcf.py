@@ -8,6 +8,7 @@ torque of a drive is the bias of its motor: `ctrl` is what the drive gives.
 
 from __future__ import annotations
 
+import copy
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -254,16 +255,30 @@ class MjcfReader:
         self._joints = [int(self._model.joint(name).dofadr[0]) for name in joint_names]
         self._positions = [int(self._model.joint(name).qposadr[0]) for name in joint_names]
 
+    @property
+    def dry_friction(self) -> Array:
+        """`frictionloss` of the joints, shape (n,) [N m]."""
+        return np.array(self._model.dof_frictionloss[self._joints])
+
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        data, out = mujoco.MjData(self._model), np.empty_like(np.asarray(q, dtype=float))
-        mujoco.mj_forward(self._model, data)
+        return self._torques(self._model, q, v, a)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        frictionless = copy.copy(self._model)
+        frictionless.dof_frictionloss[:] = 0.0
+        return self._torques(frictionless, q, v, a)
+
+    def _torques(self, model: Any, q: Array, v: Array, a: Array) -> Array:
+        data, out = mujoco.MjData(model), np.empty_like(np.asarray(q, dtype=float))
+        mujoco.mj_forward(model, data)
         bias = data.qfrc_actuator[self._joints].copy()  # at no control
         for k in range(len(out)):
             data.qpos[self._positions] = q[k]
             data.qvel[self._joints] = v[k]
             data.qacc[self._joints] = a[k]
-            mujoco.mj_inverse(self._model, data)
+            mujoco.mj_inverse(model, data)
             out[k] = data.qfrc_inverse[self._joints] - bias
         return out
 
