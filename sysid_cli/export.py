@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sysid_cli.app import app, console, errors, example, tick
+from sysid_cli.progress import shown_by
+from sysid_core import workflows
 
 if TYPE_CHECKING:
     from sysid_core.export import Target
@@ -34,12 +35,11 @@ def export(
     stands beside the model's own. `sysid verify OUT/proof.json` repeats it. Exit status 1 where a
     file's torques aren't ours.
     """
-    from sysid_core.pipeline import export_result
     from sysid_core.report import export_sentence, loss_sentence
 
     targets = _targets(to)
     with errors.status("exporting") as status:
-        made = export_result(result, targets, out, data=data, say=status.update)
+        made = workflows.export_result(result, targets, out, data=data, progress=shown_by(status))
     for one in made:
         worst = max(one.differences.values())
         mark = tick(one.equal and not one.error.worth_a_warning)
@@ -57,28 +57,3 @@ def _targets(text: str) -> list[Target]:
 
     names = [name.strip() for name in text.split(",") if name.strip()]
     return [Target.named(name, "A target of the export", ModelError) for name in names]
-
-
-def is_proof(path: Path) -> bool:
-    """Whether a file is the proof of an export rather than a certificate."""
-    from sysid_core.pipeline import PROOF_SCHEMA
-
-    try:
-        return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
-    except (OSError, ValueError, AttributeError):
-        return False  # `verify` says what is wrong with it
-
-
-def verify_proof(path: Path, data: Path | None) -> NoReturn:
-    """Repeat the proof of an export.
-
-    Raises:
-        typer.Exit: 1 where anything doesn't hold.
-    """
-    from sysid_core.pipeline import verify_export
-
-    with errors.status("repeating the proof") as status:
-        checks = verify_export(path, data=data, say=status.update)
-    for check in checks:
-        console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
-    raise typer.Exit(int(not all(check.ok for check in checks)))

@@ -32,7 +32,7 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.mounted_frame import with_mounted_frame
-from sysid_core.robot.mounting import gravity_of_mount, with_gravity
+from sysid_core.robot.mounting import gravity_of_mount, mounted, with_gravity
 from sysid_core.robot.natural_scale import inertial_scale
 from sysid_core.robot.reference import (
     load_dh_robot,
@@ -84,6 +84,7 @@ __all__ = [
     "lock_positions",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
+    "mounted",
     "parameter_transform",
     "pi_from_log_cholesky",
     "pi_from_mass_com_inertia",

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
+
+from sysid_core.diagnosis import require_joints
 from sysid_core.errors import SignalError
-
-if TYPE_CHECKING:
-    from sysid_core.robot import DriveTrain, RobotModel
-    from sysid_core.signals import ColumnMap, EffortKind, Recording
+from sysid_core.estimation.closed_chain import read_loop_bag
+from sysid_core.robot import DriveTrain, RobotModel
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.signals import ColumnMap, EffortKind, Recording, read_table
+from sysid_core.signals.bags import read_bag
 
 
 def is_bag(path: Path) -> bool:
@@ -32,9 +36,6 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
     Raises:
         SignalError: It can't be read.
     """
-    from sysid_core.signals import read_table
-    from sysid_core.signals.bags import read_bag
-
     if not path.exists():
         raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
     if is_bag(path):
@@ -51,6 +52,25 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
     return read_table(path, columns)
 
 
+def load_loop_recording(
+    path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str = ""
+) -> Recording:
+    """A table, or of a bag the joints of a closed chain that count; arguments as above."""
+    if path.exists() and is_bag(path):
+        kind = effort_kind or (columns.effort_kind if columns else None)
+        return read_loop_bag(path, chain, kind)
+    return load_recording(path, columns, effort_kind)
+
+
+def run_labels(paths: Sequence[Path]) -> list[str]:
+    """Names of recordings in tables: file names, or paths where names are alike."""
+    names = [path.name for path in paths]
+    return [
+        name if names.count(name) == 1 else str(path)
+        for name, path in zip(names, paths, strict=True)
+    ]
+
+
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
     """Drives in the robot's order of joints; without a column map, efforts are torques.
 
@@ -63,11 +83,6 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
         SignalError: Gains are unknown, or a sliding joint is measured in an angle.
         ModelError: A joint of the robot is missing.
     """
-    import numpy as np
-
-    from sysid_core.diagnosis import require_joints
-    from sysid_core.robot import DriveTrain
-
     if columns is None:
         return DriveTrain.direct(model.joint_names)
     require_joints(model, columns.joints, "the column map")
@@ -92,8 +107,6 @@ def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = Tru
 
 
 def _kind(text: str) -> EffortKind:
-    from sysid_core.signals import EffortKind
-
     try:
         return EffortKind(text)
     except ValueError as err:

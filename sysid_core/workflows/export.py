@@ -4,26 +4,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError
-from sysid_core.files import FileKind, read_text
-from sysid_core.pipeline.recordings import load_recording
-
-if TYPE_CHECKING:
-    from sysid_core.estimation.arm import Identification
-    from sysid_core.export import ExportedError, Loss, Target
-    from sysid_core.signals import Recording
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.export import (
+    ExportedError,
+    Loss,
+    Projection,
+    Target,
+    judge_export,
+    largest_differences,
+    projections,
+    reader_of,
+    remarks_on,
+    write_target,
+)
+from sysid_core.files import FileKind, read_json
+from sysid_core.robot import RobotModel, example_robots
+from sysid_core.settings import build_settings
+from sysid_core.signals import ColumnMap, Recording
+from sysid_core.validation import predict_recording
+from sysid_core.workflows.certificate import CertificateCheck
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.recordings import load_recording
+from sysid_core.workflows.result_file import RESULT, json_text
+from sysid_core.workflows.settings import IdentifySettings
 
 PROOF = "proof.json"
 PROOF_SCHEMA = "robot_sysid/export_proof/1"
 STATES, SEED = 1000, 20261122
 # Errors of a repeated proof may differ by this, relative: other versions of libraries round otherwise.
 REPEATED = 1e-6
-_RESULT = FileKind("result", "Give the folder that `sysid identify` wrote.", EstimationError)
+_PROOF = FileKind("proof", "Give the proof.json that `sysid export` wrote.", EstimationError)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,21 +86,6 @@ class ExportedTarget:
         return max(self.differences.values()) <= self.target.tolerance
 
 
-@dataclass(frozen=True)
-class ProofCheck:
-    """One thing that `verify_export` looked at.
-
-    Attributes:
-        name: What.
-        ok: Whether it holds.
-        detail: Numbers.
-    """
-
-    name: str
-    ok: bool
-    detail: str
-
-
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     """Read a result of `sysid identify` and its recordings.
 
@@ -94,40 +96,36 @@ def load_result(folder: Path, data: Path | None = None) -> ArmResult:
     Raises:
         SysIdError: It is no arm's result, or files are missing or have changed.
     """
-    from sysid_core.estimation import Estimate
-    from sysid_core.estimation.arm import load_identification
-    from sysid_core.robot import RobotModel
-    from sysid_core.signals import ColumnMap
-
-    try:
-        inputs = json.loads(read_text(folder / "result.json", _RESULT))["inputs"]
-        listed, robot = [dict(file) for file in inputs["files"]], str(inputs["robot"])
-        effort_kind = str(inputs["settings"].get("effort_kind", ""))
-    except (KeyError, TypeError, ValueError, AttributeError) as err:
-        raise _RESULT.refusal(folder / "result.json", "it doesn't name its inputs") from err
+    result = read_json(folder / "result.json", RESULT)
+    inputs = result.get("inputs") if isinstance(result, dict) else None
+    if not (isinstance(inputs, dict) and inputs.get("options")):
+        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
     if not (folder / "parameters.yaml").is_file():
         raise EstimationError(
             f"'{folder}' has no parameters.yaml: only results of arms are exported.",
             remedy="Give a folder that `sysid identify` wrote without --loops.",
         )
-    files = tuple(_found(file, data) for file in listed)
-    by_role: dict[str, list[Path]] = {}
-    for file in files:
-        by_role.setdefault(file["role"], []).append(Path(file["path"]))
-    description = by_role.get("robot", [None])[0]
-    model = RobotModel.from_urdf(description or robot)
-    estimate = Estimate.load(folder / "estimate.yaml")
-    columns = ColumnMap.load(by_role["columns"][0]) if "columns" in by_role else None
+    files = tuple(_found(file, data) for file in inputs["files"])
+    places = {
+        file["path"]: Path(now["path"]) for file, now in zip(inputs["files"], files, strict=True)
+    }
+    settings = build_settings(IdentifySettings, inputs["options"], places)
+    columns = None if settings.columns is None else ColumnMap.load(settings.columns)
 
-    def read(role: str) -> tuple[Recording, ...]:
-        return tuple(load_recording(p, columns, effort_kind) for p in by_role.get(role, ()))
+    def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
+        return tuple(load_recording(path, columns, settings.effort_kind) for path in paths)
 
+    description = Path(example_robots().get(settings.robot, settings.robot))
     return ArmResult(
-        load_identification(folder / "parameters.yaml", model, estimate),
-        read("recordings"),
-        read("validate"),
+        load_identification(
+            folder / "parameters.yaml",
+            RobotModel.from_urdf(settings.robot),
+            Estimate.load(folder / "estimate.yaml"),
+        ),
+        read(settings.recordings),
+        read(settings.validate),
         files,
-        _mesh_places(description, robot),
+        (description.resolve().parent,) if description.is_file() else (),
     )
 
 
@@ -137,7 +135,7 @@ def export_result(
     out: Path,
     *,
     data: Path | None = None,
-    say: Callable[[str], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
     """Write a result for others, and a proof of what the files say.
 
@@ -146,18 +144,16 @@ def export_result(
         targets: What to write.
         out: Folder of the exports and of proof.json.
         data: Where recordings are looked for that aren't where they were.
-        say: Shows progress.
+        progress: Shows steps.
 
     Raises:
         SysIdError: The result can't be read, or has something that a target can't express.
     """
-    from sysid_core.export import projections, remarks_on, write_target
-
-    say("reading the result and its recordings")
+    progress(Step.READING)
     result = load_result(folder, data)
     made, proofs = [], []
     for target in targets:
-        say(f"writing {target.value}")
+        progress(Step.WRITING)
         robot, given_back = projections(result.identification, result.fitted, target)
         written = write_target(
             target,
@@ -189,31 +185,29 @@ def export_result(
         "seed": SEED,
         "exports": proofs,
     }
-    (out / PROOF).write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
+    (out / PROOF).write_text(json_text(proof), encoding="utf-8")
     return tuple(made)
 
 
 def verify_export(
-    path: Path, *, data: Path | None = None, say: Callable[[str], None] = lambda _: None
-) -> list[ProofCheck]:
+    path: Path, *, data: Path | None = None, progress: Progress = silent
+) -> list[CertificateCheck]:
     """Repeat a proof: files by their hashes, torques at the same states, errors from the data.
 
     Args:
         path: proof.json.
         data: Where recordings are looked for that aren't where they were.
-        say: Shows progress.
+        progress: Shows steps.
 
     Raises:
         SysIdError: It is no proof, or its result can't be read.
     """
-    from sysid_core.export import Target, projections
-
     try:
-        proof = json.loads(read_text(path, _RESULT))
+        proof = read_json(path, _PROOF)
         folder, model, exports = Path(proof["result"]), proof["model"], proof["exports"]
         states, seed = int(proof["states"]), int(proof["seed"])
     except (KeyError, TypeError, ValueError) as err:
-        raise _RESULT.refusal(path, "it isn't the proof of an export") from err
+        raise _PROOF.refusal(path, "isn't the proof of an export") from err
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
     if not all(check.ok for check in checks):
@@ -221,13 +215,13 @@ def verify_export(
     result = load_result(folder, data)
     for one in exports:
         target = Target(one["target"])
-        say(f"repeating {target.value}")
+        progress(Step.PREDICTING)
         robot, given_back = projections(result.identification, result.fitted, target)
         file = path.parent / one["files"][0]["path"]
         differences, error = _judged(result, target, file, robot, given_back, states, seed)
         worst = max(differences.values())
         checks.append(
-            ProofCheck(
+            CertificateCheck(
                 f"{target.value}: torques",
                 worst <= target.tolerance,
                 f"{worst:.1e} N m at most in {states} states, allowed {target.tolerance:.0e}",
@@ -235,7 +229,7 @@ def verify_export(
         )
         told, found = one["errors"]["exported"], error.exported
         checks.append(
-            ProofCheck(
+            CertificateCheck(
                 f"{target.value}: error as exported",
                 abs(found - told) <= REPEATED * abs(told),
                 f"{100 * found:.3f} %, stated {100 * told:.3f} %",
@@ -248,15 +242,12 @@ def _judged(
     result: ArmResult,
     target: Target,
     file: Path,
-    robot: Any,
-    given_back: Mapping[str, Any],
+    robot: Projection,
+    given_back: Mapping[str, Projection],
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], ExportedError]:
     """Differences of torques by joint, and errors inside and as exported."""
-    from sysid_core.export import judge_export, largest_differences, reader_of
-    from sysid_core.validation import predict_recording
-
     reader = reader_of(target, file, robot)
     differences = largest_differences(
         reader, robot, whole=target.holds_all, states=states, seed=seed
@@ -277,8 +268,6 @@ def _judged(
 
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
     """The file where it was, or below the folder with data; its content must be the same."""
-    from sysid_core.batch import hash_of
-
     path = Path(file["path"])
     places = [path, *(sorted(data.rglob(path.name)) if data is not None else [])]
     here = next((place for place in places if place.exists()), None)
@@ -295,22 +284,21 @@ def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
     return {**file, "path": str(here.resolve())}
 
 
-def _mesh_places(description: Path | None, robot: str) -> tuple[Path, ...]:
-    from sysid_core.robot import example_robots
-
-    path = description or example_robots().get(robot)
-    return () if path is None else (Path(path).resolve().parent,)
+def is_proof(path: Path) -> bool:
+    """Whether a file is the proof of an export."""
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _hashed(path: Path, base: Path) -> dict[str, str]:
-    from sysid_core.batch import hash_of
-
     return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}
 
 
-def _same(file: Mapping[str, str], base: Path, what: str) -> ProofCheck:
-    from sysid_core.batch import hash_of
-
+def _same(file: Mapping[str, str], base: Path, what: str) -> CertificateCheck:
     path = base / file["path"]
     ok = path.is_file() and hash_of(path) == file["sha256"]
-    return ProofCheck(f"{what}: {file['path']}", ok, file["sha256"][:16] if ok else "has changed")
+    return CertificateCheck(
+        f"{what}: {file['path']}", ok, file["sha256"][:16] if ok else "has changed"
+    )

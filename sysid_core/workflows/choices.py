@@ -3,26 +3,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Differentiation, Processing
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
+from sysid_core.estimation.recorded import Estimator
+from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
+from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 
-if TYPE_CHECKING:
-    from sysid_core.estimation.recorded import Estimator
-    from sysid_core.robot import FrictionTerm
-
-METHODS = ("auto", "ols", "wls", "irls", "lmi", "entropic", "sequential")
-
-
-WITH_PRIOR = ("auto", "lmi", "entropic")
+AT_ONCE = ("auto", "ols", "wls", "irls", "lmi", "entropic")
 
 
 def estimator_from(
-    method: str, fixed: list[str], prior_weight: float, prior_sd: float | None = None
+    method: str, fixed: Sequence[str], prior_weight: float, prior_sd: float | None = None
 ) -> Estimator:
     """The estimator that a name on the command line stands for; 'auto' is 'lmi'."""
-    from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-
     weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
     if method in weighting:
         if prior_sd is not None:
@@ -36,13 +32,14 @@ def estimator_from(
         return ConsistentLeastSquares(
             prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
         )
-    raise EstimationError(f"Method '{method}' is unknown.", remedy=f"One of {', '.join(METHODS)}.")
+    raise EstimationError(
+        f"Method '{method}' doesn't fit all parameters at once.",
+        remedy=f"Choose one of {', '.join(AT_ONCE)}.",
+    )
 
 
 def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
     """Friction terms from a list with commas, in which 'usual' and 'geared' stand for several."""
-    from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
-
     groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
     parts = [part.strip() for part in text.split(",") if part.strip()]
     try:
@@ -53,3 +50,27 @@ def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
             f"Friction '{text}' is unknown: {err}.",
             remedy=f"'auto', or with commas of usual, geared, {', '.join(FrictionTerm)}.",
         ) from err
+
+
+def processing_of(settings: FitSettings) -> Processing:
+    """Rates and filters as the settings say.
+
+    Raises:
+        EstimationError: An unknown way to differentiate, or a delay that is no number.
+    """
+    try:
+        delay = 0.0 if settings.delay == "auto" else float(settings.delay)
+    except ValueError as err:
+        raise EstimationError(
+            f"Delay '{settings.delay}' is neither a number of seconds nor 'auto'.",
+            remedy="Write --delay 0.013 (seconds) or --delay auto.",
+        ) from err
+    return Processing(
+        rate_hz=settings.rate_hz,
+        motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
+        differentiate=Differentiation.FILTER
+        if settings.differentiate == "auto"
+        else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
+        torque_cutoff_hz=settings.torque_cutoff_hz,
+        delay=delay,
+    )

@@ -1,58 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identify … --loaded`: drive gains by a load of known mass."""
+"""Drive gains and the known load that they were found by, for result, page and column map."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from sysid_core.errors import EstimationError
-
-if TYPE_CHECKING:
-    from sysid_cli.identify.settings import LoadSettings
-    from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
-    from sysid_core.report import Report
-    from sysid_core.robot import RobotModel
-    from sysid_core.signals import Recording
+from sysid_core.errors import SignalError
+from sysid_core.estimation.loaded_arm import KnownLoad, LoadedIdentification
+from sysid_core.estimation.payload import summarise_payload
+from sysid_core.files import FileKind, read_yaml, write_yaml
+from sysid_core.report import Report
+from sysid_core.signals import COLUMNS_SCHEMA, Recording
 
 
-def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
-    """What the options say of the load; None where no run carries one.
-
-    Raises:
-        EstimationError: Options that don't go together, or no numbers.
-    """
-    import numpy as np
-
-    from sysid_core.estimation.loaded_arm import KnownLoad
-
-    mass, frame, com = settings.load_mass, settings.load_frame, settings.load_com
-    if not settings.loaded:
-        if mass or frame or com:
-            raise EstimationError(
-                "A load is described, but no run carries it.",
-                remedy="Give the runs with the load as --loaded RECORDING.",
+def load_dict(found: LoadedIdentification) -> dict[str, object]:
+    """Gains and load, for result.json."""
+    load = summarise_payload(found.payload)
+    return {
+        "drive_gains": {
+            joint: {"gain": float(gain), "sd": float(sd)}
+            for joint, gain, sd in zip(
+                found.identification.model.joint_names,
+                found.gains.gains,
+                found.gains.sd,
+                strict=True,
             )
-        return None
-    if not mass > 0.0:
-        raise EstimationError(
-            "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
-        )
-    try:
-        centre = np.array([float(x) for x in com.split(",")]) if com else None
-    except ValueError as err:
-        raise EstimationError(
-            f"--load-com {com}: that isn't X,Y,Z.", remedy="Give three numbers, in m."
-        ) from err
-    load = KnownLoad(mass, frame or model.body_names[-1], centre)
-    model.frame_id(load.frame)  # refuses an unknown frame before the work begins
-    return load
+        },
+        "load": {
+            "mass": load.mass,
+            "com": load.com.tolist(),
+            "com_sd": load.com_sd.tolist(),
+            "inertia": load.inertia.tolist(),
+            "inertia_sd": load.inertia_sd.tolist(),
+        },
+    }
 
 
 def load_section(report: Report, found: LoadedIdentification, load: KnownLoad) -> None:
     """Tables of gains and load at the end of the report."""
-    from sysid_core.estimation.payload import summarise_payload
-
     report.heading("Drive gains, by the known load")
     report.table(
         ["joint", "gain", "standard deviation"],
@@ -98,10 +84,6 @@ def write_columns(
         run: Where there was no map, what it says of joints and efforts is written.
         path: Path of the new map.
     """
-    from sysid_core.errors import SignalError
-    from sysid_core.files import FileKind, read_yaml, write_yaml
-    from sysid_core.signals import COLUMNS_SCHEMA
-
     drives = loaded.identification.friction.drives
     if columns is None:
         raw: dict[str, Any] = {
