@@ -266,7 +266,11 @@ class Report:
         if len(leading) < len(verdicts):
             held = sum(part["level"] == "pass" for part in verdicts)
             sentences.insert(0, f"{held} of {len(verdicts)} checks on this page hold.")
-        headline = {"level": level, "sentence": sentences[0], "reasons": sentences[1:]}
+        headline = {
+            "level": level,
+            "sentence": sentences[0],
+            "reasons": [{"text": text} for text in sentences[1:]],
+        }
         return headline, [part for part in self._parts if part not in leading]
 
 

@@ -214,7 +214,9 @@ def test_a_controller_gets_no_parameters_that_make_no_sense(
     assert verdict.codes == ((code,) if code else ())
 
 
-@pytest.mark.parametrize(("F_c", "code"), [(200.0, "friction-exceeds-limit"), (np.nan, "estimate-not-finite")])
+@pytest.mark.parametrize(
+    ("F_c", "code"), [(200.0, "friction-exceeds-limit"), (np.nan, "estimate-not-finite")]
+)
 def test_friction_beyond_what_the_joint_has_is_refused(
     arm: ClosedChain, F_c: float, code: str
 ) -> None:
