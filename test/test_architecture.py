@@ -38,7 +38,6 @@ ROOMS: dict[str, tuple[str, ...]] = {
 # The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
 NODES = ROOT / "sysid_nodes"
 NODE_ROOMS: dict[str, tuple[str, ...]] = {
-    "reasons": (),
     "conversions": (),
     "lifecycle": ("parameters",),
     "security": (),
