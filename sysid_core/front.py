@@ -22,7 +22,7 @@ from sysid_core.estimation.payload_live import (
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind, read_json, read_yaml
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
-from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion, read_limits
+from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import ColumnMap, Recording
@@ -205,7 +205,8 @@ def weigh(
             raise SignalError(
                 f"The arrays {missing} are missing.", remedy=f"Give {', '.join(_ARRAYS)}."
             )
-        data = PayloadData(*(np.asarray(recording[name], dtype=float) for name in _ARRAYS))
+        arrays = {name: np.asarray(recording[name], dtype=float) for name in _ARRAYS}
+        data = PayloadData(**arrays)  # type: ignore[arg-type]
         estimate = PayloadMAP(shape).fit(data)
         return Weighed(estimate, judge_weighing(estimate, calibration))
     run = recording if isinstance(recording, Recording) else read_bag(Path(recording))
@@ -257,7 +258,7 @@ def validate(
 
 
 def load(path: str | Path) -> Any:
-    """Read a file of this package: an estimate, a trajectory, limits, a column map, a calibration.
+    """Read a file of this package: an estimate, a trajectory, a column map, a calibration, a bag.
 
     Args:
         path: File, or a folder that `sysid identify` or `sysid payload` wrote. Files of results that
@@ -294,7 +295,6 @@ _FILE = FileKind("file of this package", "Give a file that `sysid` wrote.", SysI
 _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     "columns": ColumnMap.load,
     "estimate": Estimate.load,
-    "limits": read_limits,
     "sensor_calibration": SensorCalibration.load,
 }
 

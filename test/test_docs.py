@@ -119,7 +119,7 @@ README = re.findall(
 
 
 @pytest.mark.parametrize(
-    ("block", "says"), zip(README, ("1.2", "warn|pass", "43 of 70"), strict=True)
+    ("block", "says"), list(zip(README, ("1.2", "warn|pass", "43 of 70"), strict=True))
 )
 def test_a_program_of_the_readme_runs(
     block: str,
