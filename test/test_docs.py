@@ -113,11 +113,24 @@ def test_the_python_of_a_tutorial_runs(name: str, script: str, tmp_path: Path) -
     assert done.returncode == 0, done.stderr[-1500:]
 
 
-def test_the_readmes_python_block_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+README = re.findall(
+    r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"), list(zip(README, ("1.2", "warn|pass", "43 of 70"), strict=True))
+)
+def test_a_program_of_the_readme_runs(
+    block: str,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
-    assert "43 of 70" in capsys.readouterr().out
+    assert re.match(says, capsys.readouterr().out)
 
 
 def test_the_commands_of_the_readme_exist() -> None:

@@ -76,6 +76,15 @@ class Estimate:
         changes: How far the values moved in each round of a method that iterates, RMS in
             deviations of independent noise; not kept in files.
         measured: What the data say whatever the prior: the base parameters, with deviations.
+
+    References:
+        Siciliano et al. 2009, section 7.3; GUM (JCGM 100) for standard uncertainties.
+
+    Examples:
+        >>> known = (Verdict.IDENTIFIABLE,)
+        >>> estimate = Estimate("ols", ("j1.F_c",), np.ones(1), ("N m",), 0.01 * np.eye(1), known)
+        >>> estimate["j1.F_c"], estimate.standard_deviations.tolist()
+        (1.0, [0.1])
     """
 
     method: str

@@ -132,8 +132,9 @@ class IdentifiedArm:
             **self.fit.to_dict(),
         }
 
-    def write(self, folder: Path) -> tuple[str, ...]:
+    def write(self, folder: Path | str) -> tuple[str, ...]:
         """Write estimate, parameters, result, page, and URDF; returns the names of the files."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
         self.estimate.save(folder / "estimate.yaml")
