@@ -124,7 +124,7 @@ def identify(
             `delay="auto"`.
 
     Returns:
-        The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts, `judgement`,
+        The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts, `verdict`,
         predictions; `write(folder)` makes the files that `sysid identify` makes.
 
     Raises:
@@ -218,8 +218,8 @@ def weigh(
     model = _robot(robot or run.urdf_xml)
     session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
     found = weigh_recording(run, session, shape)
-    judgement = judge_weighing(found.estimate, session.calibration, session.changes)
-    return Weighed(found.estimate, judgement)
+    verdict = judge_weighing(found.estimate, session.calibration, session.changes)
+    return Weighed(found.estimate, verdict)
 
 
 def validate(
@@ -236,7 +236,7 @@ def validate(
         columns: Column map of tables, or its file; default: that of the identification.
 
     Returns:
-        `predictions`, measured and predicted efforts of shape (K, n) each, and `judgement`.
+        `predictions`, measured and predicted efforts of shape (K, n) each, and `verdict`.
 
     Raises:
         SysIdError: A recording can't be read or doesn't fit the robot.
@@ -249,7 +249,7 @@ def validate(
         >>> table = {"columns": "examples/ur5/columns.yaml"}
         >>> found = sysid.identify("ur5", "examples/ur5/train.csv", method="ols",
         ...     friction="usual", **table)
-        >>> sysid.validate(found, "examples/ur5/validate.csv", **table).judgement.ok
+        >>> sysid.validate(found, "examples/ur5/validate.csv", **table).verdict.ok
         True
     """
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +16,11 @@ class Weighed:
 
     Attributes:
         estimate: The ten parameters about the sensor's origin, with covariance.
-        judgement: Whether it may be sent to a controller.
+        verdict: Whether it may be sent to a controller.
     """
 
     estimate: Estimate
-    judgement: Judgement
+    verdict: Verdict
 
     @property
     def summary(self) -> PayloadSummary:
