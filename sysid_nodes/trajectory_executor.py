@@ -55,12 +55,15 @@ class TrajectoryExecutorNode(ManagedNode):
         self._show_limits(model)
 
     def changed(self, names: set[str]) -> None:
-        """Limits take effect at once, also on a motion under way."""
+        """The next motion has the new limits."""
         if self.model is not None:
             self._show_limits(self.model)
-            core = self._player.core if self._player is not None else None
-            if core is not None:
-                core.monitor.limits = execution.monitor_limits(self.config, core.limits)
+
+    @property
+    def fixed_because(self) -> str:
+        """Limits and clock of a motion under way are those that it was checked with."""
+        core = self._player.core if self._player is not None else None
+        return "" if core is None or core.state.is_final else "A motion is under way"
 
     def _show_limits(self, model: RobotModel) -> None:
         c = self.config

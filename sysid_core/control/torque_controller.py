@@ -17,6 +17,7 @@ from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
+from sysid_core.signals import AHEAD
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 
@@ -119,9 +120,32 @@ class TorqueController:
         if np.any(np.abs(v) > self.timing.still_speed):
             self._moved_at = t
 
+    @staticmethod
+    def _is_fresh(t: float, sample: tuple[float, ...] | None, timeout: float) -> bool:
+        """Whether a sample's time is neither too long ago nor in the future."""
+        return sample is not None and -AHEAD <= t - sample[0] <= timeout
+
+    def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
+        """Positions and velocities that the next set point may go on from, each (n_a,).
+
+        Args:
+            t: Time of the set point [s].
+
+        Returns:
+            Reference and measured state, as far as there are any, and the time since the set point
+            that is being followed, 0 where none is [s].
+        """
+        near = [] if self._measured is None else [self._measured[1:]]
+        reference = self.desired(t)
+        if reference is None or self._set_point is None:
+            return near, 0.0
+        followed = self._is_fresh(t, self._set_point, self.timing.setpoint_timeout)
+        dt = max(t - self._set_point[0], 0.0) if followed else 0.0
+        return [*near, reference[:2]], dt
+
     def stands_still(self, t: float) -> bool:
         """Whether robot and reference have been at rest for a while, and states are fresh."""
-        fresh = self._measured is not None and t - self._measured[0] <= self.timing.state_timeout
+        fresh = self._is_fresh(t, self._measured, self.timing.state_timeout)
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
@@ -158,8 +182,11 @@ class TorqueController:
         since, q_d, v_d, a_d = self._set_point
         dt = float(np.clip(t - since, 0.0, self._period))
         q_d, v_d = q_d + v_d * dt + 0.5 * a_d * dt * dt, v_d + a_d * dt
-        q_d = q_d + v_d * (min(t - since, self.timing.setpoint_timeout) - dt)
+        ahead = float(np.clip(t - since, -AHEAD, self.timing.setpoint_timeout))
+        q_d = q_d + v_d * (ahead - dt)
         late = t - since - self.timing.setpoint_timeout
+        if t - since < -AHEAD:  # a clock that was set back: as old as any
+            late = np.inf
         if late <= 0:
             return q_d, v_d, a_d
         T = self.timing.stop_time
@@ -172,11 +199,12 @@ class TorqueController:
         if reference is None or self._set_point is None:
             self.state = ControllerState.IDLE
             return None
-        if self._measured is None or t - self._measured[0] > self.timing.state_timeout:
+        if not self._is_fresh(t, self._measured, self.timing.state_timeout):
             self.state = ControllerState.BLIND
             return None
         q_d, v_d, _ = reference
-        if t - self._set_point[0] <= self.timing.setpoint_timeout:
+        assert self._measured is not None
+        if self._is_fresh(t, self._set_point, self.timing.setpoint_timeout):
             self.state = ControllerState.TRACKING
         else:
             still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))

@@ -71,10 +71,10 @@ class TrajectoryExecutorConfig:
         live=True,
     )
     max_force: float = parameter(
-        200.0, "Abort beyond this measured force [N].", minimum=1.0, live=True
+        200.0, "Abort beyond this measured force [N].", minimum=1.0, maximum=5000.0, live=True
     )
     max_torque: float = parameter(
-        30.0, "Abort beyond this measured torque [N m].", minimum=0.1, live=True
+        30.0, "Abort beyond this measured torque [N m].", minimum=0.1, maximum=1000.0, live=True
     )
     stale_s: float = parameter(
         0.2, "Abort when joint_states are older [s].", minimum=0.01, maximum=2.0, live=True
