@@ -9,7 +9,6 @@ Identified ones are taken at rest only, and only after `~/use_identified` was ca
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -56,10 +55,13 @@ class ComputedTorqueControllerNode(ManagedNode):
         c: ComputedTorqueControllerConfig = self.config
         chain = c.chain_of(model)
         self._identified = IdentifiedParameters(chain, self.config.gravity_factor)
-        self.controller = c.controller_of(chain)
+        self.controller = c.controller_of(chain, self.common.use_sim_time)
         limits = c.set_point_limits(chain)
-        self._set_points = SetPointInput(self.controller, limits, c.setpoint_timeout_s)
-        self._state_gate = ClockGate("joint_states", oldest=c.state_timeout_s)
+        self._set_points = SetPointInput(
+            self.controller, limits, lambda: self.count_publishers("setpoint")
+        )
+        ahead = self.controller.timing.ahead
+        self._state_gate = ClockGate("joint_states", oldest=c.state_timeout_s, ahead=ahead)
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:
@@ -94,9 +96,9 @@ class ComputedTorqueControllerNode(ManagedNode):
         stamp = conversions.ns_from_stamp(message.header.stamp)
         self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
 
-    def _on_set_point(self, message: JointTrajectory, info: dict[str, Any]) -> None:
+    def _on_set_point(self, message: JointTrajectory) -> None:
         if self.controller is not None:
-            self._set_points.take(message, self.now_ns(), str(info.get("publisher_gid")))
+            self._set_points.take(message, self.now_ns())
 
     def _on_estimate(self, message: InertialEstimate) -> None:
         if self._identified is None:

@@ -39,6 +39,7 @@ class ControllerTiming:
     Attributes:
         setpoint_timeout: Set points older than this end the tracking [s].
         state_timeout: Measured states older than this silence the controller [s].
+        ahead: Set points and states further in the future count as missing [s].
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Slower than this, measured and desired, is standing still [rad/s].
@@ -47,6 +48,7 @@ class ControllerTiming:
 
     setpoint_timeout: float = 0.2
     state_timeout: float = 0.2
+    ahead: float = AHEAD
     stop_time: float = 0.15
     fade: float = 1.0
     still_speed: float = 0.05
@@ -120,10 +122,9 @@ class TorqueController:
         if np.any(np.abs(v) > self.timing.still_speed):
             self._moved_at = t
 
-    @staticmethod
-    def _is_fresh(t: float, sample: tuple[float, ...] | None, timeout: float) -> bool:
+    def _is_fresh(self, t: float, sample: tuple[float, ...] | None, timeout: float) -> bool:
         """Whether a sample's time is neither too long ago nor in the future."""
-        return sample is not None and -AHEAD <= t - sample[0] <= timeout
+        return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
     def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
         """Positions and velocities that the next set point may go on from, each (n_a,).
@@ -182,10 +183,10 @@ class TorqueController:
         since, q_d, v_d, a_d = self._set_point
         dt = float(np.clip(t - since, 0.0, self._period))
         q_d, v_d = q_d + v_d * dt + 0.5 * a_d * dt * dt, v_d + a_d * dt
-        ahead = float(np.clip(t - since, -AHEAD, self.timing.setpoint_timeout))
+        ahead = float(np.clip(t - since, -self.timing.ahead, self.timing.setpoint_timeout))
         q_d = q_d + v_d * (ahead - dt)
         late = t - since - self.timing.setpoint_timeout
-        if t - since < -AHEAD:  # a clock that was set back: as old as any
+        if t - since < -self.timing.ahead:  # a clock that was set back: as old as any
             late = np.inf
         if late <= 0:
             return q_d, v_d, a_d

@@ -89,7 +89,8 @@ class ClockGate:
         smallest += FORGETS * max(now_ns - at, 0) * 1e-9
         self._delays[publisher] = (min(delay, smallest), now_ns)
         last = self._last.get(publisher, stamp_ns)
-        self._last[publisher] = stamp_ns
+        if last - now_ns > self.ahead * 1e9:
+            last = stamp_ns  # this process's clock was set back
         self.backwards += stamp_ns < last
         if -delay > self.ahead:
             raise StampError(
@@ -112,4 +113,5 @@ class ClockGate:
                 remedy="One publisher with one clock may send it.",
                 seconds=(last - stamp_ns) * 1e-9,
             )
+        self._last[publisher] = stamp_ns
         return stamp_ns

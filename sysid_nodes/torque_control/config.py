@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sysid_core.control import ControllerTiming, SetPointLimits, TorqueController
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
+from sysid_core.signals import AHEAD
 from sysid_nodes.lifecycle import parameter
 
 
@@ -75,10 +76,17 @@ class ComputedTorqueControllerConfig:
             acceleration=self.feedback_limit,
         )
 
-    def controller_of(self, chain: ClosedChain) -> TorqueController:
-        """Gains and feedforward for a mechanism."""
+    def controller_of(self, chain: ClosedChain, simulated_time: bool = False) -> TorqueController:
+        """Gains and feedforward for a mechanism.
+
+        Args:
+            chain: The mechanism.
+            simulated_time: Whether the clock comes as messages, which others' may overtake.
+        """
         timing = ControllerTiming(
-            setpoint_timeout=self.setpoint_timeout_s, state_timeout=self.state_timeout_s
+            setpoint_timeout=self.setpoint_timeout_s,
+            state_timeout=self.state_timeout_s,
+            ahead=self.setpoint_timeout_s if simulated_time else AHEAD,
         )
         return TorqueController(
             chain,

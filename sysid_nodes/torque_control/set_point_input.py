@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from trajectory_msgs.msg import JointTrajectory
 
@@ -18,41 +18,41 @@ class SetPointInput:
     Args:
         controller: That follows them.
         limits: Of what may be asked of it.
-        timeout: Largest age of a set point [s].
+        publishers: Says how many publish set points; rclpy's EventsExecutor doesn't say who sent one.
     """
 
     def __init__(
-        self, controller: TorqueController, limits: SetPointLimits, timeout: float
+        self,
+        controller: TorqueController,
+        limits: SetPointLimits,
+        publishers: Callable[[], int],
     ) -> None:
-        self._controller, self._limits, self._timeout = controller, limits, timeout
-        self.gate = ClockGate("setpoint", oldest=timeout, in_order=True)
-        self._from: tuple[Any, int] | None = None  # who is followed, and its last message [ns]
+        self._controller, self._limits, self._publishers = controller, limits, publishers
+        timing = controller.timing
+        self.gate = ClockGate(
+            "setpoint", oldest=timing.setpoint_timeout, ahead=timing.ahead, in_order=True
+        )
 
-    def take(self, message: JointTrajectory, now_ns: int, publisher: Any) -> None:
+    def take(self, message: JointTrajectory, now_ns: int) -> None:
         """Take in a message; what is refused changes nothing, and so ends in a damped stop.
 
         Args:
             message: Its last point is the set point.
             now_ns: The clock [ns].
-            publisher: Who sent it, as far as the middleware says it.
 
         Raises:
             SysIdError: It isn't to be followed.
         """
-        followed = self._from
-        if followed is not None and followed[0] != publisher:
-            if now_ns - followed[1] <= self._timeout * 1e9:
-                raise SetPointError(
-                    SetPointFault.SECOND_PUBLISHER,
-                    "A second node publishes set points: only the first one's are followed.",
-                    remedy="End one of them: `ros2 topic info -v` names both.",
-                )
-            self.gate.forget()
+        if self._publishers() > 1:
+            raise SetPointError(
+                SetPointFault.SECOND_PUBLISHER,
+                "Two nodes publish set points: neither is followed.",
+                remedy="End one of them: `ros2 topic info -v` names both.",
+            )
         names = self._controller.chain.actuated
         _, q, v, a = conversions.trajectory_arrays(message, names)
         stamp = conversions.ns_from_stamp(message.header.stamp)
-        t = self.gate.take(stamp, now_ns, publisher) * 1e-9
+        t = self.gate.take(stamp, now_ns) * 1e-9
         near, dt = self._controller.goes_on_from(t)
         self._limits.require(q[-1], v[-1], near, dt)
         self._controller.set_point(t, q[-1], v[-1], a[-1])
-        self._from = (publisher, now_ns)
