@@ -9,6 +9,7 @@ every joint's error dies out critically damped, a stretched arm's as a bent one'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -122,7 +123,7 @@ class TorqueController:
         if np.any(np.abs(v) > self.timing.still_speed):
             self._moved_at = t
 
-    def _is_fresh(self, t: float, sample: tuple[float, ...] | None, timeout: float) -> bool:
+    def _is_fresh(self, t: float, sample: tuple[Any, ...] | None, timeout: float) -> bool:
         """Whether a sample's time is neither too long ago nor in the future."""
         return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
 
