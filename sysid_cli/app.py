@@ -38,6 +38,7 @@ app = lazy_group(
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",
+        "servos": "app",
         "payload-torques": "payload_torques.command",
         "report": "report.group",
         "bag": "bag.group",
@@ -95,6 +96,12 @@ plan = group(
         "postures": "plan.postures",
         "sequential": "plan.sequential",
     },
+)
+servos = group(
+    "servos",
+    "Position servos without torque sensors: from commands and encoders to a simulator.",
+    "sysid servos identify my_dataset --robot so101.urdf --out arm",
+    {"identify": "servos.commands", "simulate": "servos.commands"},
 )
 reproduce = group(
     "reproduce",

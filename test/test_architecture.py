@@ -32,6 +32,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "validation": (),
     "export": (),
     "report": (),
+    "servos": (),
     "pipeline": (),
     "certificate": (),
 }  # fmt: skip
