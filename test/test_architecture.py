@@ -33,8 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "export": (),
     "report": (),
     "servos": (),
-    "pipeline": (),
-    "certificate": (),
+    "workflows": (),
 }  # fmt: skip
 # The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
 NODES = ROOT / "sysid_nodes"

@@ -73,9 +73,9 @@ class BodyTree:
         self._parent = np.array([model.parents[j + 1] - 1 for j in range(n)], dtype=np.int64)
         self._R = np.array([model.jointPlacements[j + 1].rotation for j in range(n)])
         self._p = np.array([model.jointPlacements[j + 1].translation for j in range(n)])
+        J = np.asarray(data.J).reshape(6, -1)  # pinocchio's is a vector for a single joint
         columns = [
-            (data.oMi[j + 1].actInv(pin.Motion(data.J[:, model.joints[j + 1].idx_v])))
-            for j in range(n)
+            data.oMi[j + 1].actInv(pin.Motion(J[:, model.joints[j + 1].idx_v])) for j in range(n)
         ]
         self.turns = np.array([name not in slides for name in self.joints])
         self._axis = np.array(

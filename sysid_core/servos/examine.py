@@ -128,10 +128,11 @@ def _correlations(recordings: Sequence[ServoRecording]) -> Array:
     return np.asarray(sums[0] / np.sqrt(np.outer(sums[1], sums[2]) + 1e-30))
 
 
-def examine_fit(servo: JointServo, held_out: float, baseline: float) -> Iterator[Finding]:
+def examine_fit(
+    servo: JointServo, held_out: float, baseline: float, zero: float
+) -> Iterator[Finding]:
     """What a fitted servo shows of its recording."""
-    zero, sd = servo.values.get(Term.ZERO, 0.0), servo.deviations.get(Term.ZERO, 0.0)
-    if abs(zero) - _SURE * sd > _SPLINE:
+    if abs(zero) > _SPLINE:
         yield Finding(ServoReason.ZERO, servo.joint, zero)
     compliance = servo.values.get(Term.COMPLIANCE, 0.0)
     sd = servo.deviations.get(Term.COMPLIANCE, 0.0)

@@ -80,8 +80,11 @@ def errors(motions: Sequence[JointMotion], p: Array) -> Array:
 
 
 def solve_joint(
-    motions: Sequence[JointMotion], start: dict[Term, float], weights: Array | None = None,
-    *, trial: bool = False,
+    motions: Sequence[JointMotion],
+    start: dict[Term, float],
+    weights: Array | None = None,
+    *,
+    trial: bool = False,
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
@@ -90,6 +93,7 @@ def solve_joint(
         start: Terms that are free, and where to begin.
         weights: 1 for samples that count and 0 for the others, shape (K,); None: all count.
         trial: Whether it is only to be compared with others: ends sooner.
+        any_zero: Whether the zero may be any angle: shows one that is wrong.
     """
     terms = tuple(start)
     p = np.array([start.get(term, 0.0) for term in TERMS])
@@ -102,7 +106,7 @@ def solve_joint(
         better = False
         for _ in range(8):
             scaled = H + damping * np.diag(np.diag(H) + 1e-12 * len(r))
-            p_new = _moved(p, terms, -np.linalg.solve(scaled, g))
+            p_new = _moved(p, terms, -np.linalg.solve(scaled, g), any_zero)
             r_new = errors(motions, p_new)
             cost_new = float(w @ r_new**2)
             if cost_new < cost:
@@ -119,9 +123,7 @@ def solve_joint(
     return JointFit(values, cost, int(w.sum()))
 
 
-def jacobian(
-    motions: Sequence[JointMotion], p: Array, r: Array, terms: Sequence[Term]
-) -> Array:
+def jacobian(motions: Sequence[JointMotion], p: Array, r: Array, terms: Sequence[Term]) -> Array:
     """Change of the errors with each term, in units of the term's scale, shape (K, len(terms))."""
     columns = []
     for term in terms:
@@ -131,13 +133,13 @@ def jacobian(
     return np.stack(columns, axis=1)
 
 
-def _moved(p: Array, terms: Sequence[Term], step: Array) -> Array:
+def _moved(p: Array, terms: Sequence[Term], step: Array, any_zero: bool) -> Array:
     p = p.copy()
     for term, x in zip(terms, step, strict=True):
         facts = TERMS[term]
         value = p[_INDEX[term]] + x * facts.scale
-        least = -facts.most if facts.signed else 0.0
-        p[_INDEX[term]] = min(max(value, least), facts.most)
+        most = np.inf if any_zero else facts.most
+        p[_INDEX[term]] = min(max(value, -most if facts.signed else 0.0), most)
     return p
 
 

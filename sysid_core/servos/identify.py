@@ -38,7 +38,9 @@ CHOICES: tuple[tuple[Term, ...], ...] = (
 
 _SURE = 2.0  # deviations: one group in forty is added by chance
 _ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
-_GRAVITY = 0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
+_GRAVITY = (
+    0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
+)
 
 
 @dataclass(frozen=True)
@@ -49,11 +51,13 @@ class JointResult:
         servo: Its model.
         held_out: Error on blocks that were kept out of the fit, root mean square [rad].
         baseline: Of "the position is the command" on the same [rad].
+        free_zero: The zero where it may be any angle [rad].
     """
 
     servo: JointServo
     held_out: float
     baseline: float
+    free_zero: float
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,9 @@ def identify_servos(
         results.append(_identify_joint(joint, motions[j], known, joint in dead))
     for result in results:
         if result.servo.joint not in dead:
-            findings += examine_fit(result.servo, result.held_out, result.baseline)
+            findings += examine_fit(
+                result.servo, result.held_out, result.baseline, result.free_zero
+            )
     model = ServoModel(robot, tuple(result.servo for result in results))
     return ServoIdentification(
         model=model,
@@ -138,9 +144,7 @@ def joint_motions(recordings: Sequence[ServoRecording], tree: BodyTree) -> list[
         first = int(block[-1]) + 1
         for j, motions in enumerate(out):
             q, target = recording.q[:, j].copy(), recording.target[:, j].copy()
-            motions.append(
-                JointMotion(recording.t, q, recording.t_target, target, loads, j, block)
-            )
+            motions.append(JointMotion(recording.t, q, recording.t_target, target, loads, j, block))
     return out
 
 
@@ -151,14 +155,16 @@ def _identify_joint(
         np.interp(m.t, m.t_target, m.target) - m.q for m in motions
     ]))  # fmt: skip
     if dead:
-        return JointResult(JointServo(joint), baseline, baseline)
+        return JointResult(JointServo(joint), baseline, baseline, 0.0)
     values, held_out = choose_terms(motions, known)
     fit = solve_joint(motions, {**values, **known})
     covariance = block_covariance(motions, fit)
     sd = dict(zip(fit.values, np.sqrt(np.maximum(np.diag(covariance), 0.0)), strict=True))
-    return JointResult(
-        JointServo(joint, fit.values, {t: float(x) for t, x in sd.items()}), held_out, baseline
-    )
+    zero = fit.values[Term.ZERO]
+    if abs(zero) >= TERMS[Term.ZERO].most:
+        zero = solve_joint(motions, fit.values, any_zero=True).values[Term.ZERO]
+    servo = JointServo(joint, fit.values, {t: float(x) for t, x in sd.items()})
+    return JointResult(servo, held_out, baseline, zero)
 
 
 def choose_terms(
@@ -204,6 +210,8 @@ def choose_terms(
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried = solve([{**f.values, **more} for f in fits])
         new = squares(tried)
+        if all(f.values[t] == more[t] for f in tried for t in group):
+            continue  # the motions never reach what they describe
         gain = np.log((score + _ROUNDING**2) / (new + _ROUNDING**2))
         if gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)):
             fits, score = tried, new

@@ -145,7 +145,9 @@ class ServoModel:
         """The bodies, with joints that have no servo held at zero."""
         return body_tree(self.robot, self.joints)
 
-    def simulate(self, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike) -> Array:
+    def simulate(
+        self, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike
+    ) -> Array:
         """Positions that the robot takes when it is sent commands.
 
         The joints feel each other through gravity: each is stepped along the motion of the others,

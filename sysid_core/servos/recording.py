@@ -61,7 +61,11 @@ class ServoRecording:
             x.setflags(write=False)
             object.__setattr__(self, times, t)
             object.__setattr__(self, values, x)
-        widths = {self.q.shape[1], self.target.shape[1], *([len(self.joints)] if self.joints else [])}
+        widths = {
+            self.q.shape[1],
+            self.target.shape[1],
+            *([len(self.joints)] if self.joints else []),
+        }
         if len(widths) > 1:
             raise SignalError(
                 f"'{self.name}' has {self.q.shape[1]} positions, {self.target.shape[1]} commands"
@@ -87,7 +91,7 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
     """The recording with its columns in the robot's order, under the robot's names.
 
     By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
-    else by place where there are as many columns as joints, which is noted.
+    else by place where there are as many columns as joints and no name says otherwise; this is noted.
 
     Raises:
         SignalError: Neither fits.
@@ -100,7 +104,8 @@ def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording
     if plain and common and (len(common) == len(plain) or len(common) == len(names)):
         order = [(plain.index(_plain(name)), name) for name in names if _plain(name) in plain]
         return recording.of_joints([i for i, _ in order], tuple(name for _, name in order))
-    if n == len(names) and not common:
+    in_place = all(known.get(j, names[i]) == names[i] for i, j in enumerate(plain[: len(names)]))
+    if n == len(names) and in_place:
         matched = recording.of_joints(range(n), names)
         if not plain:
             return matched

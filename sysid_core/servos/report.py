@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from sysid_core.judgement import Outcome
 from sysid_core.report import Report, thinned, time_series, with_deviation
 from sysid_core.servos.identify import ServoIdentification
@@ -58,7 +60,7 @@ def servo_report(
         report.table(("term", "value", "unit"), rows)
     for item in replays[:_SHOWN]:
         r = item.recording
-        some = thinned(len(r.t), _POINTS)
+        some = thinned(np.hstack([r.q, item.q]), _POINTS)
         shown = {
             joint: {"measured": r.q[some, j], "simulated": item.q[some, j]}
             for j, joint in enumerate(r.joints)

@@ -17,7 +17,9 @@ from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 FILE = "servos.yaml"
 SCHEMA = "sysid/servos/1"
 KIND = FileKind(
-    "servo model", "Identify it again: sysid servos identify FILE… --robot URDF --out DIR.", ModelError
+    "servo model",
+    "Identify it again: sysid servos identify FILE… --robot URDF --out DIR.",
+    ModelError,
 )
 _HEAD = """# Position servos as identified. Angles are torques over the servo's stiffness K; a term that isn't
 # there is zero. Units: {units}.
