@@ -74,11 +74,14 @@ def identify(settings: IdentifySettings) -> None:
 
     require_folder(settings.out)
     robot = load_robot(settings.robot)
-    options = {"joints": _names(settings.joints), "degrees": settings.degrees}
-    recordings = read_recordings(settings.files, motions=_names(settings.motions), **options)
+    joints, degrees = _names(settings.joints), settings.degrees
+    motions = _names(settings.motions)
+    recordings = read_recordings(settings.files, motions=motions, joints=joints, degrees=degrees)
     result = identify_servos(recordings, robot, gains=_gains(settings.gain))
     save_servos(result, settings.out)
-    unseen = read_recordings(settings.unseen, **options) if settings.unseen else recordings
+    unseen = recordings
+    if settings.unseen:
+        unseen = read_recordings(settings.unseen, joints=joints, degrees=degrees)
     page = servo_report(
         result, settings.out / "report.html", replays=replay(result.model, unseen[:6])
     )
@@ -115,9 +118,11 @@ def simulate(settings: SimulateSettings) -> None:
     )
     replays = replay(model, recordings)
     seconds = [item.recording.duration for item in replays]
+    error = overall([item.rms for item in replays], seconds)
+    command_error = overall([item.command_rms for item in replays], seconds)
     content = {
-        "rms": overall([item.rms for item in replays], seconds),
-        "command_rms": overall([item.command_rms for item in replays], seconds),
+        "rms": error,
+        "command_rms": command_error,
         "motions": {
             item.recording.name: {
                 "rms": dict(zip(model.joints, map(float, item.rms), strict=True)),
@@ -129,8 +134,8 @@ def simulate(settings: SimulateSettings) -> None:
     if not copy_json(json.dumps(content, indent=1), settings.json_path):
         _print_replays(model.joints, replays)
         console.print(
-            f"All motions: {float(content['rms']) * 1e3:.2f} mrad rms; position = target:"
-            f" {float(content['command_rms']) * 1e3:.2f} mrad.",
+            f"All motions: {error * 1e3:.2f} mrad rms; position = target:"
+            f" {command_error * 1e3:.2f} mrad.",
             highlight=False,
         )
 

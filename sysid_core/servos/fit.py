@@ -85,6 +85,7 @@ def solve_joint(
     weights: Array | None = None,
     *,
     trial: bool = False,
+    any_zero: bool = False,
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
@@ -106,7 +107,7 @@ def solve_joint(
         better = False
         for _ in range(8):
             scaled = H + damping * np.diag(np.diag(H) + 1e-12 * len(r))
-            p_new = _moved(p, terms, -np.linalg.solve(scaled, g), any_zero)
+            p_new = _moved(p, terms, -np.asarray(np.linalg.solve(scaled, g)), any_zero)
             r_new = errors(motions, p_new)
             cost_new = float(w @ r_new**2)
             if cost_new < cost:

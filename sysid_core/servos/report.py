@@ -29,8 +29,8 @@ def servo_report(
         replays: Motions beside their simulation.
     """
     report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
-    held = overall([[j.held_out] for j in result.joints], [1.0] * len(result.joints))
-    command = overall([[j.baseline] for j in result.joints], [1.0] * len(result.joints))
+    held = overall([np.array([j.held_out for j in result.joints])], [1.0])
+    command = overall([np.array([j.baseline for j in result.joints])], [1.0])
     report.headline(
         Outcome.PASS if result.fit_for_use else Outcome.FAIL,
         f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"

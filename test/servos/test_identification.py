@@ -58,7 +58,7 @@ def recorded(seed: int, seconds: float = 40.0) -> ServoRecording:
     target[:50] = target[50]
     q = np.empty_like(target)
     data.qpos[:] = target[0]
-    for k in range(round(2.0 / model.opt.timestep) + 1):  # at rest before it begins
+    for _ in range(round(2.0 / model.opt.timestep) + 1):  # at rest before it begins
         data.qfrc_applied[:] = KP * (target[0] - data.qpos)
         mujoco.mj_step(model, data)
     start = data.time
