@@ -23,9 +23,11 @@ from sysid_core.export.mjcf import (
     write_mjcf,
 )
 from sysid_core.export.projection import Projection, inside, lost_in, projected, projections
+from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.tree import Tree, TreeJoint, tree_of
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.export.usd import UsdReader, prim_names, usd_of
 
 __all__ = [
     "MESH_FORMATS",
@@ -40,11 +42,13 @@ __all__ = [
     "PositionServo",
     "Projection",
     "Reader",
+    "SdfReader",
     "Target",
     "Torques",
     "Tree",
     "TreeJoint",
     "UrdfReader",
+    "UsdReader",
     "Written",
     "c_of",
     "c_prefix",
@@ -56,12 +60,15 @@ __all__ = [
     "losses_of",
     "lost_in",
     "mjcf_of",
+    "prim_names",
     "projected",
     "projections",
     "reader_of",
     "remarks_on",
+    "sdf_of",
     "tree_of",
     "urdf_of",
+    "usd_of",
     "write_c",
     "write_mjcf",
     "write_target",

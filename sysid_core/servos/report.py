@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.report import Report, thinned, time_series, with_deviation
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, Term

@@ -15,7 +15,7 @@ from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 
 FILE = "servos.yaml"
-SCHEMA = "sysid/servos/1"
+SCHEMA = "robot_sysid/servos/1"
 KIND = FileKind(
     "servo model",
     "Identify it again: sysid servos identify FILE… --robot URDF --out DIR.",
@@ -37,7 +37,7 @@ class _Joint(FileSchema):
 class _File(FileSchema):
     MORE_KEYS = True
 
-    schema_: Literal["sysid/servos/1"] = Field(alias="schema")
+    schema_: Literal["robot_sysid/servos/1"] = Field(alias="schema")
     urdf: Name
     joints: list[_Joint] = Field(min_length=1)
 

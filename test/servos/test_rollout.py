@@ -92,5 +92,5 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 
 
 def test_the_front_door_refuses_a_folder_without_a_model(tmp_path: object) -> None:
-    with pytest.raises(sysid_core.errors.SysIdError, match="servo model"):
+    with pytest.raises(sysid_core.errors.SysIdError, match="trajectory"):
         sysid_core.load(str(tmp_path))
