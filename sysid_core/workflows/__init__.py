@@ -32,8 +32,10 @@ if TYPE_CHECKING:
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         ValidatedChain,
@@ -69,8 +71,10 @@ __getattr__ = names_of(
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
+            "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
             "ValidatedChain",
@@ -98,6 +102,7 @@ __all__ = [
     "SequentialSettings",
     "Step",
     "Tables",
+    "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
@@ -115,6 +120,7 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
+    "judge_added",
     "load_recording",
     "load_result",
     "run_labels",
@@ -123,5 +129,6 @@ __all__ = [
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh_by_torques",
     "write_validation",
 ]
