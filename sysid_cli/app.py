@@ -39,12 +39,8 @@ app = lazy_group(
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",
-<<<<<<< HEAD
         "servos": "app",
-        "payload-torques": "payload_torques.command",
-=======
         "payload-torques": "payload_torques",
->>>>>>> main
         "report": "report.group",
         "bag": "bag.group",
         "fleet": "many.fleet",
