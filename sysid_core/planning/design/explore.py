@@ -78,7 +78,7 @@ class Explorer:
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
-        seed: Makes the pieces reproducible.
+        seed: Makes the pieces reproducible, on one machine to the bit.
     """
 
     checker: MotionChecker

@@ -136,7 +136,7 @@ def plan_arm_motion(
         n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
         n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
-        seed: Makes the plan reproducible.
+        seed: Makes the plan reproducible, on one machine to the bit.
         n_candidates: Random series to start from.
         n_starts: How many of them are improved.
         n_iterations: Iterations of each improvement.

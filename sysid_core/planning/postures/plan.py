@@ -98,7 +98,7 @@ def plan_static_postures(
         count: Number of postures, at least 2.
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible.
+        seed: Makes the plan reproducible, on one machine to the bit.
         progress: Called with the share that is done and what is going on.
 
     Raises:
