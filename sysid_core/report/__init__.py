@@ -11,9 +11,13 @@ from sysid_core.report.charts import (
     time_series,
 )
 from sysid_core.report.constrained import constrained_identification_report
-from sysid_core.report.exports import export_section, export_sentence, export_warnings
+from sysid_core.report.exports import (
+    export_section,
+    export_sentence,
+    export_warnings,
+    loss_sentence,
+)
 from sysid_core.report.glossary import GLOSSARY
-from sysid_core.report.guide import GUIDES, guide_to
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
@@ -49,7 +53,6 @@ from sysid_core.report.sequential import error_growth_figure, sequential_report,
 __all__ = [
     "COLOURS",
     "GLOSSARY",
-    "GUIDES",
     "LEGEND",
     "Report",
     "SavedRun",
@@ -67,13 +70,13 @@ __all__ = [
     "export_section",
     "export_sentence",
     "export_warnings",
-    "guide_to",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",
     "identification_report",
     "loaded_arm_report",
     "loops_report",
+    "loss_sentence",
     "motion_report",
     "payload_report",
     "payload_sentence",

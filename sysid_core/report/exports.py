@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sysid_core.export import ExportedError
+from sysid_core.export import ExportedError, Loss, LossCode
+from sysid_core.reasons import Reason, warning
 from sysid_core.report.html import Report
 
 
@@ -16,6 +17,8 @@ def export_sentence(error: ExportedError, file: str) -> str:
         f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
         f" the identified model leaves {100 * error.inside:.2f} %"
     )
+    if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
+        text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
     if not error.costs:
         return f"{text}."
     costs = ", ".join(
@@ -25,11 +28,24 @@ def export_sentence(error: ExportedError, file: str) -> str:
     return f"{text}. It has no field for (with what the lack of each costs): {costs}."
 
 
-def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[str, ...]:
-    """Sentences on exports that predict worse than their format excuses."""
+_LOST = {
+    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world)",
+    LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.MIMIC: "what these joints follow",
+    LossCode.MESH_MISSING: "meshes that weren't found",
+    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read",
+}
+
+
+def loss_sentence(loss: Loss) -> str:
+    """What a file lacks, in one sentence."""
+    return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
+
+
+def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
+    """Exports that predict worse than their format excuses."""
     return tuple(
-        f"{export_sentence(error, file)} That is {error.rise:.1f} times as much: use"
-        " `sysid export --to mjcf` or `--to c`, which hold more."
+        warning("export-loses", file=file, sentence=export_sentence(error, file), rise=error.rise)
         for error, file in errors
         if error.worth_a_warning
     )

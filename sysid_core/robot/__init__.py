@@ -9,6 +9,8 @@ from sysid_core.robot.friction import (
     FrictionModel,
     FrictionTerm,
     play,
+    smooth_sign,
+    usual_friction,
 )
 from sysid_core.robot.held_joints import held_text, hold_joints, lock_positions
 from sysid_core.robot.inertia import (
@@ -99,7 +101,9 @@ __all__ = [
     "rotors_from_urdf",
     "rotors_of",
     "skew",
+    "smooth_sign",
     "transform_pi",
+    "usual_friction",
     "with_gravity",
     "with_mounted_frame",
     "with_static_transforms",

@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
     from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.export import (
+        ArmResult,
+        ExportedTarget,
+        export_result,
+        is_proof,
+        load_result,
+        verify_export,
+    )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
     from sysid_core.workflows.progress import Progress, Step, silent
@@ -33,6 +41,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
+    from sysid_core.workflows.weighing import Weighed
 
 __getattr__ = names_of(
     __name__,
@@ -41,6 +50,14 @@ __getattr__ = names_of(
         ".arm_data": ("ArmData", "fixed_base"),
         ".certificate": ("CertificateCheck", "certify", "verify"),
         ".choices": ("estimator_from", "friction_terms"),
+        ".export": (
+            "ArmResult",
+            "ExportedTarget",
+            "export_result",
+            "is_proof",
+            "load_result",
+            "verify_export",
+        ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
         ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
         ".progress": ("Progress", "Step", "silent"),
@@ -61,6 +78,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
+        ".weighing": ("Weighed",),
     },
 )
 
@@ -68,7 +86,9 @@ __all__ = [
     "METHODS",
     "ArmData",
     "ArmFit",
+    "ArmResult",
     "CertificateCheck",
+    "ExportedTarget",
     "FitSettings",
     "IdentifiedArm",
     "IdentifiedChain",
@@ -81,9 +101,11 @@ __all__ = [
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
+    "Weighed",
     "certify",
     "drives_of",
     "estimator_from",
+    "export_result",
     "fit_sequentially",
     "fixed_base",
     "friction_terms",
@@ -91,12 +113,15 @@ __all__ = [
     "identify_data",
     "identify_loops",
     "is_bag",
+    "is_proof",
     "json_text",
     "load_recording",
+    "load_result",
     "run_labels",
     "silent",
     "validate",
     "validate_runs",
     "verify",
+    "verify_export",
     "write_validation",
 ]
