@@ -126,7 +126,7 @@ def solve_joint(
         if gain < (_TRIAL_SETTLED if trial else _SETTLED):
             break
     values = {term: float(p[_INDEX[term]]) for term in terms}
-    return JointFit(values, dict(known), cost, int(w.sum()))
+    return JointFit(values, dict(known), cost, int((w > 0).sum()))
 
 
 def jacobian(motions: Sequence[JointMotion], p: Array, r: Array, terms: Sequence[Term]) -> Array:
@@ -149,12 +149,29 @@ def _moved(p: Array, terms: Sequence[Term], step: Array, any_zero: bool) -> Arra
     return p
 
 
-def block_covariance(motions: Sequence[JointMotion], fit: JointFit) -> Array:
+def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
+    """Weight of each sample by how well its block is replayed, shape (K,).
+
+    Cauchy's weights with the median block as their scale: blocks in which the robot leaned on a
+    table or a stop, which no servo explains, lose their say.
+    """
+    blocks = np.concatenate([m.block for m in motions])
+    counts = np.maximum(np.bincount(blocks), 1)
+    squares = np.bincount(blocks, errors(motions, fit.vector) ** 2) / counts
+    scale = float(np.median(squares[np.unique(blocks)])) + 1e-12
+    return np.asarray((1.0 / (1.0 + squares / scale))[blocks])
+
+
+def block_covariance(
+    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
+) -> Array:
     """Covariance of the values from blocks of time, in the order of `fit.values`."""
     terms = tuple(fit.values)
     r = errors(motions, fit.vector)
     J = jacobian(motions, fit.vector, r, terms)
     scale = np.array([TERMS[term].scale for term in terms])
+    if weights is not None:
+        J, r = J * np.sqrt(weights)[:, None], r * np.sqrt(weights)
     H = J.T @ J
     blocks = np.concatenate([m.block for m in motions])
     scores = np.array([J[blocks == b].T @ r[blocks == b] for b in np.unique(blocks)])

@@ -20,6 +20,7 @@ from sysid_core.servos.fit import (
     JointFit,
     JointMotion,
     block_covariance,
+    block_weights,
     errors,
     solve_joint,
 )
@@ -212,15 +213,20 @@ def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResu
         solve_joint(drive.motions, fit.values, known=drive.known)
         for drive, fit in zip(drives, chosen, strict=True)
     ]
-    deviations = [_deviations(d, fit) for d, fit in zip(drives, fits, strict=True)]
+    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
+    fits = [
+        solve_joint(d.motions, fit.values, w, known=d.known)
+        for d, fit, w in zip(drives, fits, weights, strict=True)
+    ]
+    deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
     shared, of_shared = _shared(fits, deviations)
-    for drive, fit, square in zip(drives, fits, squares, strict=True):
+    for drive, fit, square, w in zip(drives, fits, squares, weights, strict=True):
         known = {**drive.known, **shared}
-        last = solve_joint(drive.motions, fit.values, known=known)
-        sd = {**of_shared, **_deviations(drive, last)}
+        last = solve_joint(drive.motions, fit.values, w, known=known)
+        sd = {**of_shared, **_deviations(drive, last, w)}
         zero = last.values[Term.ZERO]
         if abs(zero) >= TERMS[Term.ZERO].most:
-            free = solve_joint(drive.motions, last.values, known=known, any_zero=True)
+            free = solve_joint(drive.motions, last.values, w, known=known, any_zero=True)
             zero = free.values[Term.ZERO]
         yield partial(_result, {**last.values, **known}, sd, float(np.sqrt(square)), drive, zero)
 
@@ -236,8 +242,8 @@ def _result(
     return JointResult(JointServo(joint, values, sd), held, _baseline(drive.motions), zero)
 
 
-def _deviations(drive: _Drive, fit: JointFit) -> dict[Term, float]:
-    variances = np.maximum(np.diag(block_covariance(drive.motions, fit)), 0.0)
+def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:
+    variances = np.maximum(np.diag(block_covariance(drive.motions, fit, weights)), 0.0)
     return {term: float(x) for term, x in zip(fit.values, np.sqrt(variances), strict=True)}
 
 
