@@ -22,19 +22,28 @@ from sysid_core.signals.stream_clock import SampleOutcome
 from sysid_core.signals.table import read_table
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
+from sysid_core.signals.wrench_table import (
+    TABLE_ENDINGS,
+    RotationFormat,
+    WrenchColumns,
+    read_wrench_table,
+)
 
 __all__ = [
     "COLUMNS_SCHEMA",
+    "TABLE_ENDINGS",
     "ColumnMap",
     "EffortKind",
     "JointStream",
     "Mark",
     "Recording",
+    "RotationFormat",
     "SampleOutcome",
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",
     "TimingReport",
+    "WrenchColumns",
     "WrenchStream",
     "check_timing",
     "export_recording",
@@ -42,6 +51,7 @@ __all__ = [
     "interpolate_at",
     "quantisation",
     "read_table",
+    "read_wrench_table",
     "require_sound_units",
     "saturated_share",
     "signal_delay",

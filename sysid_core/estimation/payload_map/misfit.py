@@ -6,47 +6,42 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
-SLOW_LIMIT = 2.0
 WRONG_SHAPE_LIMIT = 0.95  # probability from which the shape is doubted in words
 WORSE_SENSOR_LIMIT = 0.9  # and the sensor
 _SPIKE = 5.0  # standard deviations
 _MAX_SPIKES = 0.2  # of the samples: more is no spike
 _FEW_SPIKES = 0.002  # of the samples: less is nobody's worry
-_SLOW_WINDOW = 15  # samples
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """How badly the model explains the wrench; each of the first three is 1 where all is as assumed.
+    """How badly the model explains the wrench; each of the first two is 1 where all is as assumed.
 
     Attributes:
-        white: Residual of the samples, in noise.
-        slow: Residual averaged over some samples, in its own noise: what isn't white.
+        spread: How much stretches of the recording disagree, or samples, in what the noise explains.
         nuisance: The most unlikely sensor error, in three of its standard deviations.
         wrong_shape: Probability that the shape isn't as given.
         worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was declared.
+        colour: What hangs together in time of the residual, in the noise of a sample; allowed for.
+        left: Noise that stands for it, of force and torque [N, N m].
     """
 
-    white: float
-    slow: float
+    spread: float
     nuisance: float
     wrong_shape: float
     worse_sensor: float = 0.0
+    colour: float = 1.0
+    left: tuple[float, float] | None = None
 
     @property
     def factor(self) -> float:
         """By which standard deviations have to be widened; 1 where nothing is wrong."""
-        found = [
-            self.white if self.white >= MISFIT_LIMIT else 1.0,
-            self.slow if self.slow >= SLOW_LIMIT else 1.0,
-            self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0,
-        ]
+        found = [1.0, self.spread, self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0]
         return max(found)
 
 
@@ -60,20 +55,6 @@ def white_noise_sd(wrench: Array) -> Array:
     difference = np.diff(wrench, n=4, axis=0) / np.sqrt(70.0)
     sd = np.array([1.4826 * np.median(np.abs(g)) for g in (difference[:, :3], difference[:, 3:])])
     return np.repeat(np.maximum(sd, 1e-12), 3)
-
-
-def white_misfit(relative: Array) -> float:
-    """Root mean square of residuals in noise, of forces or torques, the worse; shape (K, 6)."""
-    squares = np.mean(relative**2, axis=0)
-    return float(np.sqrt(max(squares[:3].mean(), squares[3:].mean())))
-
-
-def slow_misfit(relative: Array) -> float:
-    """The same of moving averages, which white noise leaves by the root of their length."""
-    if len(relative) < 4 * _SLOW_WINDOW:
-        return 0.0
-    mean = scipy.ndimage.uniform_filter1d(relative, _SLOW_WINDOW, axis=0, mode="nearest")
-    return white_misfit(mean[_SLOW_WINDOW:-_SLOW_WINDOW] * np.sqrt(_SLOW_WINDOW))
 
 
 def nuisance_misfit(u: Array, precision: Array) -> float:
@@ -114,12 +95,14 @@ def reported_misfit(
             " allow for it."
         )
     factor = misfit.factor
-    if factor > 1.0:
+    if max(factor, misfit.colour) >= MISFIT_LIMIT:
+        how = f"{factor:.1f} times worse than the sensor allows" if factor >= MISFIT_LIMIT else ""
+        if misfit.left is not None and misfit.colour >= MISFIT_LIMIT:
+            how += " and " * bool(how) + "to {:.2g} N and {:.2g} N m only".format(*misfit.left)
         notes.append(
-            f"The wrench is explained {factor:.1f} times worse than the sensor allows: check the"
-            " shape and where it is, gravity's direction, the sensor's mounting and frame, contact,"
-            " a hum near a multiple of the sampling rate, or a load that moves. The standard"
-            " deviations were widened by that factor."
+            f"The wrench is explained {how}: check the shape and where it is, gravity's direction, the"
+            " sensor's mounting and frame, contact, a hum near a multiple of the sampling rate, or a load"
+            " that moves. The standard deviations allow for it."
         )
     if n_spikes > _FEW_SPIKES * n_samples:
         notes.append(f"{n_spikes} of {n_samples} samples were spikes and were left out.")

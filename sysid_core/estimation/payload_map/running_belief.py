@@ -101,5 +101,5 @@ class RunningBelief:
         found = self._prior.posterior(R, r)
         u = back[:, -1] - back[:, :-1] @ found.pi
         left = one.left(u, found.pi, samples)
-        misfit = Misfit(left, 0.0, nuisance_misfit(u, one.precision), found.wrong_shape)
+        misfit = Misfit(left, nuisance_misfit(u, one.precision), found.wrong_shape)
         return _Answer(found, misfit, one.log_evidence(r) + found.log_evidence)
