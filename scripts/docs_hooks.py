@@ -2,7 +2,7 @@
 """Reference pages of the documentation site, generated from the code at every build.
 
 Commands come from the command line's own tree, node parameters from the configuration classes,
-interfaces from the .msg, .srv and .action files, Python from the doors of the rooms.
+interfaces from the .msg, .srv and .action files, Python from the doors of the rooms (mkdocstrings).
 """
 
 from __future__ import annotations
@@ -18,12 +18,21 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def on_config(config: Any) -> Any:
+    """List the rooms' pages under the reference (a hook of mkdocs)."""
+    (reference,) = [part["Reference"] for part in config.nav if "Reference" in part]
+    reference.insert(0, {"Python": [{name: f"reference/python/{name}.md"} for name in rooms()]})
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
     """Add the generated pages (a hook of mkdocs)."""
     from mkdocs.structure.files import File
 
     for name, make in PAGES.items():
         files.append(File.generated(config, f"reference/{name}.md", content=make()))
+    for name in rooms():
+        files.append(File.generated(config, f"reference/python/{name}.md", content=room(name)))
     return files
 
 
@@ -100,23 +109,18 @@ def interfaces() -> str:
     return "\n".join(lines)
 
 
-def python() -> str:
-    """What each room exports, with the first line of its description."""
-    lines = ["# Python", "", "What each room of `sysid_core` exports; import from the room.", ""]
-    for door in sorted((ROOT / "sysid_core").rglob("__init__.py")):
-        name = ".".join(door.parent.relative_to(ROOT).parts)
-        if name == "sysid_core":
-            continue
-        room = importlib.import_module(name)
-        lines += [f"## `{name}`", "", (room.__doc__ or "").strip(), "", "| name | |", "|---|---|"]
-        for export in room.__all__:
-            thing = getattr(room, export)
-            text = ""
-            if callable(thing):
-                text = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ")
-            lines.append(f"| `{export}` | {_cell(text)} |")
-        lines.append("")
-    return "\n".join(lines)
+def rooms() -> list[str]:
+    """Every door of the core: `sysid_core.robot`, `sysid_core.robot.loops`, …"""
+    doors = sorted((ROOT / "sysid_core").rglob("__init__.py"))
+    return [".".join(door.parent.relative_to(ROOT).parts) for door in doors]
+
+
+def room(name: str) -> str:
+    """Page of a door: every name that it exports, with signature, shapes and errors, by mkdocstrings."""
+    exports = getattr(importlib.import_module(name), "__all__", [])
+    options = "".join(f"        - {export}\n" for export in exports)
+    members = f"      members:\n{options}" if exports else "      members: false\n"
+    return f"# `{name}`\n\n::: {name}\n    options:\n      show_root_heading: false\n{members}"
 
 
 def reasons() -> str:
@@ -150,7 +154,6 @@ PAGES = {
     "commands": commands,
     "parameters": parameters,
     "interfaces": interfaces,
-    "python": python,
     "reasons": reasons,
     "glossary": glossary,
 }

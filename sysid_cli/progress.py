@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, RenderableType
 from rich.status import Status
 
 from sysid_core.progress import watch_progress
+
+if TYPE_CHECKING:
+    from sysid_core.workflows import Progress
 
 
 class _Steps(Status):
@@ -48,6 +51,11 @@ class _WatchedStatus(Status):
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)
         self._watching.__exit__(*error)
+
+
+def shown_by(status: Status) -> Progress:
+    """A workflow's progress in words."""
+    return lambda step: status.update(step.value)
 
 
 class ReadingBar:

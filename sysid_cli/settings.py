@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, fields, is_dataclass
+from dataclasses import MISSING, Field, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
 from sysid_cli.app import example as example_text
 from sysid_core.errors import SignalError
-
-Settings = TypeVar("Settings")
+from sysid_core.settings import attribute_docs, build_settings, own_fields
 
 WorkersOption = Annotated[
     int, typer.Option(min=0, help="Processes on this machine; 0: one for each core.")
@@ -52,7 +51,7 @@ def command(
             run(build_settings(settings, given))
 
         call.__name__, call.__doc__ = run.__name__, run.__doc__
-        options = [_parameter(field, hint) for field, hint in _options(settings)]
+        options = list(_options(settings))
         call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
         call.__annotations__ = {option.name: option.annotation for option in options}
         group.command(name, epilog=example_text(example), hidden=hidden)(call)
@@ -76,49 +75,34 @@ def _require_recordings(given: Mapping[str, Any]) -> None:
         )
 
 
-def build_settings(kind: type[Settings], given: Mapping[str, Any]) -> Settings:
-    """Settings of the options that were given, those of nested dataclasses too."""
-    values: dict[str, Any] = {}
-    for field, hint in _own(kind):
-        if isinstance(hint, type) and is_dataclass(hint):
-            values[field.name] = build_settings(hint, given)
-        elif given[field.name] is not None or field.default_factory is MISSING:
-            values[field.name] = given[field.name]
-    return kind(**values)
-
-
-def options_of(settings: Any) -> dict[str, Any]:
-    """What `build_settings` makes the same settings of, as plain data; paths are `{path: ...}`."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, Path):
-            return {"path": str(value.resolve())}
-        return [plain(one) for one in value] if isinstance(value, list | tuple) else value
-
-    out: dict[str, Any] = {}
-    for field, _ in _own(type(settings)):
-        value = getattr(settings, field.name)
-        nested = is_dataclass(value) and not isinstance(value, type)
-        out |= options_of(value) if nested else {field.name: plain(value)}
-    return out
-
-
-def _own(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
-    hints = get_type_hints(kind, include_extras=True)
-    return ((field, hints[field.name]) for field in fields(kind))
-
-
-def _options(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
-    for field, hint in _own(kind):
+def _options(kind: Any) -> Iterator[inspect.Parameter]:
+    docs = attribute_docs(kind)
+    for field, hint in own_fields(kind):
         if is_dataclass(hint):
             yield from _options(hint)
         else:
-            yield field, hint
+            yield _parameter(field, hint, docs.get(field.name, ""))
 
 
-def _parameter(field: Field[Any], hint: Any) -> inspect.Parameter:
-    default = inspect.Parameter.empty if field.default is MISSING else field.default
-    if field.default_factory is not MISSING:
+def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
+    """The option or argument of a field; a core's setting is described by its docstring.
+
+    There, required paths are arguments.
+    """
+    required = field.default is MISSING and field.default_factory is MISSING
+    several = get_origin(hint) is tuple
+    if get_origin(hint) is not Annotated:
+        kind = list[get_args(hint)[0]] if several else hint  # type: ignore[misc]
+        path = required and (get_args(hint)[0] if several else hint) is Path
+        words = [f"--{field.name.replace('_', '-')}"] if hint is bool else []
+        hint = Annotated[
+            kind,
+            typer.Argument(metavar="RECORDING..." if several else None, help=about)
+            if path
+            else typer.Option(*words, help=about, show_default=not several),
+        ]
+    default = inspect.Parameter.empty if required else field.default
+    if field.default_factory is not MISSING or (several and not required):
         default = None
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint

@@ -24,10 +24,10 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.recorded import full_parameters
-from sysid_core.pipeline import is_bag, load_recording
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording
+from sysid_core.workflows import is_bag, load_recording
 from sysid_fleet.registry import Robot, Tool, settings_hash
 from sysid_fleet.sensor import sensor_values, temperature_of
 

@@ -3,18 +3,14 @@
 
 from sysid_studies.cheetah3 import PAPER_TABLE_6, cheetah3_study
 from sysid_studies.identifiability import identifiability_study
-from sysid_studies.sequential_run import SequentialRun, locked_torque_of, run_sequential
 from sysid_studies.stanford import PAPER_TABLE_I, PAPER_TABLE_II, StanfordStudy, stanford_study
 
 __all__ = [
     "PAPER_TABLE_6",
     "PAPER_TABLE_I",
     "PAPER_TABLE_II",
-    "SequentialRun",
     "StanfordStudy",
     "cheetah3_study",
     "identifiability_study",
-    "locked_torque_of",
-    "run_sequential",
     "stanford_study",
 ]

@@ -30,9 +30,9 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "simulation": (),
     "control": (),
     "validation": (),
+    "export": (),
     "report": (),
-    "pipeline": (),
-    "certificate": (),
+    "workflows": (),
 }  # fmt: skip
 # The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.
 NODES = ROOT / "sysid_nodes"

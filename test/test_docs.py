@@ -32,7 +32,10 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
         cwd=ROOT, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
-    assert (tmp_path / "site" / "reference" / "commands" / "index.html").is_file()
+    assert (tmp_path / "site" / "reference" / "commands.html").is_file()
+    page = tmp_path / "site" / "reference" / "python" / "sysid_core.identifiability.rpna.html"
+    text = re.sub("<[^>]*>", "", page.read_text(encoding="utf-8"))
+    assert "structural_identifiability(" in text and "Returns:" in text
 
 
 def test_every_page_is_in_the_navigation() -> None:
@@ -46,7 +49,8 @@ def test_messages_of_the_troubleshooting_page_are_real() -> None:
     page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
     rows = page[page.index("## Before a fit") : page.index("## After a fit")].splitlines()
     quoted = [row.split("`")[1] for row in rows if row.startswith("| `")]
-    code = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "sysid_core").rglob("*.py"))
+    files = [f for package in ("sysid_core", "sysid_cli") for f in (ROOT / package).rglob("*.py")]
+    code = "".join(f.read_text(encoding="utf-8") for f in files)
     joined = re.sub(r'"\s*f?"', "", code)  # a message goes on over several lines
     assert len(quoted) > 4
     assert [text for text in quoted if text not in joined] == []
@@ -70,7 +74,7 @@ def test_the_references_name_every_node_and_command(hooks) -> None:
     for node in ("trajectory_executor", "data_logger", "estimator", "payload_bridge"):
         assert node in hooks.parameters()
     assert "ExecutorState" in hooks.interfaces()
-    assert "structural_identifiability" in hooks.python()
+    assert "- structural_identifiability\n" in hooks.room("sysid_core.identifiability.rpna")
 
 
 def test_the_guides_of_reasons_lead_to_pages_that_exist() -> None:

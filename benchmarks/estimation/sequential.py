@@ -24,7 +24,7 @@ from sysid_core.simulation import (
     SimulatedRobot,
     record_motion,
 )
-from sysid_studies import run_sequential
+from sysid_core.workflows import ArmData, FitSettings, identify_data
 
 FRICTION, DAMPING = [8.0, 8.0, 6.0, 2.0, 2.0, 2.0], [5.0, 5.0, 4.0, 1.0, 1.0, 1.0]
 ROTORS = [1.0, 1.0, 0.6, 0.2, 0.2, 0.2]  # [kg m^2]
@@ -56,10 +56,12 @@ def ur5_in_mujoco(seed: int) -> None:
 
     run_of_plan, run_of_others = play(plan.trajectory), play(others.build())
     start = time.perf_counter()
-    run = run_sequential(
-        run_of_plan, plan.trajectory, model, friction=friction,
-        validation=[run_of_others], at_once=[run_of_others],
+    settings = FitSettings(method="sequential", friction="usual")
+    data = ArmData.of(
+        model, [run_of_plan], friction.drives, settings, others=[run_of_others],
+        plan=plan.trajectory, at_once=[run_of_others],
     )  # fmt: skip
+    run = identify_data(data, settings)
     fitted = time.perf_counter() - start
     minimal = minimal_constants(model)
     truth = dict(zip(minimal.names, minimal.values(true.pi).tolist(), strict=True))
@@ -67,7 +69,7 @@ def ur5_in_mujoco(seed: int) -> None:
     truth["U1_33"] += ROTORS[0]
     truth["U2_33"] += ROTORS[1]
     truth |= {f"{n}.I_a": x for n, x in zip(model.joint_names, ROTORS, strict=True)}
-    fit = run.result.fit
+    fit = run.fit.result.fit
     z = np.array(
         [
             (x - truth[name]) / sd
@@ -76,7 +78,7 @@ def ur5_in_mujoco(seed: int) -> None:
         ]
     )
     ratio = fit.standard_deviations / fit.at_once_sd
-    rival = next(iter(run.rivals.values()))[0].relative_error()
+    rival = next(iter(run.fit.rivals.values()))[0].relative_error()
     print(
         f"| {seed} | {len(plan.moves)} ({plan.n_pairs}) | {plan.trajectory.duration:.0f} s"
         f" | {planned:.0f} s | {fitted:.1f} s | {run.estimate.rank} of"

@@ -148,7 +148,9 @@ def main() -> None:
     for name in list(rows[0])[1:]:
         table.add_row(name, *(str(row[name]) for row in rows))
     Console().print(table)
-    print(f"xArm 7, joint states and wrench, {seconds:.0f} s each; the table of docs/nodes.md:\n")
+    print(
+        f"xArm 7, joint states and wrench, {seconds:.0f} s each; the table of docs/evidence/nodes.md:\n"
+    )
     print(
         "| rate | logger's CPU | an empty node's | lost in the bag | latency p50 | p90 | p99 | load |"
     )

@@ -1,88 +1,92 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `sysid identify` prints and writes as numbers."""
+"""What `sysid identify` and `sysid validate` print."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sysid_cli.app import console
+from rich.table import Table
+
+from sysid_cli.app import console, errors, remark
 from sysid_cli.tables import print_table
+from sysid_cli.verdict import print_judgement
+from sysid_core import workflows
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
+    from sysid_core.estimation.loaded_arm import LoadedIdentification
+    from sysid_core.robot.loops import ClosedChain
     from sysid_core.validation import Prediction
+    from sysid_core.workflows import (
+        ArmFit,
+        IdentifiedArm,
+        IdentifiedChain,
+        SequentialFit,
+        Tables,
+        ValidatedArm,
+        ValidatedChain,
+    )
 
 
-def result_dict(
-    result: Identification, training: list[Prediction], validation: list[Prediction]
-) -> dict[str, object]:
-    """Contents of result.json."""
-    estimate = result.estimate
-    return {
-        "schema": "robot_sysid/identification/1",
-        "robot": estimate.robot,
-        "urdf_hash": estimate.urdf_hash,
-        "method": estimate.method,
-        "friction_terms": {
-            axis: [term.value for term in result.friction.terms_of(axis)]
-            for axis in result.friction.drives.axis_names
-        },
-        "rank": estimate.rank,
-        "structural_rank": estimate.structural_rank,
-        "rank_tolerance": estimate.rank_tolerance,
-        "condition_number": estimate.condition_number,
-        "physically_consistent": result.physically_consistent,
-        "n_samples": estimate.n_samples,
-        "joints": {
-            name: {
-                kind: _pooled(predictions, name)
-                for kind, predictions in (("training", training), ("validation", validation))
-                if predictions
-            }
-            for name in result.model.joint_names
-        },
-        "training": [p.to_dict() for p in training],
-        "validation": [p.to_dict() for p in validation],
-        "friction": result.friction_parameters,
-        "doubts": list(estimate.certify()),
-        "notes": list(estimate.notes),
-    }
+def print_line(text: str) -> None:
+    """A line of text as it is."""
+    console.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def json_text(value: object) -> str:
-    """JSON that every parser takes: null where a number isn't finite."""
-    return json.dumps(_finite(value), indent=2, allow_nan=False)
+def print_remarks(found: IdentifiedArm | IdentifiedChain) -> None:
+    """Remarks on the description, and gravity where it was asked for, on standard error."""
+    if isinstance(found, workflows.IdentifiedChain):
+        return
+    for warning in found.data.model.warnings:
+        remark("warning:", warning, to=errors)
+    gravity = found.data.gravity
+    if gravity is not None:
+        shown = ",".join(f"{x:.3f}" for x in gravity.gravity)
+        errors.print(
+            f"Gravity in the base frame: {shown} m/s^2, ± {math.degrees(gravity.angle_sd):.2f}°;"
+            f" {math.degrees(gravity.angle):.1f}° from the URDF's.",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
-def _finite(value: object) -> object:
-    if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def print_identified(found: IdentifiedArm | IdentifiedChain) -> None:
+    """Verdict, errors run by run, and notes."""
+    if isinstance(found, workflows.IdentifiedChain):
+        print_judgement(found.judgement)
+        _print_torque_rms(found.chain, found.tables)
+        for note in found.estimate.notes:
+            print_line(f"· {note}")
+        return
+    lacks = found.description is None and not found.judgement.ok
+    print_judgement(
+        found.judgement, "identified.urdf isn't written without --force." if lacks else ""
+    )
+    from sysid_core.report import export_sentence
+
+    print_summary(found.identification, found.training, found.validation)
+    for line in _sentences(found.fit):
+        print_line(line)
+    if found.description is not None:
+        print_line(export_sentence(found.description.error, "identified.urdf"))
 
 
-def _pooled(predictions: list[Prediction], joint: str) -> dict[str, float]:
-    """RMS and R² of a joint over all runs, in motion."""
-    import numpy as np
-
-    from sysid_core.estimation import residual_statistics
-
-    pairs = [p.columns(joint) for p in predictions]
-    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
-    return residual_statistics((joint,), measured, predicted)[joint]
+def print_validated(found: ValidatedArm | ValidatedChain) -> None:
+    """Verdict and errors run by run."""
+    print_judgement(found.judgement)
+    if isinstance(found, workflows.ValidatedChain):
+        _print_torque_rms(found.chain, found.tables)
+    else:
+        _print_predictions(found.identification, found.predictions)
 
 
 def print_summary(
-    result: Identification, training: list[Prediction], validation: list[Prediction]
+    result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
 ) -> None:
     """Errors run by run, and what is doubtful."""
-    from rich.table import Table
-
     from sysid_core.report import consistency_sentence
 
     estimate = result.estimate
@@ -117,3 +121,85 @@ def print_summary(
     )
     for note in estimate.notes:
         console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _print_predictions(identification: Identification, predictions: Sequence[Prediction]) -> None:
+    table = Table(title=f"{identification.model.name}: raw efforts against prediction")
+    for column in ("run", "joint", "RMS", "URDF's RMS", "R²", "RMS whole run"):
+        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
+    for p in predictions:
+        still = not p.motion.any()  # R² of a constant says nothing
+        beside = p if p.nominal is None else p.beside()
+        whole, nominal = p.joints(whole=True), beside.joints()
+        for name, stats in p.joints().items():
+            label = Path(p.source).stem + (" (at rest)" if still else "")
+            table.add_row(
+                label if name == p.joint_names[0] else "",
+                name,
+                f"{stats['rms']:.3g} {p.unit}",
+                f"{nominal[name]['rms']:.3g} {p.unit}",
+                "–" if still else f"{stats['r2']:.4f}",
+                f"{whole[name]['rms']:.3g} {p.unit}",
+            )
+        table.add_row(
+            "",
+            "all",
+            f"{100 * p.relative_error():.2f} %",
+            f"{100 * beside.relative_error():.2f} %",
+            "",
+            f"{100 * p.relative_error(whole=True):.2f} %",
+            end_section=True,
+        )
+    print_table(table)
+
+
+def _print_torque_rms(chain: ClosedChain, tables: Tables) -> None:
+    for label, (new, old) in tables.items():
+        shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
+        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
+
+
+def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
+    """Rivals of a sequential fit; delay, source of the velocities, gains and load of others."""
+    if isinstance(fit, workflows.SequentialFit):
+        return [f"{name}, {_error_of(p)}" for name, some in fit.rivals.items() for p in some]
+    processing, errors_of = fit.identification.processing, fit.differentiations
+    if processing.delay:
+        what = "corrected"
+    elif fit.lag.worth_correcting:
+        what = "not corrected: --delay auto would"
+    else:
+        what = "not corrected: that wouldn't improve the prediction of held-out data"
+    lines = [
+        f"efforts lag {1e3 * fit.lag.seconds:.1f} ± {1e3 * fit.lag.sd:.1f} ms behind positions"
+        f" ({what})"
+    ]
+    way = processing.differentiate.value
+    if way == "positions" and way in errors_of:
+        lines.append(
+            "measured velocities aren't used: with positions alone, held-out parts are predicted"
+            f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
+        )
+    return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
+
+
+def _load_sentences(found: LoadedIdentification) -> list[str]:
+    from sysid_core.estimation.payload import summarise_payload
+
+    load = summarise_payload(found.payload)
+    joints = found.identification.model.joint_names
+    gains = ", ".join(
+        f"{joint} {gain:.4g} ± {sd:.2g}"
+        for joint, gain, sd in zip(joints, found.gains.gains, found.gains.sd, strict=True)
+    )
+    com = ", ".join(f"{c:.3f} ± {sd:.3f}" for c, sd in zip(load.com, load.com_sd, strict=True))
+    return [
+        f"drive gains [N m per unit of effort]: {gains}",
+        f"the load's centre of mass [m]: {com}",
+    ]
+
+
+def _error_of(prediction: Prediction) -> str:
+    r2 = ", ".join(f"{stats['r2']:.4f}" for stats in prediction.joints().values())
+    share = 100 * prediction.relative_error()
+    return f"{Path(prediction.source).stem}: {share:.2f} %, R² {r2}"

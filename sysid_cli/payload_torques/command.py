@@ -89,7 +89,7 @@ def _by_targets(settings: PayloadTorquesSettings) -> bool:
 def _drives(
     settings: PayloadTorquesSettings, model: RobotModel, columns: ColumnMap | None
 ) -> DriveTrain:
-    from sysid_core.pipeline import drives_of
+    from sysid_core.workflows import drives_of
 
     return drives_of(model, columns, gains=not _by_targets(settings))
 
@@ -102,7 +102,7 @@ def _load(
 ) -> _Data:
     """Gains, then all runs, which must fit the robot."""
     from sysid_core.diagnosis import require_fit
-    from sysid_core.pipeline import load_recording
+    from sysid_core.workflows import load_recording
 
     def read(paths: Sequence[Path]) -> list[Recording]:
         return [load_recording(path, columns, settings.effort_kind) for path in paths]
@@ -124,9 +124,9 @@ def _fit(settings: PayloadTorquesSettings, data: _Data) -> LoadedArm:
     from sysid_core.estimation.arm import Processing
     from sysid_core.estimation.loaded_arm import PayloadFromTorques, torque_streams
     from sysid_core.estimation.payload import DensityPrior
-    from sysid_core.pipeline import friction_terms
     from sysid_core.robot import FrictionModel
     from sysid_core.robot.shapes import load_shape
+    from sysid_core.workflows import friction_terms
 
     model = data.model
     friction = FrictionModel(data.drives, friction_terms(settings.friction))

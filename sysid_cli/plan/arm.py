@@ -128,8 +128,8 @@ def _plan(settings: ArmPlanSettings, planning: Planning) -> Planned:
 
 def _unknowns(settings: ArmPlanSettings, model: RobotModel) -> Unknowns:
     """What is to be known, after what is known already."""
-    from sysid_core.pipeline import friction_terms
     from sysid_core.planning import Unknowns
+    from sysid_core.workflows import friction_terms
 
     refuse_fingers(model)
     sd = numbers(settings.effort_sd, (1, model.nv), "--effort-sd") if settings.effort_sd else None

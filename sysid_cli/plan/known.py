@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sysid_core.errors import ExcitationError
-from sysid_core.pipeline import load_recording
+from sysid_core.workflows import load_recording
 
 if TYPE_CHECKING:
     from sysid_core.planning import Unknowns

@@ -71,9 +71,9 @@ def plan_sequential(settings: SequentialPlanSettings) -> None:
 def _search(settings: SequentialPlanSettings, planning: Planning) -> SequentialPlan:
     import numpy as np
 
-    from sysid_core.pipeline import friction_terms
     from sysid_core.planning.sequential import plan_sequential as plan_robot
     from sysid_core.robot import DriveTrain, FrictionModel
+    from sysid_core.workflows import friction_terms
 
     model, s = planning.model, settings
     swings = s.moves or 5 * model.nv

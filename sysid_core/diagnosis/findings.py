@@ -25,6 +25,7 @@ from sysid_core.diagnosis.scale_hypotheses import (
     gain_faults,
 )
 from sysid_core.diagnosis.scores import free_unexplained, joined, nominal_fit
+from sysid_core.errors import ModelError
 from sysid_core.robot import Array
 
 GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
@@ -167,11 +168,17 @@ def _refined(found: Finding | None, samples: Samples) -> Finding | None:
 
 
 def _nominal_score(samples: Samples) -> float:
-    return _log(nominal_fit(samples).unexplained_signed)
+    try:
+        return _log(nominal_fit(samples).unexplained_signed)
+    except ModelError:  # so understood, loops don't close: that explains nothing
+        return 0.0
 
 
 def _free_score(samples: Samples) -> float:
-    return _log(free_unexplained(samples))
+    try:
+        return _log(free_unexplained(samples))
+    except ModelError:
+        return 0.0
 
 
 def _log(unexplained: Array) -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation.arm import Processing, prepare
-from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, smooth_sign
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -57,7 +57,7 @@ class Samples:
     def friction(self, joint: int) -> Array:
         """Coulomb, viscous, drive inertia and offset columns of a joint, shape (K, 4)."""
         v = self.v[:, joint]
-        return np.column_stack([np.tanh(v / self.slow), v, self.a[:, joint], np.ones(len(v))])
+        return np.column_stack([smooth_sign(v, self.slow), v, self.a[:, joint], np.ones(len(v))])
 
     def scaled(self, length: float = 1.0, rate: float = 1.0) -> Samples:
         """The same with other units of position and of 1 / time."""

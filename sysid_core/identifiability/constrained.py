@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.sampled import NumericalRank, numerical_rank, random_states
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.identifiability.rpna import with_exact_angles
+from sysid_core.identifiability.sampled import (
+    NumericalRank,
+    numerical_rank,
+    random_postures,
+    random_states,
+)
+from sysid_core.robot import joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
+    DrivenRobot,
     constrained_motion,
     projected_regressor,
-    try_assemble,
 )
 
 
@@ -42,6 +47,8 @@ def constrained_ranks(
 ) -> ConstrainedRanks:
     """Ranks at random postures that assemble, with random velocities and accelerations.
 
+    Rounded angles of the URDF count as the exact ones.
+
     Args:
         chain: The mechanism.
         rng: Random generator of the states.
@@ -51,26 +58,10 @@ def constrained_ranks(
     Raises:
         IdentifiabilityError: Hardly any posture assembles.
     """
-    lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
-    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
-    shape = (2 * n_samples, chain.n_actuated)
-    postures: list[Array] = []
-    for _ in range(20):
-        if chain.box is not None:
-            q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
-        else:
-            q_a = rng.uniform(lower, upper, shape)
-        found = try_assemble(chain, q_a)
-        postures.append(found.q[found.assembled])
-        if sum(map(len, postures)) >= n_samples:
-            break
-    else:
-        raise IdentifiabilityError(
-            f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
-            " assemble.",
-            remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
-        )
-    q = np.concatenate(postures)[:n_samples]
+    model = with_exact_angles(DrivenRobot.of(chain))[0]
+    assert isinstance(model, DrivenRobot)
+    chain = model.chain
+    q = random_postures(chain, n_samples, rng)
     q_a = q[:, chain.actuated_columns]
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
     motion = constrained_motion(chain, q_a, v_a, a_a, q=q)

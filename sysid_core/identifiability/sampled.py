@@ -10,8 +10,10 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.robot import Array, RobotModel, inertial_parameter_names, joint_torque_regressor
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, try_assemble
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,17 +87,45 @@ def sampled_base_parameters(
 def random_states(
     model: RobotModel, n_samples: int, rng: np.random.Generator
 ) -> tuple[Array, Array, Array]:
-    """Random q (K, nq), v and a (K, nv), not minding limits: for rank questions."""
-    q = np.array(
-        [
-            pin.integrate(
-                model.pin_model, pin.neutral(model.pin_model), rng.uniform(-np.pi, np.pi, model.nv)
-            )
-            for _ in range(n_samples)
-        ]
-    )
+    """Random q (K, nq), v and a (K, nv), not minding limits: for rank questions.
+
+    Raises:
+        IdentifiabilityError: Hardly any posture of a closed chain assembles.
+    """
+    if isinstance(model, DrivenRobot):
+        q = random_postures(model.chain, n_samples, rng)[:, model.chain.actuated_columns]
+    else:
+        neutral = pin.neutral(model.pin_model)
+        turns = (rng.uniform(-np.pi, np.pi, model.nv) for _ in range(n_samples))
+        q = np.array([pin.integrate(model.pin_model, neutral, turn) for turn in turns])
     v, a = rng.normal(size=(2, n_samples, model.nv)) * np.array([2.0, 5.0])[:, None, None]
     return q, v, a
+
+
+def random_postures(chain: ClosedChain, n_samples: int, rng: np.random.Generator) -> Array:
+    """Random closed postures of all joints, (K, n): of its box, else within the driven joints' limits.
+
+    Raises:
+        IdentifiabilityError: Hardly any posture assembles.
+    """
+    lower, upper = (limit[chain.actuated_columns] for limit in chain.model.position_limits)
+    lower, upper = np.maximum(lower, -np.pi), np.minimum(upper, np.pi)
+    shape = (2 * n_samples, chain.n_actuated)
+    postures: list[Array] = []
+    for _ in range(20):
+        if chain.box is not None:
+            q_a = chain.box.positions(rng.uniform(-1.0, 1.0, shape))
+        else:
+            q_a = rng.uniform(lower, upper, shape)
+        found = try_assemble(chain, q_a)
+        postures.append(found.q[found.assembled])
+        if sum(map(len, postures)) >= n_samples:
+            return np.concatenate(postures)[:n_samples]
+    raise IdentifiabilityError(
+        f"Only {sum(map(len, postures))} of {20 * shape[0]} random postures of '{chain.name}'"
+        " assemble.",
+        remedy="Give `excitation` in the loops file, or tighter joint limits in the URDF.",
+    )
 
 
 def base_parameters_of_robot(

@@ -11,6 +11,12 @@ from sysid_core.report.charts import (
     time_series,
 )
 from sysid_core.report.constrained import constrained_identification_report
+from sysid_core.report.exports import (
+    export_section,
+    export_sentence,
+    export_warnings,
+    loss_sentence,
+)
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
 from sysid_core.report.html import Report, cell_text, with_deviation
@@ -63,6 +69,9 @@ __all__ = [
     "dots",
     "error_growth_figure",
     "error_summary",
+    "export_section",
+    "export_sentence",
+    "export_warnings",
     "guide_to",
     "identifiability_report",
     "identifiability_summary",
@@ -70,6 +79,7 @@ __all__ = [
     "identification_report",
     "loaded_arm_report",
     "loops_report",
+    "loss_sentence",
     "motion_report",
     "payload_report",
     "payload_sentence",

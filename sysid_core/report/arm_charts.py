@@ -151,7 +151,7 @@ def robot_scene(identification: Identification) -> go.Figure:
 
     model = identification.model
     data = model.pin_model.createData()
-    pin.forwardKinematics(model.pin_model, data, model.configuration(np.zeros((1, model.nv)))[0])
+    pin.forwardKinematics(model.pin_model, data, model.configuration(model.home))
     poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
     lines: list[list[float | None]] = [[], [], []]
     for j in range(1, model.pin_model.njoints):

@@ -9,6 +9,8 @@ from sysid_core.robot.friction import (
     FrictionModel,
     FrictionTerm,
     play,
+    smooth_sign,
+    usual_friction,
 )
 from sysid_core.robot.held_joints import held_text, hold_joints, lock_positions
 from sysid_core.robot.inertia import (
@@ -32,7 +34,7 @@ from sysid_core.robot.inertia import (
 )
 from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.mounted_frame import with_mounted_frame
-from sysid_core.robot.mounting import gravity_of_mount, with_gravity
+from sysid_core.robot.mounting import gravity_of_mount, mounted, with_gravity
 from sysid_core.robot.natural_scale import inertial_scale
 from sysid_core.robot.pose_robot import POSE_FRAME, robot_of_poses
 from sysid_core.robot.reference import (
@@ -86,6 +88,7 @@ __all__ = [
     "lock_positions",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
+    "mounted",
     "parameter_transform",
     "pi_from_log_cholesky",
     "pi_from_mass_com_inertia",
@@ -101,7 +104,9 @@ __all__ = [
     "rotors_from_urdf",
     "rotors_of",
     "skew",
+    "smooth_sign",
     "transform_pi",
+    "usual_friction",
     "with_gravity",
     "with_mounted_frame",
     "with_static_transforms",

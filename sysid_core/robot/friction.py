@@ -127,7 +127,7 @@ class FrictionModel:
         drives: Joints, coupled axes and gear ratios.
         terms: Terms of every axis, in the order of its parameters.
         own_terms: Axis to its terms, where they differ from `terms`.
-        coulomb_velocity: v_0 of the smooth sign [rad/s].
+        coulomb_velocity: v_0 of the smooth sign [rad/s]; 0: the sign itself.
         stribeck_velocity: v_s [rad/s].
         play_width: Motion that turns presliding friction over [rad].
         breakaway_width: Motion after a reversal until friction has come down [rad].
@@ -158,7 +158,8 @@ class FrictionModel:
                 remedy=f"Axes: {', '.join(self.drives.axis_names)}.",
             )
         for key in ("coulomb_velocity", "stribeck_velocity", "play_width", "breakaway_width"):
-            if not getattr(self, key) > 0.0:
+            value, sharp = getattr(self, key), key == "coulomb_velocity"
+            if not (value > 0.0 or (sharp and value == 0.0)):
                 raise ModelError(
                     f"'{key}' of the friction model must be positive.",
                     remedy="Leave it out for the usual value.",
@@ -300,7 +301,7 @@ class FrictionModel:
         self, term: FrictionTerm, i: int, q: Array, v: Array, a: Array, load: Array | None
     ) -> Sequence[Array]:
         """The term's functions along one axis, each of shape (K,)."""
-        sign = np.tanh(v / self.coulomb_velocity)
+        sign = smooth_sign(v, self.coulomb_velocity)
         if term is FrictionTerm.COULOMB:
             return (sign,)
         if term is FrictionTerm.VISCOUS:
@@ -332,6 +333,38 @@ class FrictionModel:
         if term is FrictionTerm.SATURATION:
             return (load[:, i] * np.abs(load[:, i]),)
         return (np.abs(load[:, i]) * sign,)
+
+    def slopes(self, v: Array) -> dict[FrictionTerm, Array]:
+        """Derivatives by the velocity of the terms that depend on it smoothly, each (K, n)."""
+        sign = smooth_sign(v, self.coulomb_velocity)
+        sharp = (1.0 - sign**2) / self.coulomb_velocity
+        bell = np.exp(-((v / self.stribeck_velocity) ** 2))
+        return {
+            FrictionTerm.COULOMB: sharp,
+            FrictionTerm.VISCOUS: np.ones_like(v),
+            FrictionTerm.ASYMMETRY: sharp * np.sign(sign),
+            FrictionTerm.STRIBECK: bell * (sharp - 2.0 * v * sign / self.stribeck_velocity**2),
+        }
+
+
+def smooth_sign(v: Array, width: float) -> Array:
+    """Direction of motion within [-1, 1], turning over within `width` [rad/s]; 0: the sign itself."""
+    return np.tanh(v / width) if width > 0.0 else np.sign(v)
+
+
+def usual_friction(parameters: Array, v: Array, a: Array) -> Array:
+    """`F_c sign(v) + F_v v + I_a a + beta` of all joints at once.
+
+    Args:
+        parameters: `[F_c, F_v, I_a, beta]` of every joint, shape (n, 4).
+        v: Velocities, shape (K, n).
+        a: Accelerations, shape (K, n).
+
+    Returns:
+        Torques, shape (K, n).
+    """
+    F_c, F_v, I_a, beta = np.moveaxis(parameters, -1, 0)
+    return np.asarray(F_c * smooth_sign(v, 0.0) + F_v * v + I_a * a + beta)
 
 
 def play(q: ArrayLike, width: float) -> Array:

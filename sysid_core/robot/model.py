@@ -104,6 +104,20 @@ class RobotModel:
         return tuple(self.pin_model.names)[1:]
 
     @property
+    def tree(self) -> RobotModel:
+        """The robot with any loops cut open: itself, but for a `DrivenRobot`."""
+        return self
+
+    def on_tree(self, tree: RobotModel) -> RobotModel:
+        """The same robot on another tree with the same joints."""
+        return tree
+
+    @property
+    def home(self) -> Array:
+        """Joint positions that any robot can take: zero, shape (nv,)."""
+        return np.zeros(self.nv)
+
+    @property
     def n_bodies(self) -> int:
         """Number of moving bodies (one per joint; links behind fixed joints are merged)."""
         return self.pin_model.njoints - 1
@@ -326,6 +340,20 @@ class RobotModel:
         return np.array(
             [pin.rnea(self.pin_model, data, *sample) for sample in zip(q_pin, v, a, strict=True)]
         ).reshape(len(q_pin), self.nv)
+
+    def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Regressor of the rigid bodies' torques, (K, nv) each to (K, nv, 10 n_bodies)."""
+        q_pin = self.configuration(q)
+        v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
+        data = self.pin_model.createData()
+        Y = np.empty((len(q_pin), self.nv, 10 * self.n_bodies))
+        for k in range(len(q_pin)):
+            Y[k] = pin.computeJointTorqueRegressor(self.pin_model, data, q_pin[k], v[k], a[k])
+        return Y
+
+    def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
+        """What known friction of joints without a drive adds to the torques: none has no drive."""
+        return 0.0
 
     def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
         """Motion of a frame along a trajectory; q, v, a of shape (K, nv)."""

@@ -60,3 +60,38 @@ def with_gravity(model: RobotModel, gravity: ArrayLike) -> RobotModel:
     tree = model.pin_model.copy()
     tree.gravity.linear = gravity
     return replace(model, pin_model=tree)
+
+
+def mounted(
+    model: RobotModel, gravity: str = "", mount: str = "", otherwise: ArrayLike | None = None
+) -> RobotModel:
+    """A robot with gravity as texts say, or else as a file says, or else as its description says.
+
+    Args:
+        model: The robot.
+        gravity: `X,Y,Z` in the base frame [m/s^2], or "".
+        mount: `ROLL,PITCH,YAW` of the base in the world [rad], or "".
+        otherwise: Gravity where both are "", shape (3,) [m/s^2].
+
+    Raises:
+        ModelError: Both are given, or no three numbers.
+    """
+    if gravity and mount:
+        raise ModelError("Both --gravity and --mount are given.", remedy="Give one of them.")
+    if gravity:
+        return with_gravity(model, _three(gravity, "--gravity"))
+    if mount:
+        return with_gravity(model, gravity_of_mount(_three(mount, "--mount")))
+    return model if otherwise is None else with_gravity(model, otherwise)
+
+
+def _three(text: str, option: str) -> Array:
+    try:
+        values = np.array([float(part) for part in text.split(",")])
+    except ValueError:
+        values = np.empty(0)
+    if values.shape != (3,) or not np.all(np.isfinite(values)):
+        raise ModelError(
+            f"{option} {text}: not three numbers.", remedy=f"Write {option} X,Y,Z with commas."
+        )
+    return values

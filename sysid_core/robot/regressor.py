@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.robot.inertia import INERTIAL_NAMES, Array
@@ -37,10 +35,4 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
         >>> Y.shape, bool(np.allclose(Y @ model.pi.ravel(), model.inverse_dynamics(q, v, a)))
         ((4, 7, 70), True)
     """
-    q_pin = model.configuration(q)
-    v, a = np.asarray(v, dtype=float), np.asarray(a, dtype=float)
-    data = model.pin_model.createData()
-    Y = np.empty((len(q_pin), model.nv, 10 * model.n_bodies))
-    for k in range(len(q_pin)):
-        Y[k] = pin.computeJointTorqueRegressor(model.pin_model, data, q_pin[k], v[k], a[k])
-    return Y
+    return model.torque_regressor(q, v, a)

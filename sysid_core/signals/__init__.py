@@ -20,6 +20,7 @@ from sysid_core.signals.sample_faults import (
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
 from sysid_core.signals.table import read_table
+from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
 from sysid_core.signals.wrench_table import (
@@ -42,6 +43,7 @@ __all__ = [
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",
+    "TableLayout",
     "TimingReport",
     "WrenchColumns",
     "WrenchStream",
@@ -56,5 +58,6 @@ __all__ = [
     "saturated_share",
     "signal_delay",
     "standstill_share",
+    "table_layout",
     "velocity_ratio",
 ]

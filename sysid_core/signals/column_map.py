@@ -16,7 +16,9 @@ from sysid_core.signals.column_file import Column, ColumnFile
 from sysid_core.signals.recording import EffortKind, JointStream
 
 COLUMNS_SCHEMA = "robot_sysid/columns/1"
-_KIND = FileKind("column map", "Start from one of config/columns/*.yaml.", SignalError)
+_KIND = FileKind(
+    "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
+)
 _SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 

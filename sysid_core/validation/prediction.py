@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import residual_statistics
-from sysid_core.estimation.arm import Processing
+from sysid_core.estimation.arm import Processing, driven_joints
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
@@ -150,7 +150,7 @@ def predict_recording(identification: EffortModel, recording: Recording) -> Pred
         identification: The identified robot.
         recording: Another run of the same robot.
     """
-    stream = recording.joints.ordered(identification.model.joint_names)
+    stream = driven_joints(identification.model, recording.joints)
     predicted, nominal = identification.predict_beside_nominal(recording)
     v = stream.v
     if v is None:

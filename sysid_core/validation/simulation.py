@@ -15,7 +15,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.robot import Array
+from sysid_core.robot import Array, usual_friction
 from sysid_core.robot.loops import ClosedChain, assemble, closure_state
 
 _SWEEPS = 8  # of the friction solve; the reduced mass matrix is diagonally dominant
@@ -112,16 +112,16 @@ def reduced_dynamics(chain: ClosedChain, q: Array, v_a: Array) -> _Reduced:
     model = chain.model.pin_model
     data = model.createData()
     drives = np.array([chain.drive(name).values for name in chain.model.joint_names])
-    coulomb = drives[:, 0].copy()
-    coulomb[chain.actuated_columns] = 0.0
+    bias = drives * [1.0, 1.0, 0.0, 1.0]  # the drives' inertia is part of the mass matrix
+    bias[chain.actuated_columns, 0] = 0.0
     M, h = np.empty((len(state.q), chain.n, chain.n)), np.empty((len(state.q), chain.n))
     for k, q_k in enumerate(chain.model.configuration(state.q)):
         upper = pin.crba(model, data, q_k)
         M[k] = np.triu(upper) + np.triu(upper, 1).T
         h[k] = pin.nonLinearEffects(model, data, q_k, state.v[k])
     M[:, np.arange(chain.n), np.arange(chain.n)] += drives[:, 2]
-    h += np.einsum("kij,kj->ki", M, state.drift) + drives[:, 3]
-    h += state.v * drives[:, 1] + np.sign(state.v) * coulomb
+    h += np.einsum("kij,kj->ki", M, state.drift)
+    h += usual_friction(bias, state.v, np.zeros_like(state.v))
     G_T = np.swapaxes(state.G, 1, 2)
     return _Reduced(
         G=state.G,

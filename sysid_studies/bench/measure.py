@@ -15,10 +15,10 @@ from sysid_core.errors import BatchError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.pipeline import Settings, identify_judged
 from sysid_core.robot import FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.validation import Prediction, predict_recording
+from sysid_core.workflows import ArmData, FitSettings, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
 from sysid_studies.bench.read import Split, read_split
 from sysid_studies.bench.recipe import Recipe, wrong_files
@@ -121,14 +121,11 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
 
     def ours(method: str) -> _Run:
         def run() -> tuple[Identification, str, str]:
-            judged = identify_judged(
-                split.model,
-                split.fitted,
-                split.drives,
-                settings=Settings(method=method) if method else Settings(),
-            )
-            verdict = judged.judgement
-            return judged.arm.identification, verdict.outcome.value, " ".join(verdict.reasons)
+            settings = FitSettings(method=method)
+            data = ArmData.of(split.model, split.fitted, split.drives, settings)
+            found = identify_data(data, settings)
+            verdict = found.judgement
+            return found.identification, verdict.outcome.value, " ".join(verdict.reasons)
 
         return run
 
@@ -142,7 +139,7 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
 
         return run
 
-    yield "default", ours("")
+    yield "default", ours("auto")
     yield "chosen", ours("ols")
     yield "ols", plain("none")
     yield "wls", plain("joint")

@@ -13,9 +13,9 @@ import numpy as np
 from sysid_core.diagnosis import collect_samples, estimate_gravity
 from sysid_core.errors import BatchError
 from sysid_core.files import FileKind, read_npz
-from sysid_core.pipeline import drives_of, load_recording
 from sysid_core.robot import DriveTrain, RobotModel, with_gravity
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording
+from sysid_core.workflows import drives_of, load_recording
 from sysid_studies.bench.recipe import Part, Recipe
 
 _NPZ = FileKind("recording", "Check the recipe.", BatchError)

@@ -86,7 +86,11 @@ def test_a_physical_model_is_written_back_and_validated(files, tmp_path, clicks)
     again = CliRunner().invoke(app, arguments)
     assert again.exit_code == 0, again.output
     judged = json.loads(again.stdout)
-    assert judged["verdict"]["outcome"] == "pass" == found["verdict"]["outcome"]
+    assert judged["verdict"]["outcome"] == "pass"
+    export = found["exports"][0]  # a URDF has no field for the drives' inertia of this arm
+    assert (export["warning"], export["rise"] > 2.0) == (True, True)
+    assert max(export["lost_terms"], key=export["lost_terms"].get) == "inertia"
+    assert all("identified.urdf" in reason for reason in found["verdict"]["warnings"])
     assert judged["runs"][0]["relative_error"] < 0.05
     clicks(tmp_path / "v" / "validation.html")
 

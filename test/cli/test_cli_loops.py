@@ -13,7 +13,6 @@ import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_cli.recordings import run_labels
 from sysid_core.control import (
     ComputedTorque,
     Gains,
@@ -27,6 +26,7 @@ from sysid_core.robot import reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.simulation import ClosedChainPlant
+from sysid_core.workflows import run_labels
 
 runner = CliRunner()
 JOINT_STATE, TIME = "sensor_msgs/msg/JointState", "builtin_interfaces/msg/Time"
@@ -92,11 +92,10 @@ def test_identify_takes_loops(table, tmp_path, clicks):
     assert numbers["torque_rms"]["fitted"]["knee"]["identified"] < 0.2
     assert {"estimate.yaml", "result.json", "report.html"} <= {p.name for p in tmp_path.iterdir()}
     clicks(tmp_path / "report.html")
-    key = str(tmp_path / "key.pem")
-    result = runner.invoke(app, ["certify", str(tmp_path), "--key", key])
+    result = runner.invoke(app, ["certify", str(tmp_path)])
     assert result.exit_code == 0, result.exception
     certificate = str(tmp_path / "certificate.json")
-    content = json.loads((tmp_path / "certificate.json").read_text())["content"]
+    content = json.loads((tmp_path / "certificate.json").read_text())
     fitted, judged = content["recordings"]
     assert fitted["fitted"] and not judged["fitted"]
     assert fitted["as_left"] == pytest.approx(

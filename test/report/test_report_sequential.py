@@ -18,7 +18,7 @@ from sysid_core.simulation import (
     SimulatedRobot,
     record_motion,
 )
-from sysid_studies import locked_torque_of, run_sequential
+from sysid_core.workflows import ArmData, FitSettings, identify_data
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.OFFSET)
 
@@ -44,21 +44,19 @@ def run():
         return record_motion(robot, trajectory, rate_hz=125.0)
 
     sequential, other = play(plan.trajectory), play(builder.build())
-    return run_sequential(
-        sequential,
-        plan.trajectory,
-        model,
-        friction=friction,
-        validation=[other],
-        at_once=[other],
+    settings = FitSettings(method="sequential", friction="coulomb,viscous,offset")
+    drives = friction.drives
+    data = ArmData.of(
+        model, [sequential], drives, settings, others=[other], plan=plan.trajectory, at_once=[other]
     )
+    return identify_data(data, settings)
 
 
 @pytest.mark.slow
 def test_sequential_estimate_predicts_a_motion_of_all_joints(run) -> None:
     assert run.estimate.maximally_exciting
     (prediction,) = run.validation
-    (rival,) = run.rivals["all joints at once (OLS)"]
+    (rival,) = run.fit.rivals["all joints at once (OLS)"]
     for joint, stats in prediction.joints().items():
         # The rival was fitted to this very run.
         assert stats["r2"] > 0.95 * rival.joints()[joint]["r2"]
@@ -66,14 +64,15 @@ def test_sequential_estimate_predicts_a_motion_of_all_joints(run) -> None:
 
 @pytest.mark.slow
 def test_page_shows_steps_growth_and_comparison(run, tmp_path, clicks) -> None:
-    page = run.report().save(tmp_path / "report.html").read_text(encoding="utf-8")
+    run.write(tmp_path)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
     for heading in ("Steps, from the last joint", "Next to other methods", "Segments"):
         assert heading in page
     assert "How the error grows" in page
     clicks(tmp_path / "report.html")
-    figure = error_growth_figure(run.result.fit)
-    assert len(figure.data) == 2 + len(run.result.fit.solution.steps) + 1
-    assert [row[0] for row in step_rows(run.result.fit)] == list(
+    figure = error_growth_figure(run.fit.result.fit)
+    assert len(figure.data) == 2 + len(run.fit.result.fit.solution.steps) + 1
+    assert [row[0] for row in step_rows(run.fit.result.fit)] == list(
         reversed(run.identification.model.joint_names)
     )
     json.dumps(run.to_dict())
@@ -81,5 +80,4 @@ def test_page_shows_steps_growth_and_comparison(run, tmp_path, clicks) -> None:
 
 @pytest.mark.slow
 def test_torques_at_the_motor_hide_what_joints_at_standstill_feel(run) -> None:
-    assert locked_torque_of([]).value == "measured"  # nothing speaks against it
-    assert run.result.fit.estimate.method == "sequential"
+    assert run.fit.result.fit.estimate.method == "sequential"

@@ -24,6 +24,7 @@ from sysid_core.estimation.arm.prior_weight import choose_prior_weight, lowered_
 from sysid_core.estimation.arm.recordings import (
     Differentiation,
     Processing,
+    driven_joints,
     predicted_efforts,
     prepare,
     prepare_motion,
@@ -44,6 +45,7 @@ __all__ = [
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
+    "driven_joints",
     "first_times",
     "held_out_error",
     "identify",

@@ -74,7 +74,8 @@ class Identification:
         Y = joint_torque_regressor(self.model, q, v, a)
         beta = self.parameters[10 * self.model.n_bodies :]
         rigid = [Y @ np.ravel(pi) for pi in bodies]
-        return [tau + self.friction.regressor(q, v, a, tau) @ beta for tau in rigid]
+        known = self.model.passive_torques(q, v, a)
+        return [tau + self.friction.regressor(q, v, a, tau) @ beta + known for tau in rigid]
 
     def predict(self, recording: Recording) -> Array:
         """Efforts at the recording's own stamps, in its own unit; NaN in gaps.
@@ -111,7 +112,7 @@ def identify(
     *,
     load_rounds: int = 3,
 ) -> Identification:
-    """Identify an open chain from one or several recordings.
+    """Identify a chain from one or several recordings; a closed one as its `DrivenRobot`.
 
     Args:
         model: The robot.

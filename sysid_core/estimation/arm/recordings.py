@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings of an open chain as gapless, filtered motions with torques at the joints."""
+"""Recordings of a chain, open or closed, as gapless, filtered motions with torques at the joints."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from sysid_core.estimation.recorded import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.robot.loops import DrivenRobot, project_positions, project_velocities
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
@@ -83,6 +84,7 @@ def prepare(
     for motion, rate in prepare_motion(model, recording, processing):
         assert motion.effort is not None  # `require_torques` has seen to it
         tau = friction.drives.torques(motion.effort, motion.q)
+        tau = tau - model.passive_torques(motion.q, filled(motion.v), filled(motion.a))
         out.append(Span(motion, tau, rate, recording.source))
     return tuple(out)
 
@@ -100,7 +102,7 @@ def prepare_motion(
     Raises:
         SignalError: Values aren't finite, or no span is long enough.
     """
-    stream = recording.joints.ordered(model.joint_names)
+    stream = driven_joints(model, recording.joints)
     require_finite(stream, recording.source)
     way = processing.differentiate
     if way is Differentiation.POSITIONS:
@@ -122,6 +124,32 @@ def prepare_motion(
             f" {processing.max_gap_s} s.",
             remedy="Allow larger gaps, or record again.",
         )
+
+
+def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
+    """The stream's driven joints, in the robot's order.
+
+    Encoders of a closed chain's passive joints, where they are used, say what the driven ones do.
+
+    Raises:
+        SignalError: The stream lacks a joint.
+    """
+    if not (isinstance(model, DrivenRobot) and model.chain.measured):
+        return stream.ordered(model.joint_names)
+    chain = model.chain
+    missing = [joint for joint in chain.measured if joint not in stream.names]
+    if missing:
+        raise SignalError(
+            f"The recording has no passive joints {missing}; it has {list(stream.names)}.",
+            remedy="Leave them out of `measured` in the loops file: the loops give them then.",
+            missing=missing,
+        )
+    seen = stream.ordered((*chain.actuated, *chain.measured))
+    require_finite(replace(seen, effort=None), "")
+    q = project_positions(chain, seen.names, seen.q)
+    v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
+    driven = seen.ordered(chain.actuated)
+    return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)
 
 
 def predicted_efforts(

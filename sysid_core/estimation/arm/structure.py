@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ideal motion shows of an open chain."""
+"""What ideal motion shows of a chain, open or closed."""
 
 from __future__ import annotations
 

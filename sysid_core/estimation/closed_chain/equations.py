@@ -32,9 +32,8 @@ from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,
-    constrained_parameter_names,
-    constrained_parameter_units,
     constrained_torques,
+    drive_friction,
 )
 from sysid_core.signals import Recording
 
@@ -142,12 +141,13 @@ class ConstrainedEquations(ChainEquations[ConstrainedMotion]):
         W = np.concatenate([part.W for part in parts])
         u = np.concatenate([part.u for part in parts])
         W[~used], u[~used] = 0.0, 0.0
-        split = 10 * chain.model.n_bodies
+        split = 10 * chain.model.n_bodies if inertials else 0
+        drives = drive_friction(self.drives)
         friction = FrictionColumns(
-            constrained_parameter_names(chain, self.drives)[split:],
-            constrained_parameter_units(chain, self.drives)[split:],
-            friction_scale(W[:, :, split if inertials else 0 :], u),
-            [True, True, True, False] * len(self.drives),
+            drives.names,
+            drives.units_of(chain.model.prismatic_joints),
+            friction_scale(W[:, :, split:], u),
+            drives.non_negative,
         )
         names, pi = chain.model.body_names, chain.model.pi
         massless = tuple(name for name, x in zip(names, pi, strict=True) if not np.any(x))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array
+from sysid_core.robot import Array, smooth_sign
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def drive_gains_from_targets(
     gains, sd = np.empty(n), np.empty(n)
     for j in range(n):
         X = np.column_stack(
-            [torque[:, j], np.tanh(v[:, j] / coulomb_velocity), v[:, j], np.ones(K)]
+            [torque[:, j], smooth_sign(v[:, j], coulomb_velocity), v[:, j], np.ones(K)]
         )
         scale = np.linalg.norm(X, axis=0)
         scale = np.where(scale > 0.0, scale, 1.0)

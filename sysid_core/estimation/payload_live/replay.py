@@ -45,11 +45,11 @@ def replay_payload(
     ]
     for mark in recording.marks:
         session.add_mark(mark.stamp_ns, mark.label)
+    for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
+        session.add_wrench(stamp, recording.wrench.wrench[k])
     for k, stamp in enumerate(filtered.stamps_ns.tolist()):
         q, v, a, *sd = (x[k] for x in states)
         session.add_joints(stamp, q, v, a, sd)
-    for k, stamp in enumerate(recording.wrench.stamps_ns.tolist()):
-        session.add_wrench(stamp, recording.wrench.wrench[k])
     start, end = int(recording.wrench.stamps_ns.min()), int(recording.wrench.stamps_ns.max())
     due_s = 0.0
     for until in range(start, end, round(history_period_s * 1e9)):

@@ -180,6 +180,7 @@ class PayloadSession:
         Raises:
             SysIdError: The sensor could not be tared.
         """
+        self._streams.end()
         self.advance()
         self._enter_marks(None)
         if self.problem is not None:

@@ -12,8 +12,10 @@ from numpy.typing import ArrayLike
 from sysid_core.robot import Array
 from sysid_core.signals import WrenchStream
 
-_BACK_NS = 1_000_000_000  # a stamp so far before the newest: time has begun anew
-_AHEAD = 100  # joint states by which other streams may begin a new run before them
+_BACK_NS = 1_000_000_000  # joint states that go back by more: time has begun anew [ns]
+# Other streams may be so far ahead of the joint states or behind them [ns]. With a third, an item
+# of the run before, of this run and of the next one are always nearest to their own joint states.
+_DISORDER_NS = _BACK_NS // 3
 RUN_START = "motion:start"  # a new run: what came before is forgotten
 
 
@@ -27,8 +29,9 @@ class PayloadStreams:
     """Everything since the run began, and how far it has been read.
 
     Where stamps of the joint states go back by more than a second (another bag is replayed, simulated
-    time is reset), a new run has begun, and the old one is forgotten. Wrenches and marks of the new
-    run may come a moment before its joint states, those of the old one a moment after them.
+    time is reset), a new run has begun, and the old one is forgotten. Joint states come in order. Up
+    to a third of a second, wrenches and marks of the new run may come before its joint states, and
+    those of the old one after them, in any order: each is read once, in the run that it is of.
 
     Args:
         max_gap_s: Joint states further apart than this are not interpolated [s].
@@ -42,10 +45,11 @@ class PayloadStreams:
         self._joints: list[tuple[int, Array]] = []  # q, v, a and their sds, shape (6, n)
         self._wrenches: list[tuple[int, tuple[float, ...]]] = []
         self._marks: list[tuple[int, str]] = []
-        self._newest: dict[str, int] = {}  # stamp in each stream
-        self._n_joints = 0  # that have come at all
-        self._went_back: dict[str, tuple[int, list[Any]]] = {}  # joint states before, items since
-        self._behind: set[str] = set()  # streams that may still bring samples of the old run
+        self._now: int | None = None  # newest stamp of the joint states
+        self._before: int | None = None  # the same of the run before, while items of it may come
+        self._early: list[
+            tuple[int, str, tuple[int, Any]]
+        ] = []  # `_now`, stream, item: maybe of the next
         self.rewind()
 
     def rewind(self) -> None:
@@ -58,65 +62,65 @@ class PayloadStreams:
 
     def add_joints(self, stamp_ns: int, state: ArrayLike) -> None:
         """A joint state, shape (6, n): position, velocity, acceleration, and their sds."""
-        self._n_joints += 1
-        if self._goes_back("joints", stamp_ns):
-            self._begin_run()
+        if self._now is not None and stamp_ns < self._now - _BACK_NS:
+            self._begin_run(stamp_ns)
         if not self._joints or stamp_ns > self._joints[-1][0]:
             self._joints.append((stamp_ns, np.array(state, dtype=float)))
+        self._now = stamp_ns if self._now is None else max(self._now, stamp_ns)
+        if self._before is not None and self._now > self._before - 2 * _DISORDER_NS:
+            self._before = None
+        self._release(self._now - _DISORDER_NS)
 
     def add_wrench(self, stamp_ns: int, wrench: ArrayLike) -> None:
         """A reading of the sensor, shape (6,); left out when it isn't finite."""
         values = np.asarray(wrench, dtype=float)
         if np.all(np.isfinite(values)):
-            reading = (stamp_ns, tuple(values.tolist()))
-            if self._is_of_this_run("wrench", reading):
-                self.late |= stamp_ns < self._last_wrench
-                bisect.insort(self._wrenches, reading)
+            self._take("wrench", (stamp_ns, tuple(values.tolist())))
 
     def add_mark(self, stamp_ns: int, label: str) -> None:
         """A labelled instant, such as `tare_1:start`."""
-        if self._is_of_this_run("mark", (stamp_ns, label)):
-            self.late |= stamp_ns <= self._last_wrench
-            bisect.insort(self._marks, (stamp_ns, label), key=_mark_order)
+        self._take("mark", (stamp_ns, label))
 
-    def _goes_back(self, stream: str, stamp_ns: int) -> bool:
-        newest = self._newest.get(stream, stamp_ns)
-        back = stamp_ns < newest - _BACK_NS
-        self._newest[stream] = stamp_ns if back else max(newest, stamp_ns)
-        return back
+    def end(self) -> None:
+        """Nothing more comes: what might have been the next run's is of this one."""
+        self._release(None)
 
-    def _is_of_this_run(self, stream: str, item: tuple[int, Any]) -> bool:
-        """Whether to keep it; it is remembered where its stream has just gone back."""
-        before = self._newest.get(stream, 0)
-        if self._goes_back(stream, item[0]):
-            self._behind.discard(stream)
-            self._went_back[stream] = self._n_joints, []
-        elif stream in self._behind:
-            if item[0] > self._newest["joints"] + _BACK_NS:
-                self._newest[stream] = before
-                return False
-            self._behind.discard(stream)
-        if stream in self._went_back:
-            since, items = self._went_back[stream]
-            if self._n_joints > since + _AHEAD:
-                del self._went_back[stream]
-            else:
-                items.append(item)
-        return True
+    def _take(self, stream: str, item: tuple[int, Any]) -> None:
+        """Keep what is of this run, and for later what joint states to come will tell."""
+        stamp, now = item[0], self._now
+        if now is None:
+            self._insert(stream, item)
+        elif self._before is not None and abs(stamp - self._before) < abs(stamp - now):
+            return
+        elif stamp < now - 2 * _DISORDER_NS:
+            self._early.append((now, stream, item))
+        else:
+            self._insert(stream, item)
 
-    def _begin_run(self) -> None:
+    def _insert(self, stream: str, item: tuple[int, Any]) -> None:
+        if stream == "wrench":
+            self.late |= item[0] < self._last_wrench
+            bisect.insort(self._wrenches, item)
+        else:
+            self.late |= item[0] <= self._last_wrench
+            bisect.insort(self._marks, item, key=_mark_order)
+
+    def _release(self, until_ns: int | None) -> None:
+        """Read what came so long ago that no new run has begun with it: it was only late."""
+        while self._early and (until_ns is None or self._early[0][0] < until_ns):
+            _, stream, item = self._early.pop(0)
+            self._insert(stream, item)
+
+    def _begin_run(self, stamp_ns: int) -> None:
         """Forget all but what other streams have brought of the new run already."""
-        self._joints, self.late = [], True
-        ahead = {
-            stream: items
-            for stream, (since, items) in self._went_back.items()
-            if self._n_joints <= since + _AHEAD
-        }
-        self._wrenches = sorted(ahead.get("wrench", []))
-        self._marks = sorted(ahead.get("mark", []), key=_mark_order)
-        self._behind = {"wrench", "mark"} - set(ahead)
-        self._went_back = {}
-        self._next, self._last_wrench = {"joints": 0, "wrench": 0, "mark": 0}, -1
+        assert self._now is not None
+        early, self._before, self._now = self._early, self._now, stamp_ns
+        self._joints, self._wrenches, self._marks, self._early = [], [], [], []
+        self.rewind()
+        for _, stream, item in early:
+            if abs(item[0] - stamp_ns) < abs(item[0] - self._before):
+                self._insert(stream, item)
+        self.late = True
 
     def forget_before(self, stamp_ns: int) -> None:
         """Drop what has been read, but for joint states since `stamp_ns`, and rewind."""

@@ -62,10 +62,12 @@ def with_exact_angles(model: RobotModel) -> tuple[RobotModel, tuple[str, ...]]:
     exact_xml, changed = _exact_urdf(model.urdf_xml)
     if not changed:
         return model, ()
+    tree = model.tree
     floating = model.pin_model.joints[1].shortname() == "JointModelFreeFlyer"
     exact = _built(exact_xml, floating, tuple(model.gravity.tolist()))
     exact = exact.with_locked({n: q for n, q in model.locked.items() if n in exact.joint_names})
-    return (exact, changed) if exact.joint_names == model.joint_names else (model, ())
+    same = exact.joint_names == tree.joint_names
+    return (model.on_tree(exact), changed) if same else (model, ())
 
 
 @functools.lru_cache(maxsize=8)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sysid_core.identifiability import Excitation, measure_excitation, sampled_base_parameters
+from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.closed_chain.box import motion_box
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.robot import Array
@@ -51,6 +52,8 @@ def structural_rows(
 ) -> Array:
     """Triangular factor of the projected regressor at random consistent states, shape (p, p).
 
+    Rounded angles of the URDF count as the exact ones.
+
     Args:
         chain: The mechanism.
         drives: Joints with friction and drive columns.
@@ -59,6 +62,7 @@ def structural_rows(
         n_samples: How many.
     """
     rng = np.random.default_rng(seed)
+    chain = chain.with_model(with_exact_angles(chain.model)[0].with_pi(chain.model.pi))
     box = motion_box(chain, rng)
     q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]

@@ -192,15 +192,7 @@ class ExcitationProblem:
     def _friction_slopes(self, pull: Array, v: Array) -> tuple[Array, Array]:
         """Slopes by v and a of what the friction columns are pulled by, (K, n, f) to (K, n)."""
         friction, by_v, by_a = self.unknowns.friction, np.zeros_like(v), np.zeros_like(v)
-        sign = np.tanh(v / friction.coulomb_velocity)
-        sharp = (1.0 - sign**2) / friction.coulomb_velocity
-        bell = np.exp(-((v / friction.stribeck_velocity) ** 2))
-        slope = {
-            FrictionTerm.COULOMB: sharp,
-            FrictionTerm.VISCOUS: np.ones_like(v),
-            FrictionTerm.ASYMMETRY: sharp * np.sign(sign),
-            FrictionTerm.STRIBECK: bell * (sharp - 2.0 * v * sign / friction.stribeck_velocity**2),
-        }
+        slope = friction.slopes(v)
         column = 0
         for j, axis in enumerate(friction.drives.axis_names):
             for term in friction.terms_of(axis):

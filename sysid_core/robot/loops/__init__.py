@@ -12,6 +12,7 @@ from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemb
 from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
 from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
 from sysid_core.robot.loops.coupling import Coupling
+from sysid_core.robot.loops.driven import DrivenRobot
 from sysid_core.robot.loops.file import (
     closed_chain_from_mapping,
     load_closed_chain,
@@ -25,8 +26,8 @@ from sysid_core.robot.loops.regressor import (
     actuated_inertia,
     constrained_motion,
     constrained_parameter_names,
-    constrained_parameter_units,
     constrained_torques,
+    drive_friction,
     projected_drive_regressor,
     projected_regressor,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "ClosedChain",
     "ConstrainedMotion",
     "Coupling",
+    "DrivenRobot",
     "JointDrive",
     "Loop",
     "LoopEnd",
@@ -52,8 +54,8 @@ __all__ = [
     "closure_state",
     "constrained_motion",
     "constrained_parameter_names",
-    "constrained_parameter_units",
     "constrained_torques",
+    "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
     "loop_jacobian_rate",

@@ -3,6 +3,7 @@ r"""Torques of the actuated joints of a closed chain, linear in the parameters: 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,14 +11,15 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ModelError
-from sysid_core.robot.inertia import INERTIAL_UNITS, Array
+from sysid_core.robot.drives import DriveTrain
+from sysid_core.robot.friction import USUAL_TERMS, FrictionModel, usual_friction
+from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.actuation import closure_state
 from sysid_core.robot.loops.assembly import assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.regressor import inertial_parameter_names
 
-DRIVE_NAMES = ("F_c", "F_v", "I_a", "beta")
-DRIVE_UNITS = ("N m", "N m s/rad", "kg m^2", "N m")
+DRIVE_NAMES = tuple(symbol for term in USUAL_TERMS for symbol in term.symbols)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,19 +78,14 @@ def constrained_motion(
     return ConstrainedMotion(state.q, state.v, a, state.G)
 
 
-def drive_parameter_names(joints: tuple[str, ...]) -> tuple[str, ...]:
-    """Names such as `knee.F_c`, four per joint."""
-    return tuple(f"{joint}.{name}" for joint in joints for name in DRIVE_NAMES)
+def drive_friction(joints: Sequence[str]) -> FrictionModel:
+    """Friction and drive of some joints (eq. 7), with the sign itself."""
+    return FrictionModel(DriveTrain.direct(joints), coulomb_velocity=0.0)
 
 
 def constrained_parameter_names(chain: ClosedChain, drives: tuple[str, ...]) -> tuple[str, ...]:
     """Names of all columns of `projected_regressor`: 10 per body, then 4 per drive."""
-    return inertial_parameter_names(chain.model) + drive_parameter_names(drives)
-
-
-def constrained_parameter_units(chain: ClosedChain, drives: tuple[str, ...]) -> tuple[str, ...]:
-    """Their units."""
-    return INERTIAL_UNITS * chain.model.n_bodies + DRIVE_UNITS * len(drives)
+    return inertial_parameter_names(chain.model) + drive_friction(drives).names
 
 
 def projected_inertial_regressor(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
@@ -127,10 +124,10 @@ def projected_drive_regressor(
             remedy=f"Joints: {', '.join(chain.model.joint_names)}.",
         )
     columns = [chain.model.joint_names.index(name) for name in drives]
-    v, a = motion.v[:, columns], motion.a[:, columns]
-    basis = np.stack([np.sign(v), v, a, np.ones_like(v)], axis=2)  # (K, drives, 4)
-    GF = motion.G[:, columns].transpose(0, 2, 1)[:, :, :, None] * basis[:, None]
-    return GF.reshape(len(motion), chain.n_actuated, 4 * len(drives))
+    states = (x[:, columns] for x in (motion.q, motion.v, motion.a))
+    return np.asarray(
+        np.swapaxes(motion.G[:, columns], 1, 2) @ drive_friction(drives).regressor(*states)
+    )
 
 
 def projected_regressor(
@@ -166,8 +163,7 @@ def constrained_torques(chain: ClosedChain, motion: ConstrainedMotion) -> Array:
     tau = chain.model.inverse_dynamics(motion.q, motion.v, motion.a)
     names = chain.model.joint_names
     values = np.array([chain.drive(name).values for name in names])  # (n, 4)
-    tau = tau + np.sign(motion.v) * values[:, 0] + motion.v * values[:, 1]
-    tau += motion.a * values[:, 2] + values[:, 3]
+    tau = tau + usual_friction(values, motion.v, motion.a)
     return np.einsum("kij,ki->kj", motion.G, tau)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
 
 from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
@@ -52,6 +54,14 @@ def run(model: RobotModel) -> Recording:
     noise = SensorNoise(wrench_bias=BIAS)
     robot = SimulatedRobot(plant, plan.trajectory.q[0], noise, np.random.default_rng(3))
     return record_motion(robot, plan.trajectory, rate_hz=100.0, wrench_frame=FRAME)
+
+
+@pytest.fixture(scope="module")
+def alone(model: RobotModel, run: Recording) -> PayloadSession:
+    """The recording in a session of its own."""
+    session = new_session(model)
+    replay_payload(run, session)
+    return session
 
 
 def new_session(model: RobotModel) -> PayloadSession:
@@ -191,26 +201,37 @@ def take(session: PayloadSession, run: Recording, state: Callable[..., Any], ite
         session.add_mark(run.marks[k].stamp_ns, run.marks[k].label)
 
 
-@pytest.mark.parametrize("earlier_s", [0.0, 20.0])
+@settings(
+    max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate]
+)  # costly: unshrunk
+@given(
+    later_s=st.sampled_from([0.0, 20.0, -20.0]) | st.floats(0.0, 1000.0),
+    n_first=st.integers(400, 2000),
+    swaps=st.integers(0, 30),
+    seed=st.integers(0, 2**32),
+)
 def test_a_second_recording_in_a_session_gives_what_it_gives_alone(
-    model: RobotModel, run: Recording, earlier_s: float
+    model: RobotModel,
+    run: Recording,
+    alone: PayloadSession,
+    later_s: float,
+    n_first: int,
+    swaps: int,
+    seed: int,
 ) -> None:
-    """Replayed anew, or one of an earlier day; streams come to its beginning one by one."""
+    """Replayed anew or of another day, after a first that was broken off; at the seam in any order."""
+    rng = np.random.default_rng(seed)
     filtered, _ = filter_joints(run.joints)
-    alone, session, rng = new_session(model), new_session(model), np.random.default_rng(5)
-    replay_payload(run, alone)
-    shift = round(earlier_s * 1e9)
+    session, shift = new_session(model), round(later_s * 1e9)
     first = dataclasses.replace(
         run,
         wrench=WrenchStream(FRAME, run.wrench.stamps_ns + shift, 1.5 * run.wrench.wrench),
-        marks=tuple(dataclasses.replace(m, stamp_ns=m.stamp_ns + shift) for m in run.marks[:-3]),
+        marks=tuple(dataclasses.replace(m, stamp_ns=m.stamp_ns + shift) for m in run.marks),
     )
-    items = [(first, shift, item) for item in arriving(run, filtered, rng) if item != ("mark", 0)]
-    items = [x for x in items if x[2][0] != "mark" or x[2][1] < len(first.marks)]
-    begin = len(items)
+    items = [(first, shift, item) for item in arriving(run, filtered, rng)][:n_first]
     items += [(run, 0, item) for item in arriving(run, filtered, rng)]
     # The last of the first are on their way when the second begins.
-    for k in range(begin - 3, begin + 3):
+    for k in rng.integers(n_first - 20, n_first + 20, swaps):
         if {items[k][2][0], items[k + 1][2][0]} != {"joints"}:
             items[k], items[k + 1] = items[k + 1], items[k]
     for n, (recording, by, item) in enumerate(items):

@@ -130,6 +130,20 @@ def test_several_joint_topics_need_a_choice(tmp_path: Path) -> None:
         read_bag(path, joint_topic="/wrong")
 
 
+def test_of_a_driver_and_who_repeats_it_slowly_the_driver_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "bag"
+    with BagWriter(path) as writer:
+        for topic in ("/joint_states", "/xarm/joint_states"):
+            writer.add_topic(topic, JOINT_STATE)
+        for k in range(20):
+            writer.write("/xarm/joint_states", joint_state(T0 + k, np.full(3, 1.0)), T0 + k)
+            if k % 10 == 0:
+                writer.write("/joint_states", joint_state(T0 + k, np.full(3, 2.0)), T0 + k)
+    joints = read_bag(path).joints
+    assert len(joints) == 20
+    assert joints.q[0, 0] == 1.0
+
+
 def test_what_is_no_usable_bag_is_named_with_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(SignalError, match="no bag at"):
         read_bag(tmp_path / "missing")

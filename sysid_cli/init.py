@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid init`: the files that a first identification needs, with what can be found out filled in."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_cli.app import app, console, example, remark, require_folder
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.robot import RobotModel
+    from sysid_core.signals import TableLayout
+
+_KINDS = ("link_torque", "actuator_torque", "motor_current")
+_DRIVERS = ("ur", "franka", "xarm")
+_OPEN = '"?"'  # what a person has to fill in
+
+
+@app.command(epilog=example("sysid init log.csv --robot robot.urdf --effort-kind motor_current"))
+def init(
+    recording: Annotated[
+        Path | None, typer.Argument(help="Table (CSV) or rosbag2 folder that will be identified.")
+    ] = None,
+    robot: Annotated[
+        str, typer.Option(help="URDF file, reference robot, or a robot of example-robot-data.")
+    ] = "",
+    driver: Annotated[
+        str, typer.Option(metavar="NAME", help="Driver of a real robot: ur, franka or xarm.")
+    ] = "",
+    effort_kind: Annotated[
+        str, typer.Option(metavar="KIND", help=f"What the efforts are: {', '.join(_KINDS)}.")
+    ] = "",
+    out: Annotated[Path, typer.Option(help="Folder for the files.")] = Path(),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+) -> None:
+    """Write the commented files that an identification starts from.
+
+    Names, units, rates and the order of columns are read off the recording; what the efforts are is
+    declared, never guessed. The last lines say what is missing and which command comes next.
+    """
+    if not robot and sys.stdin.isatty():
+        robot = typer.prompt("Robot (URDF file or name)")
+    if not robot or (recording is None and not driver):
+        raise SignalError(
+            "Neither a recording with its robot nor a driver is given.",
+            remedy="sysid init log.csv --robot robot.urdf, or sysid init --driver ur --robot robot.urdf.",
+        )
+    if effort_kind and effort_kind not in _KINDS:
+        raise SignalError(
+            f"'{effort_kind}' is no kind of effort.", remedy=f"One of {', '.join(_KINDS)}."
+        )
+    if driver and driver not in _DRIVERS:
+        raise SignalError(
+            f"'{driver}' is no known driver.", remedy=f"One of {', '.join(_DRIVERS)}."
+        )
+    require_folder(out)
+    from sysid_core.robot import load_robot
+
+    model = load_robot(robot)
+    out.mkdir(parents=True, exist_ok=True)
+    missing: list[str] = []
+    if recording is not None:
+        if not effort_kind and sys.stdin.isatty():
+            effort_kind = typer.prompt(f"What are the efforts ({', '.join(_KINDS)})?")
+        text, missing = _column_map(recording, model, effort_kind)
+        _write(out / "columns.yaml", text, force)
+    if driver:
+        _write(out / "bringup.yaml", _bringup(driver), force)
+    for one in missing:
+        remark("missing:", one)
+    if driver:
+        following = f"sysid plan payload {robot} --out plan; sysid run {out / 'bringup.yaml'} plan"
+    else:
+        following = f"sysid identify {recording} --robot {robot} --columns {out / 'columns.yaml'} --out results"
+    remark("next:", following, "green")
+
+
+def _write(path: Path, text: str, force: bool) -> None:
+    if path.exists() and not force:
+        raise SignalError(
+            f"'{path}' exists already.", remedy="Give another --out, or --force to overwrite it."
+        )
+    path.write_text(text, encoding="utf-8")
+    console.print(f"wrote {path}", highlight=False, soft_wrap=True)
+
+
+def _bringup(driver: str) -> str:
+    """The bringup file that ships for a driver, from the checkout or the installed share folder."""
+    name = f"bringup_{driver}.yaml"
+    places = [Path(__file__).resolve().parent.parent / "config"]
+    places.append(Path(sys.prefix) / "share" / "robot_sysid" / "config")
+    for place in places:
+        if (place / name).is_file():
+            return (place / name).read_text(encoding="utf-8")
+    raise SignalError(f"{name} isn't installed.", remedy="Install robot_sysid with its data files.")
+
+
+def _column_map(recording: Path, model: RobotModel, kind: str) -> tuple[str, list[str]]:
+    """Text of a column map for a recording, and what a person has to add."""
+    if recording.is_dir() or recording.suffix in (".mcap", ".db3", ".bag"):
+        return _map_of_bag(model, kind)
+    import numpy as np
+
+    from sysid_core.signals import table_layout
+
+    limits = np.abs(np.concatenate(model.position_limits))
+    largest = float(max(limits[np.isfinite(limits)], default=2 * np.pi)) or 2 * np.pi
+    layout = table_layout(recording, model.joint_names, largest)
+    missing = _missing(layout, model, kind)
+    joints = ", ".join(model.joint_names)
+    how = "by their names" if layout.by_name else "position and velocity by their derivative"
+    lines = [
+        f"# Column map of '{recording.name}', made by `sysid init`: columns found {how}.",
+        "schema: robot_sysid/columns/1",
+        f"header: {str(layout.header).lower()}",
+        f"delimiter: {_quoted(layout.delimiter)}",
+        f"n_columns: {len(layout.names)}",
+    ]
+    if layout.time is None:
+        lines.append('rate_hz: "?"  # no column of time was found: give the sampling rate')
+    else:
+        about = f"# {layout.rate_hz:.4g} samples a second"
+        lines.append(f"time: {{column: {layout.time}, unit: {layout.time_unit}}}  {about}")
+    lines += [
+        "# Names of the URDF's joints, in the order of the columns below.",
+        f"joints: [{joints}]",
+    ]
+    lines.append(_columns("position", layout.position, layout, f"unit: {layout.position_unit}"))
+    if layout.velocity:
+        unit = f"unit: {layout.position_unit}/s"
+        lines.append(_columns("velocity", layout.velocity, layout, unit))
+    lines.append(_columns("effort", layout.effort, layout, f"kind: {kind or _OPEN}"))
+    return "\n".join([*lines, *_drives(kind, len(model.joint_names))]) + "\n", missing
+
+
+def _map_of_bag(model: RobotModel, kind: str) -> tuple[str, list[str]]:
+    """A bag names its own joints and units: only the efforts and their drives are declared."""
+    lines = [
+        "# A bag names its own joints, units and stamps; this declares what its efforts are.",
+        "schema: robot_sysid/columns/1",
+        f"joints: [{', '.join(model.joint_names)}]",
+        f"effort: {{kind: {kind or _OPEN}}}",
+        *_drives(kind, len(model.joint_names)),
+    ]
+    missing = [] if kind else [_EFFORT_MISSING]
+    return "\n".join(lines) + "\n", missing + _gain_missing(kind)
+
+
+_EFFORT_MISSING = (
+    f"effort.kind, one of {', '.join(_KINDS)}: the same numbers mean different things by vendor"
+    " (docs/vendors.md)."
+)
+
+
+def _gain_missing(kind: str) -> list[str]:
+    if kind != "motor_current":
+        return []
+    return [
+        "drives.gain [N m/A] with its source; unknown ones are found by a run with a known load:"
+        " sysid identify … --loaded RECORDING --load-mass KG."
+    ]
+
+
+def _missing(layout: TableLayout, model: RobotModel, kind: str) -> list[str]:
+    n = len(model.joint_names)
+    missing = []
+    if layout.time is None:
+        missing.append("rate_hz, or the column of time.")
+    if not layout.position:
+        missing.append(f"position.columns: the {n} columns of joint positions weren't recognised.")
+    if not layout.effort:
+        missing.append(f"effort.columns: the {n} columns of efforts can't be told by their values.")
+    if not kind:
+        missing.append(_EFFORT_MISSING)
+    return missing + _gain_missing(kind)
+
+
+def _columns(kind: str, columns: tuple[int, ...], layout: TableLayout, rest: str) -> str:
+    listed = ", ".join(map(str, columns)) or _OPEN
+    named = [layout.names[k] for k in columns if layout.names[k]]
+    about = f"  # {', '.join(named)}" if named else ""
+    return f"{kind}: {{columns: [{listed}], {rest}}}{about}"
+
+
+def _drives(kind: str, n: int) -> list[str]:
+    if kind != "motor_current":
+        return []
+    return [
+        "drives:",
+        "  # Joint torque per motor current [N m/A], reflected through the gear, one for each joint.",
+        f"  gain: [{', '.join([_OPEN] * n)}]",
+        f"  source: {_OPEN}",
+    ]
+
+
+def _quoted(delimiter: str) -> str:
+    return delimiter if delimiter == "whitespace" else '"' + delimiter.replace("\t", "\\t") + '"'

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`identified.urdf`: an identified robot's description, with what it costs to read it as such."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.estimation.arm import Identification
+from sysid_core.export.judged import ExportedError, judge_export
+from sysid_core.export.projection import projections
+from sysid_core.export.targets import Target
+from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.robot import is_physically_consistent
+from sysid_core.signals import Recording
+from sysid_core.validation import Prediction
+
+
+@dataclass(frozen=True)
+class Description:
+    """A URDF and its errors.
+
+    Attributes:
+        xml: The text.
+        error: Held-out errors inside and as exported.
+    """
+
+    xml: str
+    error: ExportedError
+
+
+def describe(
+    identification: Identification,
+    fitted: Sequence[Recording],
+    judged: Sequence[Recording],
+    predictions: Sequence[Prediction],
+    *,
+    held_out: bool,
+) -> Description | None:
+    """The identified robot's URDF; None where it has none, or bodies that no simulator takes.
+
+    Args:
+        identification: The result.
+        fitted: Runs of the fit, over which friction is projected.
+        judged: Runs by which both are judged.
+        predictions: Of these by the identified robot, one of each.
+        held_out: Whether they weren't fitted.
+    """
+    model = identification.model
+    if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
+        return None
+    robot, given_back = projections(identification, fitted, Target.URDF)
+    xml = urdf_of(robot, remarks_on(identification))
+    reader = UrdfReader(
+        xml, model.joint_names, model.gravity, identification.friction.coulomb_velocity
+    )
+    error = judge_export(
+        identification,
+        Target.URDF,
+        reader.torques,
+        judged,
+        predictions,
+        held_out=held_out,
+        robot=robot,
+        given_back=given_back,
+    )
+    return Description(xml, error)

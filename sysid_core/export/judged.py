@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How well a robot predicts as others read it: held-out errors inside and as exported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Identification, predicted_efforts
+from sysid_core.export.projection import Projection
+from sysid_core.export.targets import Target
+from sysid_core.robot import Array, DriveTrain
+from sysid_core.signals import Recording
+from sysid_core.validation import Prediction
+
+Torques = Callable[[Array, Array, Array], Array]  # q, v, a of (K, n) to (K, n)
+
+
+@dataclass(frozen=True)
+class ExportedError:
+    """Errors of one target, relative to the efforts and over all runs.
+
+    Attributes:
+        target: What was written.
+        inside: The identified robot's.
+        exported: That of the written file, as others read it.
+        held_out: Whether the runs weren't fitted.
+        costs: What the target has no field for: by how much the error would be smaller with it.
+        standstill: By how much the error is larger by the reader's own treatment of friction about
+            standstill.
+        joints: Joint to its errors [unit of the efforts], inside and as exported.
+    """
+
+    target: Target
+    inside: float
+    exported: float
+    held_out: bool
+    costs: Mapping[str, float]
+    standstill: float
+    joints: Mapping[str, tuple[float, float]]
+
+    @property
+    def rise(self) -> float:
+        """Error as exported over the error inside."""
+        return self.exported / self.inside if self.inside > 0.0 else float(self.exported > 0.0)
+
+    @property
+    def allowed_rise(self) -> float:
+        """Error as exported over the error inside from which it is worth a warning.
+
+        1.1 where the target holds all terms: what a term that is written wrongly exceeds, and a
+        reader's own treatment of standstill doesn't. 2 where it can't: most of the error's power
+        (3/4 of it) then comes from the format, and no further data mends it.
+        """
+        return 2.0 if self.costs else 1.1
+
+    @property
+    def worth_a_warning(self) -> bool:
+        """Whether the file predicts worse than what its target can hold excuses."""
+        return self.rise > self.allowed_rise
+
+    def to_dict(self) -> dict[str, object]:
+        """For result.json and proof.json."""
+        return {
+            "target": self.target.value,
+            "inside": self.inside,
+            "exported": self.exported,
+            "rise": self.rise,
+            "allowed_rise": self.allowed_rise,
+            "warning": self.worth_a_warning,
+            "held_out": self.held_out,
+            "lost_terms": dict(self.costs),
+            "standstill": self.standstill,
+            "joints": {
+                name: {"rms_inside": own, "rms_exported": theirs}
+                for name, (own, theirs) in self.joints.items()
+            },
+        }
+
+
+def judge_export(
+    identification: Identification,
+    target: Target,
+    torques: Torques,
+    runs: Sequence[Recording],
+    predictions: Sequence[Prediction],
+    *,
+    held_out: bool,
+    robot: Projection,
+    given_back: Mapping[str, Projection],
+) -> ExportedError:
+    """Errors of an exported robot beside those of the identified one.
+
+    Args:
+        identification: The identified robot.
+        target: What was written.
+        torques: What a reader of the file makes of a motion.
+        runs: That are predicted.
+        predictions: Of the identified robot, one of each run.
+        held_out: Whether these runs weren't fitted.
+        robot: What the file should say.
+        given_back: What was lost, by name, and the robot that has it all the same.
+
+    Raises:
+        EstimationError: There are no runs.
+    """
+    if not runs:
+        raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
+    models = [torques, robot.torques, *(one.torques for one in given_back.values())]
+    made = []
+    for run, own in zip(runs, predictions, strict=True):
+        efforts = _predicted(identification, run, models)
+        made.append([replace(own, predicted=one, nominal=None) for one in efforts])
+    exported = [of_run[0] for of_run in made]
+    read, meant, *others = (_pooled([of_run[i] for of_run in made]) for i in range(len(models)))
+    return ExportedError(
+        target,
+        _pooled(predictions),
+        read,
+        held_out,
+        {name: meant - error for name, error in zip(given_back, others, strict=True)},
+        read - meant,
+        {
+            name: (_rms(predictions, name), _rms(exported, name))
+            for name in identification.model.joint_names
+        },
+    )
+
+
+def _predicted(
+    identification: Identification, run: Recording, models: Sequence[Torques]
+) -> tuple[Array, ...]:
+    """Efforts of the drives by several models; springs are theirs, if they have any."""
+    drives = identification.friction.drives
+    plain = DriveTrain(drives.joint_names, drives.gains)
+    return predicted_efforts(
+        identification.model,
+        run,
+        identification.processing,
+        plain,
+        lambda q, v, a: [torques(q, v, a) for torques in models],
+    )
+
+
+def _pooled(predictions: Sequence[Prediction]) -> float:
+    """Relative error over all runs together, and over the joints that have efforts."""
+    pairs = [
+        p.columns(joint)
+        for p in predictions
+        for joint, measured in zip(p.joint_names, p.measured.T, strict=True)
+        if np.any(measured != 0.0)
+    ]
+    residual = sum(float(np.sum((m - p) ** 2)) for m, p in pairs)
+    measured = sum(float(np.sum(m**2)) for m, _ in pairs)
+    return float(np.sqrt(residual / measured)) if measured > 0.0 else float("nan")
+
+
+def _rms(predictions: Sequence[Prediction], joint: str) -> float:
+    pairs = [p.columns(joint) for p in predictions]
+    residual = np.concatenate([m - p for m, p in pairs])
+    return float(np.sqrt(np.mean(residual**2)))

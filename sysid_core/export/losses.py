@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a file doesn't carry of a robot, beside terms of friction: stated, never silent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.export.geometry import MeshFolder
+from sysid_core.export.targets import Target
+from sysid_core.kinds import Kind
+from sysid_core.robot import STANDARD_GRAVITY, RobotModel
+from sysid_core.robot.loops import mimic_joints
+
+
+class LossCode(Kind):
+    """What is lost."""
+
+    GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
+    VELOCITY_LIMITS = "velocity_limits"
+    MIMIC = "mimic"  # a follower whose leader is no joint of the robot, or can't be written
+    MESH_MISSING = "mesh_missing"  # no such file
+    MESH_FORMAT = "mesh_format"  # a format that the target doesn't read
+
+
+@dataclass(frozen=True)
+class Loss:
+    """One kind of thing that is lost.
+
+    Attributes:
+        code: What it is.
+        names: Joints, files or numbers that it concerns.
+    """
+
+    code: LossCode
+    names: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, object]:
+        """For proof.json."""
+        return {"code": self.code.value, "names": list(self.names)}
+
+
+def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> tuple[Loss, ...]:
+    """What a written file lacks.
+
+    Args:
+        model: The robot.
+        target: The file's format.
+        meshes: After the file was written.
+    """
+    found = {}
+    if target in (Target.URDF,) and not np.array_equal(model.gravity, STANDARD_GRAVITY):
+        found[LossCode.GRAVITY] = [" ".join(f"{x:.6g}" for x in model.gravity)]
+    if target is Target.MJCF:
+        found[LossCode.VELOCITY_LIMITS] = [
+            name
+            for name, limit in zip(model.joint_names, model.velocity_limits, strict=True)
+            if 0.0 < limit < np.inf
+        ]
+    followers = [f for f in mimic_joints(model) if target is not Target.URDF]
+    found[LossCode.MIMIC] = [
+        f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
+    ]
+    if meshes is not None:
+        found[LossCode.MESH_MISSING] = meshes.missing
+        found[LossCode.MESH_FORMAT] = meshes.unread
+    return tuple(Loss(code, tuple(names)) for code, names in found.items() if names)

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MJCF, MuJoCo's own format: inertias, armature, damping and friction that sticks.
+
+Inertias are written whole (`fullinertia`) at the body that moves; links behind fixed joints are
+bodies of their own without mass, placed by pinocchio's composition of the fixed joints. A constant
+torque of a drive is the bias of its motor: `ctrl` is what the drive gives.
+"""
+
+from __future__ import annotations
+
+import copy
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError
+from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
+from sysid_core.export.projection import Projection
+from sysid_core.export.tree import Tree, link_elements, tree_of
+from sysid_core.lazy import lazy_import
+from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
+from sysid_core.robot.loops import ClosedChain, LoopKind, mimic_joints
+
+if TYPE_CHECKING:
+    import mujoco
+else:
+    mujoco = lazy_import("mujoco")
+
+MESH_FORMATS = (".stl", ".obj", ".msh")
+TIMESTEP = 0.002  # [s], MuJoCo's default
+# Dry friction is a soft constraint in MuJoCo: below its limit a joint creeps at
+# v = (1 - d) / d * tau / M * (d timeconst / 2). The largest impedance and the shortest time constant
+# that MuJoCo allows (mjMAXIMP = 0.9999; two steps) leave 2e-7 rad/s per rad/s^2 of load.
+STICKING = {
+    "solreffriction": f"{2 * TIMESTEP!r} 1",
+    "solimpfriction": "0.9999 0.9999 0.001 0.5 2",
+}
+
+
+@dataclass(frozen=True)
+class PositionServo:
+    """A servo that follows a position: `kp (ctrl - q) - kv v`, within its force.
+
+    Attributes:
+        kp: [N m/rad or N/m].
+        kv: [N m s/rad or N s/m].
+        force: Largest torque [N m or N]; infinite where it isn't known.
+    """
+
+    kp: float
+    kv: float = 0.0
+    force: float = float("inf")
+
+
+@dataclass(frozen=True)
+class JointFields:
+    """What MJCF says of a joint beside its geometry.
+
+    Attributes:
+        armature: Inertia of the drive, seen at the joint [kg m^2 or kg].
+        damping: Viscous friction [N m s/rad or N s/m].
+        frictionloss: Dry friction [N m or N].
+        offset: Torque that the drive gives for nothing [N m or N].
+        servo: Position servo; None: a motor, whose control is the torque.
+        driven: Whether it has an actuator.
+    """
+
+    armature: float = 0.0
+    damping: float = 0.0
+    frictionloss: float = 0.0
+    offset: float = 0.0
+    servo: PositionServo | None = None
+    driven: bool = True
+
+
+def joint_fields(projection: Projection) -> dict[str, JointFields]:
+    """Fields of every joint from friction in MJCF's terms."""
+    values = (projection.of(symbol).tolist() for symbol in ("I_a", "F_v", "F_c", "beta"))
+    rows = zip(*values, strict=True)
+    return {
+        joint: JointFields(*row)
+        for joint, row in zip(projection.model.joint_names, rows, strict=True)
+    }
+
+
+@dataclass
+class _Writer:
+    """The document while it is made."""
+
+    tree: Tree
+    fields: Mapping[str, JointFields]
+    links: Mapping[str, ET.Element]
+    meshes: MeshFolder | None
+    sites: Mapping[int, list[tuple[str, Array, Array]]]
+    assets: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
+
+    def body(self, j: int) -> ET.Element:
+        """A joint's body with everything behind it."""
+        joint = self.tree.joints[j]
+        element = ET.Element("body", {"name": joint.link} | _pose(joint.R, joint.p))
+        mass, com, inertia = mass_com_inertia_from_pi(joint.pi)
+        full = [inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+        ET.SubElement(
+            element, "inertial", pos=_text(com), mass=_text([mass]), fullinertia=_text(full)
+        )
+        own = self.fields.get(joint.name, JointFields())
+        attributes = {
+            "name": joint.name,
+            "type": "slide" if joint.slides else "hinge",
+            "axis": _text(joint.axis),
+        }
+        if np.all(np.isfinite(joint.limits)) and joint.limits[0] < joint.limits[1]:
+            attributes["range"] = _text(joint.limits)
+        for key in ("armature", "damping", "frictionloss"):
+            attributes[key] = _text([getattr(own, key)])
+        ET.SubElement(element, "joint", attributes | STICKING)
+        self.shapes(element, joint.link)
+        self.fixed(element, j)
+        for k, child in enumerate(self.tree.joints):
+            if child.parent == j:
+                element.append(self.body(k))
+        return element
+
+    def fixed(self, element: ET.Element, j: int) -> None:
+        """Links and sites that are fixed to what joint j moves."""
+        for link in self.tree.links:
+            if link.joint == j and link.name != "world":
+                body = ET.SubElement(element, "body", {"name": link.name} | _pose(link.R, link.p))
+                self.shapes(body, link.name)
+            elif link.joint == j:
+                self.shapes(element, link.name)
+        for name, R, p in self.sites.get(j, []):
+            ET.SubElement(element, "site", {"name": name} | _pose(R, p))
+
+    def shapes(self, element: ET.Element, link: str) -> None:
+        """Geometry of a link."""
+        for shape in geometries_of(self.links[link]) if link in self.links else ():
+            attributes = self.shape(shape)
+            if attributes is None:
+                continue
+            # Shapes for contacts meet the world's, not each other.
+            contact = {"group": "3", "contype": "0", "conaffinity": "1"}
+            picture = {"group": "2", "contype": "0", "conaffinity": "0"}
+            ET.SubElement(
+                element,
+                "geom",
+                attributes | (contact if shape.collides else picture) | _pose(shape.R, shape.p),
+            )
+
+    def shape(self, shape: Geometry) -> dict[str, str] | None:
+        """Type and size; None for a mesh that can't be had, or a shape without extent."""
+        if shape.kind == "mesh":
+            copied = None if self.meshes is None else self.meshes.copy(shape.mesh)
+            if copied is None:
+                return None
+            name = self.assets.setdefault((copied, shape.size), f"mesh_{len(self.assets)}")
+            return {"type": "mesh", "mesh": name}
+        if not min(shape.size) > 0.0:
+            return None
+        size = np.array(shape.size)
+        if shape.kind == "box":
+            size = 0.5 * size
+        elif shape.kind == "cylinder":
+            size = size * [1.0, 0.5]
+        return {"type": shape.kind, "size": _text(size)}
+
+
+def mjcf_of(
+    model: RobotModel,
+    fields: Mapping[str, JointFields],
+    *,
+    meshes: MeshFolder | None = None,
+    chain: ClosedChain | None = None,
+) -> str:
+    """A robot's MJCF.
+
+    Args:
+        model: With the inertial parameters to write.
+        fields: Joint to what is said of it.
+        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+        chain: The loops that close the tree, as `<equality>`.
+
+    Raises:
+        ModelError: A joint or body that MJCF can't express, or a file that MuJoCo refuses.
+    """
+    tree = tree_of(model)
+    sites, equalities, tendons = _closures(chain) if chain is not None else ({}, [], [])
+    if chain is None:
+        equalities = [
+            _mimic(f.joint, f.leader, f.multiplier, f.offset)
+            for f in mimic_joints(model)
+            if f.leader in model.joint_names
+        ]
+    writer = _Writer(tree, fields, link_elements(model), meshes, sites)
+    root = ET.Element("mujoco", model=tree.name)
+    compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
+    folder = {} if meshes is None else {"meshdir": meshes.out.name}
+    ET.SubElement(root, "compiler", compiler | folder)
+    ET.SubElement(root, "option", gravity=_text(tree.gravity), timestep=repr(TIMESTEP))
+    world = ET.Element("worldbody")
+    writer.fixed(world, -1)
+    for j, joint in enumerate(tree.joints):
+        if joint.parent == -1:
+            world.append(writer.body(j))
+    asset = ET.SubElement(root, "asset")
+    for (file, scale), name in writer.assets.items():
+        ET.SubElement(asset, "mesh", name=name, file=file, scale=_text(scale))
+    root.append(world)
+    if tendons:
+        ET.SubElement(root, "tendon").extend(tendons)
+    if equalities:
+        ET.SubElement(root, "equality").extend(equalities)
+    ET.SubElement(root, "actuator").extend(_actuators(tree, fields))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode") + "\n"
+
+
+def write_mjcf(path: Path, text: str) -> Path:
+    """Write MJCF and have MuJoCo read it.
+
+    Raises:
+        ModelError: MuJoCo refuses it; the file stays, to be looked at.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    try:
+        mujoco.MjModel.from_xml_path(str(path))
+    except ValueError as err:
+        raise ModelError(
+            f"MuJoCo refuses '{path}': {str(err).strip()}.",
+            remedy="Rename what it names twice in the robot's description, or leave its mesh out.",
+        ) from err
+    return path
+
+
+class MjcfReader:
+    """Torques of the drives by MuJoCo's inverse dynamics; contacts, limits and loops are left out.
+
+    Args:
+        path: The file.
+        joint_names: Order of the joint arrays, n of them; other joints stand at zero.
+    """
+
+    def __init__(self, path: Path, joint_names: tuple[str, ...]) -> None:
+        self._model: Any = mujoco.MjModel.from_xml_path(str(path))
+        off = mujoco.mjtDisableBit
+        self._model.opt.disableflags |= int(
+            off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_EQUALITY
+        )
+        self._joints = [int(self._model.joint(name).dofadr[0]) for name in joint_names]
+        self._positions = [int(self._model.joint(name).qposadr[0]) for name in joint_names]
+
+    @property
+    def dry_friction(self) -> Array:
+        """`frictionloss` of the joints, shape (n,) [N m]."""
+        return np.array(self._model.dof_frictionloss[self._joints])
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        return self._torques(self._model, q, v, a)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        frictionless = copy.copy(self._model)
+        frictionless.dof_frictionloss[:] = 0.0
+        return self._torques(frictionless, q, v, a)
+
+    def _torques(self, model: Any, q: Array, v: Array, a: Array) -> Array:
+        data, out = mujoco.MjData(model), np.empty_like(np.asarray(q, dtype=float))
+        mujoco.mj_forward(model, data)
+        bias = data.qfrc_actuator[self._joints].copy()  # at no control
+        for k in range(len(out)):
+            data.qpos[self._positions] = q[k]
+            data.qvel[self._joints] = v[k]
+            data.qacc[self._joints] = a[k]
+            mujoco.mj_inverse(model, data)
+            out[k] = data.qfrc_inverse[self._joints] - bias
+        return out
+
+
+def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element]:
+    """One for each driven joint, in the joints' order."""
+    out = []
+    for joint in tree.joints:
+        own = fields.get(joint.name, JointFields())
+        if not own.driven:
+            continue
+        names = {"name": joint.name, "joint": joint.name}
+        if own.servo is not None:
+            force = own.servo.force
+            limits = {"forcerange": _text([-force, force])} if np.isfinite(force) else {}
+            gains = {"kp": _text([own.servo.kp]), "kv": _text([own.servo.kv])}
+            out.append(ET.Element("position", names | gains | limits))
+            continue
+        bounded = 0.0 < joint.effort < np.inf
+        limits = {"ctrlrange": _text([-joint.effort, joint.effort])} if bounded else {}
+        bias = {"biastype": "affine", "biasprm": f"{_text([-own.offset])} 0 0"}
+        out.append(ET.Element("general", names | {"gainprm": "1"} | bias | limits))
+    return out
+
+
+def _mimic(follower: str, leader: str, multiplier: float, offset: float) -> ET.Element:
+    return ET.Element(
+        "joint", joint1=follower, joint2=leader, polycoef=f"{_text([offset, multiplier])} 0 0 0"
+    )
+
+
+def _closures(
+    chain: ClosedChain,
+) -> tuple[dict[int, list[tuple[str, Array, Array]]], list[ET.Element], list[ET.Element]]:
+    """Sites by joint, `<equality>` and `<tendon>` elements of a closed chain."""
+    sites: dict[int, list[tuple[str, Array, Array]]] = {}
+    equalities: list[ET.Element] = []
+    tendons: list[ET.Element] = []
+    open_ends = chain.ends.poses(np.zeros((1, chain.n))).p[:, 0]
+    for i, (loop, ends) in enumerate(zip(chain.loops, chain.attachments, strict=True)):
+        names = [f"{loop.name}:{end}" for end in "ab"]
+        for name, end in zip(names, ends, strict=True):
+            sites.setdefault(end.joint, []).append((name, end.R_BF, end.p_BF))
+        pair = {"site1": names[0], "site2": names[1]}
+        if loop.kind is LoopKind.ROD:
+            rod = ET.Element("spatial", name=loop.name)
+            for name in names:
+                ET.SubElement(rod, "site", site=name)
+            tendons.append(rod)
+            gap = loop.length - float(np.linalg.norm(open_ends[2 * i] - open_ends[2 * i + 1]))
+            equalities.append(_tendon(loop.name, gap))
+        else:
+            kind = "weld" if loop.kind is LoopKind.WELD else "connect"
+            equalities.append(ET.Element(kind, {"name": loop.name} | pair))
+    for coupling in chain.couplings:
+        law = ET.Element("fixed", name=coupling.name)
+        for joint, factor in coupling.joints.items():
+            ET.SubElement(law, "joint", joint=joint, coef=_text([factor]))
+        tendons.append(law)
+        equalities.append(_tendon(coupling.name, coupling.offset))
+    return sites, equalities, tendons
+
+
+def _tendon(name: str, excess: float) -> ET.Element:
+    """A tendon whose length exceeds that at position zero by a constant."""
+    return ET.Element("tendon", name=name, tendon1=name, polycoef=f"{_text([excess])} 0 0 0 0")
+
+
+def _pose(R: Array, p: Array) -> dict[str, str]:
+    quaternion = pin.Quaternion(np.asarray(R)).normalized()
+    return {
+        "pos": _text(p),
+        "quat": _text([quaternion.w, quaternion.x, quaternion.y, quaternion.z]),
+    }
+
+
+def _text(values: Any) -> str:
+    """Numbers that read back to the bit; never a negative zero."""
+    return " ".join(repr(float(x) + 0.0) for x in np.ravel(values))

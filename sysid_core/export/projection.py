@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""An identified robot in the terms that a target holds.
+
+Copied, the parameters of the terms that remain are wrong: what play, load or a Stribeck curve took
+is missing, and Coulomb friction fitted beside them is too small. They are fitted again over the
+recorded motion with the inertial parameters as they are,
+`min_x sum_k rho(tau_k - Y_k pi - Phi_k x)`, with Huber's rho (Huber 1964, Ann. Math. Stat. 35) whose
+width is the residual's own, and `x >= 0` where physics says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from sysid_core.errors import ModelError
+from sysid_core.estimation.arm import Identification, prepare
+from sysid_core.estimation.recorded import filled
+from sysid_core.export.targets import Target
+from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.signals import Recording
+
+# Huber's width in standard deviations: 95 % of the efficiency of least squares under normal errors.
+HUBER = 1.345
+_NORMAL = 1.4826  # standard deviation of normal errors over their median magnitude
+COUPLINGS, SPRINGS = "couplings", "springs"
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """A robot in a target's terms.
+
+    Attributes:
+        model: The robot, with the identified inertial parameters.
+        friction: Terms that are held, and the drives that turn torques into recorded efforts.
+        values: Their parameters, shape (p,), in the order of `friction.names`.
+        lost: What the target has no field for: friction terms, couplings, springs.
+    """
+
+    model: RobotModel
+    friction: FrictionModel
+    values: Array
+    lost: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = np.array(self.values, dtype=float)
+        if values.shape != (len(self.friction.names),) or not np.all(np.isfinite(values)):
+            raise ModelError(
+                f"Friction of {len(self.friction.names)} parameters was given the values {values}.",
+                remedy="Give a finite value for each of the model's names.",
+            )
+        values.setflags(write=False)
+        object.__setattr__(self, "values", values)
+
+    def of(self, symbol: str) -> Array:
+        """Parameters of one symbol, such as `F_c`, joint by joint, shape (n,); 0 where none is."""
+        known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
+        return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
+
+    def without_dry_friction(self) -> Projection:
+        """The same robot with Coulomb friction of zero: what is left is smooth."""
+        dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
+        return replace(self, values=np.where(dry, 0.0, self.values))
+
+    def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
+        """Torques of all that isn't rigid bodies, with known springs; (K, n) to (K, n)."""
+        drives = self.friction.drives
+        ones = replace(drives, gains=np.ones(len(drives.joint_names)))
+        tau = self.friction.regressor(q, v, a, rigid) @ self.values
+        return np.asarray(ones.efforts(tau, q))
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques that the drives give along a gapless motion, shapes (K, n) to (K, n) [N m]."""
+        rigid = self.model.inverse_dynamics(q, v, a)
+        return rigid + self.friction_torques(q, v, a, rigid)
+
+
+def inside(identification: Identification) -> Projection:
+    """The identified robot itself: nothing is lost."""
+    values = list(identification.friction_parameters.values())
+    model = identification.model.with_pi(identification.pi)
+    return Projection(model, identification.friction, np.array(values))
+
+
+def projected(
+    identification: Identification,
+    recordings: Sequence[Recording],
+    target: Target,
+    *,
+    keep: Sequence[str] = (),
+) -> Projection:
+    """The identified robot in the terms of a target, fitted again over recorded motion.
+
+    Args:
+        identification: The result.
+        recordings: Runs with efforts, those of the fit.
+        target: Where it goes.
+        keep: Of what the target can't hold, what is kept all the same: to find out what it costs.
+
+    Raises:
+        SignalError: A recording can't be used.
+    """
+    if target.holds_all:
+        return inside(identification)
+    return _projected(identification, _motions(identification, recordings), target, keep)
+
+
+def projections(
+    identification: Identification, recordings: Sequence[Recording], target: Target
+) -> tuple[Projection, dict[str, Projection]]:
+    """As `projected`, with those that one of the lost things is given back to, by its name."""
+    if target.holds_all:
+        return inside(identification), {}
+    motions = _motions(identification, recordings)
+    one = _projected(identification, motions, target, ())
+    return one, {name: _projected(identification, motions, target, (name,)) for name in one.lost}
+
+
+def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
+    """What a friction model has that a target has no field for."""
+    if target.holds_all:
+        return ()
+    lost = [term.value for term in friction.all_terms if term not in target.terms]
+    lost += [COUPLINGS] if friction.drives.couplings else []
+    lost += [SPRINGS] if friction.drives.springs else []
+    return tuple(lost)
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """A gapless motion: positions, their derivatives, rigid-body torques and efforts, (K, n)."""
+
+    q: Array
+    v: Array
+    a: Array
+    rigid: Array
+    effort: Array
+
+
+def _motions(identification: Identification, recordings: Sequence[Recording]) -> list[_Motion]:
+    """Motion of all recordings, filtered as for the fit, but for samples at which nothing moves."""
+    model = identification.model.with_pi(identification.pi)
+    out = []
+    for recording in recordings:
+        for span in prepare(model, recording, identification.friction, identification.processing):
+            q, v, a = (filled(x) for x in (span.motion.q, span.motion.v, span.motion.a))
+            effort = filled(span.motion.effort) * identification.friction.drives.gains
+            out.append(_Motion(q, v, a, model.inverse_dynamics(q, v, a), effort))
+    return out
+
+
+def _projected(
+    identification: Identification,
+    motions: Sequence[_Motion],
+    target: Target,
+    keep: Sequence[str],
+) -> Projection:
+    lost = tuple(name for name in lost_in(identification.friction, target) if name not in keep)
+    friction = _held(identification.friction, target, lost)
+    model = identification.model.with_pi(identification.pi)
+    Phi = np.concatenate([friction.regressor(m.q, m.v, m.a, m.rigid) for m in motions])
+    tau = np.concatenate(
+        [
+            replace(friction.drives, gains=np.ones(model.nv)).torques(m.effort, m.q) - m.rigid
+            for m in motions
+        ]
+    )
+    moving = np.concatenate(
+        [np.any(np.abs(m.v) > identification.processing.moving, axis=1) for m in motions]
+    )
+    if np.any(moving):
+        Phi, tau = Phi[moving], tau[moving]
+    lower = np.where(friction.non_negative, 0.0, -np.inf)
+    return Projection(model, friction, _robust_fit(Phi, tau, lower), lost)
+
+
+def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
+    """The friction model without what is lost."""
+    drives = friction.drives
+    drives = DriveTrain(
+        drives.joint_names,
+        drives.gains,
+        {} if COUPLINGS in lost else drives.couplings,
+        drives.waves,
+        () if SPRINGS in lost else drives.springs,
+    )
+
+    def kept(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:
+        return tuple(dict.fromkeys((*target.terms, *(t for t in terms if t.value not in lost))))
+
+    own = {axis: kept(ts) for axis, ts in friction.own_terms.items() if axis in drives.axis_names}
+    return replace(friction, drives=drives, terms=kept(friction.terms), own_terms=own)
+
+
+def _robust_fit(Phi: Array, tau: Array, lower: Array) -> Array:
+    """Parameters by Huber's criterion, each joint in units of its own residual.
+
+    Args:
+        Phi: Shape (K, n, p).
+        tau: Shape (K, n) [N m].
+        lower: Least values, shape (p,).
+    """
+    x = np.zeros(Phi.shape[2])
+    for columns in _separate(Phi):
+        joints = np.flatnonzero(np.any(Phi[:, :, columns] != 0.0, axis=(0, 2)))
+        A, b = Phi[:, joints][:, :, columns], tau[:, joints]
+        scale = np.maximum(np.linalg.norm(A, axis=(0, 1)), np.finfo(float).tiny)
+        first = np.linalg.lstsq((A / scale).reshape(-1, len(columns)), b.ravel(), rcond=None)[0]
+        spread = _NORMAL * np.median(np.abs(b - (A / scale) @ first), axis=0)
+        # A fit without residuals (exact data) has no scale of its own: rounding is its scale.
+        spread = np.maximum(spread, 1e-12 * (1.0 + np.abs(b).max(axis=0)))
+        J = (A / scale / spread[:, None]).reshape(-1, len(columns))
+        y = (b / spread).ravel()
+        bound = lower[columns] * scale
+        found = least_squares(
+            lambda x, J=J, y=y: J @ x - y,
+            np.maximum(first, bound + 1e-12 * np.isfinite(bound)),
+            jac=lambda x, J=J: J,
+            bounds=(bound, np.inf),
+            loss="huber",
+            f_scale=HUBER,
+            x_scale="jac",
+        )
+        x[columns] = found.x / scale
+    return x
+
+
+def _separate(Phi: Array) -> list[list[int]]:
+    """Columns that share a joint, together: joints without couplings are fitted one by one."""
+    joints = np.any(Phi != 0.0, axis=0)  # (n, p)
+    groups: list[tuple[set[int], list[int]]] = []
+    for column in range(joints.shape[1]):
+        own = set(np.flatnonzero(joints[:, column]).tolist())
+        if not own:
+            continue  # never excited: stays zero
+        same = [group for group in groups if group[0] & own]
+        groups = [group for group in groups if not group[0] & own]
+        columns = sorted([column, *(c for _, cs in same for c in cs)])
+        groups.append((own.union(*(js for js, _ in same)), columns))
+    return [columns for _, columns in groups]

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an identified robot is exported to, and which terms of friction each target holds."""
+
+from __future__ import annotations
+
+from sysid_core.kinds import Kind
+from sysid_core.robot import FrictionTerm
+
+
+class Target(Kind):
+    """A format that others read; the value is what the command line calls it."""
+
+    URDF = "urdf"
+    MJCF = "mjcf"  # MuJoCo
+    SDF = "sdf"  # Gazebo, Drake
+    USD = "usd"  # Isaac Sim and Isaac Lab
+    C = "c"  # a controller of one's own
+    ROS2_CONTROL = "ros2_control"  # gains and feed-forward of ROS 2 controllers
+
+    @property
+    def terms(self) -> tuple[FrictionTerm, ...]:
+        """Terms that its fields hold; waves and what remembers have none but in C."""
+        return _TERMS[self]
+
+    @property
+    def holds_all(self) -> bool:
+        """Whether nothing is lost: springs and couplings are held, too."""
+        return self in _WHOLE
+
+    @property
+    def tolerance(self) -> float:
+        """Largest difference between its torques and ours that rounding excuses [N m].
+
+        1e-9 of numbers written in double precision; 1e-5 of USD, whose schema is single precision.
+        """
+        return 1e-5 if self is Target.USD else 1e-9
+
+
+_DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
+_WITH_ARMATURE = (*_DRY_AND_VISCOUS, FrictionTerm.INERTIA)
+_WHOLE = (Target.C,)
+_TERMS = {
+    Target.URDF: _DRY_AND_VISCOUS,  # <dynamics friction damping>
+    # frictionloss, damping, armature; the offset is the motor's bias
+    Target.MJCF: (*_WITH_ARMATURE, FrictionTerm.OFFSET),
+    Target.SDF: _DRY_AND_VISCOUS,  # <dynamics><friction><damping>
+    Target.USD: _WITH_ARMATURE,  # physxJoint:jointFriction, damping of the drive, armature
+    Target.C: tuple(FrictionTerm),
+    Target.ROS2_CONTROL: _WITH_ARMATURE,
+}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot as a tree of joints and links with numbers only: what all writers start from."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import Array, RobotModel, is_physically_consistent
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """A joint of one degree of freedom and the body that it moves.
+
+    Attributes:
+        name: Name of the joint.
+        link: Name of the link that it moves.
+        parent: Index of the joint before it, -1 for the base.
+        slides: Whether it is prismatic.
+        axis: Unit vector in the body's frame, shape (3,).
+        R: Axes of the body at position zero in the parent's, shape (3, 3).
+        p: Its origin there, shape (3,) [m].
+        pi: Inertial parameters of the body with all that fixed joints hang on it, shape (10,).
+        limits: Lower and upper position [rad or m]; infinite where there are none.
+        velocity: Limit [rad/s or m/s]; 0 or infinite where there is none.
+        effort: Limit [N m or N]; 0 or infinite where there is none.
+    """
+
+    name: str
+    link: str
+    parent: int
+    slides: bool
+    axis: Array
+    R: Array
+    p: Array
+    pi: Array
+    limits: tuple[float, float]
+    velocity: float
+    effort: float
+
+
+@dataclass(frozen=True, eq=False)
+class FixedLink:
+    """A link that fixed joints hang on a body, without inertia of its own.
+
+    Attributes:
+        name: Name of the link.
+        joint: Index of the joint that moves it, -1 for the base.
+        R: Its axes in the body, shape (3, 3).
+        p: Its origin there, shape (3,) [m].
+    """
+
+    name: str
+    joint: int
+    R: Array
+    p: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Joints, parents first, in the robot's order; and links that are fixed to what they move.
+
+    Attributes:
+        name: The robot's name.
+        joints: All n.
+        links: Fixed ones.
+        gravity: In the base frame, shape (3,) [m/s^2].
+    """
+
+    name: str
+    joints: tuple[TreeJoint, ...]
+    links: tuple[FixedLink, ...]
+    gravity: Array
+
+
+def tree_of(model: RobotModel) -> Tree:
+    """The tree of a robot.
+
+    Raises:
+        ModelError: A joint that no target expresses, or a body that no simulator takes.
+    """
+    tree = model.pin_model
+    lower, upper = model.position_limits
+    bad = [
+        name
+        for name, pi, ok in zip(
+            model.body_names, model.pi, is_physically_consistent(model.pi), strict=True
+        )
+        if not (ok and pi[0] > 0.0)
+    ]
+    if bad:
+        raise ModelError(
+            f"The bodies {bad} have no mass, or one that no body can have: no simulator takes them.",
+            remedy="Identify with `--method lmi`, or fix the joints before them.",
+            bodies=bad,
+        )
+    joints = []
+    for j in range(1, tree.njoints):
+        slides, axis = _axis(model, j)
+        k = int(tree.joints[j].idx_v)
+        joints.append(
+            TreeJoint(
+                tree.names[j],
+                model.body_names[j - 1],
+                int(tree.parents[j]) - 1,
+                slides,
+                axis,
+                tree.jointPlacements[j].rotation.copy(),
+                tree.jointPlacements[j].translation.copy(),
+                model.pi[j - 1],
+                (float(lower[k]), float(upper[k])),
+                float(tree.velocityLimit[k]),
+                float(tree.effortLimit[k]),
+            )
+        )
+    links = [
+        FixedLink(
+            frame.name,
+            int(frame.parentJoint) - 1,
+            frame.placement.rotation.copy(),
+            frame.placement.translation.copy(),
+        )
+        for frame in tree.frames
+        if frame.type == pin.FrameType.BODY
+        and not (frame.parentJoint and frame.name == model.body_names[frame.parentJoint - 1])
+    ]
+    return Tree(model.name, tuple(joints), tuple(links), model.gravity)
+
+
+def _axis(model: RobotModel, j: int) -> tuple[bool, Array]:
+    """Whether a joint slides, and its axis in the body's frame."""
+    joint = model.pin_model.joints[j]
+    if joint.nv == 1:
+        data = joint.createData()
+        joint.calc(data, pin.neutral(model.pin_model)[joint.idx_q : joint.idx_q + joint.nq])
+        S = np.asarray(data.S).reshape(6)
+        if not (np.any(S[:3]) and np.any(S[3:])):
+            direction = S[3:] if np.any(S[3:]) else S[:3]
+            return not np.any(S[3:]), direction / np.linalg.norm(direction)
+    raise ModelError(
+        f"Joint '{model.pin_model.names[j]}' ({joint.shortname()}) neither turns about one axis nor"
+        " slides along one: no target expresses it.",
+        remedy=f"Fix the base, or lock it: --lock {model.pin_model.names[j]}.",
+        joint=model.pin_model.names[j],
+    )
+
+
+def link_elements(model: RobotModel) -> dict[str, ET.Element]:
+    """`<link>` elements of the robot's URDF by name; none without a URDF."""
+    if not model.urdf_xml:
+        return {}
+    return {str(e.get("name")): e for e in ET.fromstring(model.urdf_xml).findall("link")}

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""URDF: inertias, `<dynamics friction damping>`, and what a reader makes of it."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+
+import numpy as np
+
+from sysid_core.estimation.arm import Identification
+from sysid_core.export.projection import Projection
+from sysid_core.robot import Array, RobotModel, identified_urdf
+
+
+def remarks_on(result: Identification) -> dict[str, str]:
+    """Link to what was measured of its parameters, and what is the URDF's share."""
+    estimate = result.estimate
+    known = {
+        name: f"{value:.4g} +- {sd:.2g} {unit}"
+        for name, value, sd, unit in zip(
+            estimate.names,
+            estimate.values,
+            estimate.standard_deviations,
+            estimate.units,
+            strict=True,
+        )
+        if np.isfinite(sd)
+    }
+    out = {}
+    for body in result.model.body_names:
+        own = [name for name in result.names if name.startswith(f"{body}.")]
+        measured = [f"{name.rsplit('.', 1)[1]} {known[name]}" for name in own if name in known]
+        open_ = [name.rsplit(".", 1)[1] for name in own if name not in known]
+        parts = [f"measured alone: {', '.join(measured)}"] if measured else []
+        if open_:
+            parts.append(
+                f"only in combination with others, with the URDF's share: {', '.join(open_)}"
+            )
+        out[body] = f"{estimate.method}, about the link's frame; {'; '.join(parts)}"
+    return out
+
+
+def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) -> str:
+    """The robot's description with the identified bodies and the projected friction.
+
+    Args:
+        projection: The robot in the terms of a URDF.
+        remarks: Link to what is said of its values in a comment.
+
+    Raises:
+        ModelError: No URDF behind the model, or parameters that no body can have.
+    """
+    names = projection.model.joint_names
+    return identified_urdf(
+        projection.model,
+        projection.model.pi,
+        coulomb=dict(zip(names, projection.of("F_c").tolist(), strict=True)),
+        viscous=dict(zip(names, projection.of("F_v").tolist(), strict=True)),
+        remarks=remarks,
+    )
+
+
+class UrdfReader:
+    """Torques of a URDF as simulators read it: rigid bodies, and friction of the joints.
+
+    Args:
+        text: The XML.
+        joint_names: Order of the joint arrays, n of them; other joints stand at zero.
+        gravity: In the base frame, shape (3,) [m/s^2].
+        sign_velocity: Where friction's smooth sign turns over [rad/s].
+    """
+
+    def __init__(
+        self, text: str, joint_names: tuple[str, ...], gravity: Array, sign_velocity: float
+    ) -> None:
+        model = RobotModel.from_urdf(text, gravity=gravity)
+        self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
+        self._columns = [joint_names.index(name) for name in self._model.joint_names]
+        self._sign_velocity = sign_velocity
+        dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
+
+        def attribute(name: str) -> Array:
+            found = [dynamics.get(joint) for joint in joint_names]
+            return np.array([0.0 if d is None else float(d.get(name, "0")) for d in found])
+
+        self._coulomb, self._viscous = attribute("friction"), attribute("damping")
+
+    @property
+    def dry_friction(self) -> Array:
+        """Coulomb friction of the joints, shape (n,) [N m]."""
+        return self._coulomb
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        k, out = self._columns, np.empty_like(q)
+        out[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
+        return np.asarray(out + self._viscous * v)

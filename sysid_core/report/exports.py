@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors of exported robots in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sysid_core.export import ExportedError, Loss, LossCode
+from sysid_core.report.html import Report
+
+
+def export_sentence(error: ExportedError, file: str) -> str:
+    """Errors inside and as exported, and what was lost, in one sentence."""
+    runs = "runs that weren't fitted" if error.held_out else "the fitted runs"
+    text = (
+        f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
+        f" the identified model leaves {100 * error.inside:.2f} %"
+    )
+    if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
+        text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
+    if not error.costs:
+        return f"{text}."
+    costs = ", ".join(
+        f"{name} {100 * cost:+.2f} %"
+        for name, cost in sorted(error.costs.items(), key=lambda item: -item[1])
+    )
+    return f"{text}. It has no field for (with what the lack of each costs): {costs}."
+
+
+_LOST = {
+    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world)",
+    LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.MIMIC: "what these joints follow",
+    LossCode.MESH_MISSING: "meshes that weren't found",
+    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read",
+}
+
+
+def loss_sentence(loss: Loss) -> str:
+    """What a file lacks, in one sentence."""
+    return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
+
+
+def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[str, ...]:
+    """Sentences on exports that predict worse than their format excuses."""
+    return tuple(
+        f"{export_sentence(error, file)} That is {error.rise:.1f} times as much: use"
+        " `sysid export --to mjcf` or `--to c`, which hold more."
+        for error, file in errors
+        if error.worth_a_warning
+    )
+
+
+def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) -> None:
+    """A section on the files that others read."""
+    if not errors:
+        return
+    report.heading("As exported")
+    for error, file in errors:
+        report.paragraph(export_sentence(error, file))
+        rows = [[name, *pair] for name, pair in error.joints.items()]
+        report.table(
+            ["joint", "RMS of the identified model", f"RMS of {file}"],
+            rows,
+            caption="Errors [unit of the efforts] in motion, of the model and of the file.",
+        )

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""A closed chain as a robot of its driven joints: everything else follows from them.
+
+`q = Γ(q_a)`, `q̇ = G q̇_a`, and torques are projected, `u = G^T tau` (Zhang et al. 2024, eqs. 16-23).
+Whatever is done with an open chain's joints is thus done with a closed chain's driven ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.friction import usual_friction
+from sysid_core.robot.inertia import Array
+from sysid_core.robot.loops.assembly import assemble
+from sysid_core.robot.loops.chain import ClosedChain
+from sysid_core.robot.loops.regressor import (
+    ConstrainedMotion,
+    constrained_motion,
+    projected_inertial_regressor,
+)
+from sysid_core.robot.model import FrameMotion, RobotModel
+
+_NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
+
+
+@dataclass(frozen=True, eq=False)
+class DrivenRobot(RobotModel):
+    """Robot whose joints are the n_a driven ones of a closed chain; bodies are all of them.
+
+    Attributes:
+        mechanism: Loops, driven joints, and friction of the passive ones. Its bodies don't count:
+            the robot's own do.
+    """
+
+    mechanism: ClosedChain | None = None
+
+    @classmethod
+    def of(cls, chain: ClosedChain) -> DrivenRobot:
+        """The robot that a closed chain is to whoever drives it."""
+        tree = chain.model
+        return cls(
+            tree.name, tree.pin_model, tree.urdf_hash, tree.urdf_xml, tree.locked, mechanism=chain
+        )
+
+    @property
+    def tree(self) -> RobotModel:
+        """The robot with its loops cut open."""
+        return RobotModel(self.name, self.pin_model, self.urdf_hash, self.urdf_xml, self.locked)
+
+    def on_tree(self, tree: RobotModel) -> DrivenRobot:
+        """The same loops on another tree with the same joints."""
+        return DrivenRobot.of(self.chain.with_model(tree))
+
+    @cached_property
+    def chain(self) -> ClosedChain:
+        """The closed chain, with this robot's bodies."""
+        if self.mechanism is None:
+            raise ModelError(
+                f"'{self.name}' has no loops.", remedy="Make it by `DrivenRobot.of(chain)`."
+            )
+        return self.mechanism.with_model(self.tree)
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of the driven joints."""
+        return self.chain.actuated
+
+    @property
+    def nv(self) -> int:
+        """Number of driven joints."""
+        return self.chain.n_actuated
+
+    @property
+    def degrees_of_freedom(self) -> tuple[int, ...]:
+        """One of each driven joint."""
+        return (1,) * self.nv
+
+    @property
+    def prismatic_joints(self) -> tuple[str, ...]:
+        """Names of the driven joints that slide."""
+        return tuple(name for name in self.tree.prismatic_joints if name in self.joint_names)
+
+    @property
+    def position_limits(self) -> tuple[Array, Array]:
+        """Lower and upper limits of the driven joints, each (n_a,)."""
+        lower, upper = self.tree.position_limits
+        return lower[self.chain.actuated_columns], upper[self.chain.actuated_columns]
+
+    @property
+    def velocity_limits(self) -> Array:
+        """Shape (n_a,) [rad/s or m/s]."""
+        return self.tree.velocity_limits[self.chain.actuated_columns]
+
+    @property
+    def effort_limits(self) -> Array:
+        """Shape (n_a,) [N m or N]."""
+        return self.chain.torque_limits
+
+    @property
+    def home(self) -> Array:
+        """Positions of the driven joints at which the loops close, shape (n_a,)."""
+        return self.chain.actuated_home
+
+    def configuration(self, q: ArrayLike) -> Array:
+        """Pinocchio's configuration of all joints from the driven ones, (..., n_a) to (..., nq).
+
+        Raises:
+            ModelError: A loop doesn't close.
+        """
+        q = np.asarray(q, dtype=float)
+        flat = assemble(self.chain, q.reshape(-1, self.nv))
+        return self.tree.configuration(flat).reshape(*q.shape[:-1], -1)
+
+    def with_locked(self, joints: Sequence[str] | Mapping[str, float]) -> RobotModel:
+        """The robot itself where nothing is locked.
+
+        Raises:
+            ModelError: Joints of loops can't be locked.
+        """
+        if not joints:
+            return self
+        raise ModelError(
+            f"Joints {list(joints)} of '{self.name}', which has loops, can't be locked.",
+            remedy="Fix them in the URDF.",
+        )
+
+    def motion(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> ConstrainedMotion:
+        """Motion of all joints from that of the driven ones, each (K, n_a).
+
+        Raises:
+            ModelError: A loop doesn't close.
+        """
+        q = np.asarray(q, dtype=float)
+        steps = np.abs(np.diff(q, axis=0))
+        near = len(q) > 1 and bool(np.max(steps) < _NEIGHBOURS)
+        return constrained_motion(self.chain, q, v, a, ordered=near)
+
+    def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """`G^T Y`, from (K, n_a) each to (K, n_a, 10 N)."""
+        return projected_inertial_regressor(self.chain, self.motion(q, v, a))
+
+    def inverse_dynamics(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
+        """Torques of the driven joints that move the rigid bodies, (K, n_a) each to (K, n_a)."""
+        moved = self.motion(q, v, a)
+        tau = self.tree.inverse_dynamics(moved.q, moved.v, moved.a)
+        return np.asarray(np.einsum("kij,ki->kj", moved.G, tau))
+
+    def passive_torques(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array | float:
+        """What known friction of the passive joints adds to the driven ones' torques, (K, n_a)."""
+        values = np.array([self.chain.drive(name).values for name in self.chain.passive])
+        if not np.any(values):
+            return 0.0
+        moved, rows = self.motion(q, v, a), self.chain.passive_columns
+        tau = usual_friction(values, moved.v[:, rows], moved.a[:, rows])
+        return np.asarray(np.einsum("kij,ki->kj", moved.G[:, rows], tau))
+
+    def frame_motion(self, frame: str, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> FrameMotion:
+        """Motion of a frame along a motion of the driven joints, each (K, n_a)."""
+        moved = self.motion(q, v, a)
+        return self.tree.frame_motion(frame, moved.q, moved.v, moved.a)
+
+    def with_pi(self, pi: ArrayLike) -> DrivenRobot:
+        """The same robot with other inertial parameters of its bodies, shape (n_bodies, 10)."""
+        return replace(self, pin_model=self.tree.with_pi(pi).pin_model)

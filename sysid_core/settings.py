@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Settings of workflows, frozen dataclasses, as plain data: for result files, processes and options."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+Settings = TypeVar("Settings")
+
+_ATTRIBUTE = re.compile(r"^ {4}(\w+): (.+?)(?=^ {4}\w|^\S|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def own_fields(kind: Any) -> Iterator[tuple[Field[Any], Any]]:
+    """Fields of a dataclass with their types."""
+    hints = get_type_hints(kind, include_extras=True)
+    return ((field, hints[field.name]) for field in fields(kind))
+
+
+def attribute_docs(kind: type) -> dict[str, str]:
+    """Descriptions of a dataclass's attributes, from the `Attributes` section of its docstring."""
+    _, _, section = (inspect.getdoc(kind) or "").partition("Attributes:\n")
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
+
+
+def build_settings(
+    kind: type[Settings], given: Mapping[str, Any], places: Mapping[str, Path] | None = None
+) -> Settings:
+    """Settings from values by name, those of nested dataclasses among them.
+
+    Args:
+        kind: Dataclass.
+        given: Values, or what `plain_settings` made; other names are left out, None is the default.
+        places: Present paths of files, by the paths that `given` has.
+    """
+
+    def now(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return (places or {}).get(value["path"], Path(value["path"]))
+        if isinstance(value, list | tuple):
+            return [now(one) for one in value]
+        if places and isinstance(value, str) and value and str(Path(value).resolve()) in places:
+            return str(places[str(Path(value).resolve())])
+        return value
+
+    values: dict[str, Any] = {}
+    for field, hint in own_fields(kind):
+        if isinstance(hint, type) and is_dataclass(hint):
+            values[field.name] = build_settings(hint, given, places)
+        elif given.get(field.name) is not None or _required(field):
+            value = now(given.get(field.name))
+            values[field.name] = tuple(value) if get_origin(hint) is tuple else value
+    return kind(**values)
+
+
+def plain_settings(settings: Any) -> dict[str, Any]:
+    """Settings as plain data from which `build_settings` makes the same; paths are `{path: ...}`."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Path):
+            return {"path": str(value.resolve())}
+        return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+    out: dict[str, Any] = {}
+    for field, _ in own_fields(type(settings)):
+        value = getattr(settings, field.name)
+        nested = is_dataclass(value) and not isinstance(value, type)
+        out |= plain_settings(value) if nested else {field.name: plain(value)}
+    return out
+
+
+def _required(field: Field[Any]) -> bool:
+    return field.default is MISSING and field.default_factory is MISSING

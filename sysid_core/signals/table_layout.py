@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can be found out about an unknown table: delimiter, header, time, positions and velocities."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, open_regular
+from sysid_core.robot import Array
+
+_KIND = FileKind("table", "Give a table of numbers (CSV).", SignalError)
+_ROWS = 5_000  # that are looked at: at 1 kHz five seconds of motion
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_STEPS = (2e-5, 0.5)  # [s] between the samples of a robot's log, as `read_table` demands
+_ALIKE = (
+    0.9  # correlation of a velocity with the derivative of its position; noise alone leaves 0.3
+)
+_WORDS = {  # roots of the names that drivers give their columns
+    "position": ("actual_q", "joint_positions", "position", "pos", "angle", "q"),
+    "velocity": ("actual_qd", "joint_velocities", "velocity", "vel", "speed", "qd", "dq", "qdot"),
+    "effort": (
+        "actual_current", "joint_torques", "effort", "torque", "tau", "current", "load", "i",
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """What a table shows of itself.
+
+    Attributes:
+        delimiter: Between columns; "whitespace" for any number of blanks.
+        names: Names in its header; empty strings where it has none.
+        header: Whether the first line holds names.
+        time: Column of time; None where no column rises steadily.
+        time_unit: s, ms, us or ns: the one in which samples are 20 µs to 0.5 s apart.
+        rate_hz: Median rate of the samples; 0 without time.
+        position, velocity, effort: Columns of each joint, in the joints' order; empty if not found.
+        by_name: Whether they were found by the header's names, or else by their derivatives.
+        position_unit: rad, or deg where the positions pass 2 turns of a radian joint's limits.
+    """
+
+    delimiter: str
+    names: tuple[str, ...]
+    header: bool
+    time: int | None
+    time_unit: str
+    rate_hz: float
+    position: tuple[int, ...]
+    velocity: tuple[int, ...]
+    effort: tuple[int, ...]
+    by_name: bool
+    position_unit: str
+
+
+def table_layout(path: str | Path, joints: Sequence[str], largest: float) -> TableLayout:
+    """Find out what the columns of a table are.
+
+    Names decide where the header has them; else a block of columns is velocity where it is the
+    derivative of another one, which is position. Efforts without a name can't be told from
+    anything else, and are left open.
+
+    Args:
+        path: Table with or without a header.
+        joints: Names of the robot's joints, in the order of the table.
+        largest: Largest position limit of the joints [rad], beyond which positions must be degrees.
+
+    Raises:
+        SignalError: The file isn't a table of numbers.
+    """
+    with open_regular(Path(path), _KIND) as file:
+        raw = list(islice(file, _ROWS + 2))
+    try:
+        text = [line.decode("utf-8-sig").strip() for line in raw]
+    except UnicodeDecodeError as err:
+        raise SignalError(
+            f"'{path}' isn't a table of text.", remedy="Give a CSV file, or a rosbag2 folder."
+        ) from err
+    lines = [line for line in text if line and not line.startswith("%")]
+    if len(lines) < 3:
+        raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
+    delimiter = _delimiter(lines[1].lstrip("#"))
+    rows = [_cells(line.lstrip("# "), delimiter) for line in lines]
+    header = not all(map(_is_number, rows[0]))
+    width = len(rows[1])
+    names = tuple(rows[0]) if header and len(rows[0]) == width else ("",) * width
+    body = [row for row in rows[header:] if len(row) == width]
+    values = np.array([[_number(cell) for cell in row] for row in body])
+    time, unit, rate = _time(values, names)
+    found = _by_names(names, joints) if header else {}
+    by_name = len(found.get("position", ())) == len(joints)
+    if not by_name:
+        found = _by_derivatives(values, time, len(joints)) | {
+            kind: columns for kind, columns in found.items() if kind == "effort"
+        }
+    position = found.get("position", ())
+    degrees = bool(position) and float(np.nanmax(np.abs(values[:, list(position)]))) > 2 * largest
+    return TableLayout(
+        "whitespace" if delimiter is None else delimiter, names, header, time, unit, rate,
+        position, found.get("velocity", ()), found.get("effort", ()), by_name,
+        "deg" if degrees else "rad",
+    )  # fmt: skip
+
+
+def _delimiter(line: str) -> str | None:
+    try:
+        found = csv.Sniffer().sniff(line, delimiters=",;\t").delimiter
+    except csv.Error:
+        return None
+    return found if found in line else None
+
+
+def _cells(line: str, delimiter: str | None) -> list[str]:
+    return [cell.strip().strip("\"'") for cell in line.split(delimiter)]
+
+
+def _is_number(cell: str) -> bool:
+    return bool(np.isfinite(_number(cell))) or cell.lower() in ("nan", "inf", "-inf", "")
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return float("nan")
+
+
+def _time(values: Array, names: tuple[str, ...]) -> tuple[int | None, str, float]:
+    """Column, unit and rate [Hz] of time: the first column that never falls and mostly rises."""
+    named = [k for k, name in enumerate(names) if re.match(r"#?\s*(t|time|stamp)", name, re.I)]
+    for k in [*named, *range(values.shape[1])]:
+        step = np.diff(values[:, k])
+        if not np.all(np.isfinite(step)) or np.any(step < 0) or np.mean(step > 0) < 0.5:
+            continue
+        usual = float(np.median(step[step > 0]))
+        stated = re.search(r"(?:_|\W)(s|sec|ms|us|ns)\W*$", names[k], re.I)
+        units = [u for u, scale in _UNITS.items() if _STEPS[0] < usual * scale < _STEPS[1]]
+        if stated and (unit := stated[1].lower().removesuffix("ec")) in units:
+            units = [unit]
+        if units:
+            return k, units[0], 1.0 / (usual * _UNITS[units[0]])
+    return None, "s", 0.0
+
+
+def _by_names(names: tuple[str, ...], joints: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Columns of each kind: those whose names are a root with the joints' names or with numbers."""
+    found: dict[str, tuple[int, ...]] = {}
+    for kind, roots in _WORDS.items():
+        for root in roots:
+            columns = tuple(
+                _matching(names, root, joint, k, len(joints)) for k, joint in enumerate(joints)
+            )
+            if all(column >= 0 for column in columns) and len(set(columns)) == len(joints):
+                found[kind] = columns
+                break
+    return found
+
+
+def _matching(names: tuple[str, ...], root: str, joint: str, k: int, n: int) -> int:
+    """Column of joint number k of n whose name has this root; -1 without one."""
+    sep = r"[\W_]*"
+    by_joint = rf"^(?:{root}{sep}{re.escape(joint)}|{re.escape(joint)}{sep}{root}){sep}$"
+    for pattern in (by_joint, *_numbered(root, k, n, names)):
+        for column, name in enumerate(names):
+            if re.match(pattern, name.strip(), re.I):
+                return column
+    return -1
+
+
+def _numbered(root: str, k: int, n: int, names: tuple[str, ...]) -> Iterator[str]:
+    """Patterns of names with the joint's number: `q1`, `joint_1_position`, `actual_q_0`."""
+    sep = r"[\W_]*"
+    zero = any(re.match(rf"^{root}{sep}0{sep}$", name.strip(), re.I) for name in names)
+    number = k if zero else k + 1
+    yield rf"^{root}{sep}{number}{sep}(?:\[[^\]]*\]|rad|deg|rad/s|nm|a)?$"
+    yield rf"^(?:joint|j|axis){sep}{number}{sep}{root}{sep}$"
+
+
+def _by_derivatives(values: Array, time: int | None, n: int) -> dict[str, tuple[int, ...]]:
+    """Positions and velocities: the pair of blocks of n columns of which one is the other's slope."""
+    t = np.arange(len(values), dtype=float) if time is None else values[:, time]
+    starts = [k for k in range(values.shape[1] - n + 1) if time is None or not k <= time < k + n]
+    keep = np.concatenate([[True], np.diff(t) > 0])
+    best, pair = _ALIKE, None
+    for first, second in ((a, b) for a in starts for b in starts if abs(a - b) >= n):
+        slope = np.gradient(values[keep, first : first + n], t[keep], axis=0)
+        alike = _correlation(slope, values[keep, second : second + n])
+        if alike > best:
+            best, pair = alike, (first, second)
+    if pair is None:
+        return {}
+    first, second = pair
+    return {
+        "position": tuple(range(first, first + n)),
+        "velocity": tuple(range(second, second + n)),
+    }
+
+
+def _correlation(a: Array, b: Array) -> float:
+    """Mean over columns of their correlation, of those that move; shapes (K, n)."""
+    moving = (np.ptp(a, axis=0) > 0) & (np.ptp(b, axis=0) > 0)
+    if not np.any(moving) or not np.all(np.isfinite(a)) or not np.all(np.isfinite(b)):
+        return 0.0
+    a, b = a[:, moving] - a[:, moving].mean(axis=0), b[:, moving] - b[:, moving].mean(axis=0)
+    size = np.linalg.norm(a, axis=0) * np.linalg.norm(b, axis=0)
+    return float(np.mean(np.sum(a * b, axis=0) / size))

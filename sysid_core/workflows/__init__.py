@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whole tasks: settings in, a result with its verdict and files out, steps reported by a callback.
+
+The command line, the nodes, the benchmark and the fleet call these.
+"""
+
+from typing import TYPE_CHECKING
+
+from sysid_core.doors import names_of
+
+if TYPE_CHECKING:
+    from sysid_core.workflows.arm import ArmFit
+    from sysid_core.workflows.arm_data import ArmData, fixed_base
+    from sysid_core.workflows.certificate import CertificateCheck, certify, verify
+    from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.export import (
+        ArmResult,
+        ExportedTarget,
+        export_result,
+        is_proof,
+        load_result,
+        verify_export,
+    )
+    from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
+    from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
+    from sysid_core.workflows.progress import Progress, Step, silent
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
+    from sysid_core.workflows.result_file import json_text
+    from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
+    from sysid_core.workflows.settings import (
+        METHODS,
+        FitSettings,
+        IdentifySettings,
+        SequentialSettings,
+        ValidateSettings,
+    )
+    from sysid_core.workflows.validation import (
+        ValidatedArm,
+        ValidatedChain,
+        validate,
+        validate_runs,
+        write_validation,
+    )
+
+__getattr__ = names_of(
+    __name__,
+    {
+        ".arm": ("ArmFit",),
+        ".arm_data": ("ArmData", "fixed_base"),
+        ".certificate": ("CertificateCheck", "certify", "verify"),
+        ".choices": ("estimator_from", "friction_terms"),
+        ".export": (
+            "ArmResult",
+            "ExportedTarget",
+            "export_result",
+            "is_proof",
+            "load_result",
+            "verify_export",
+        ),
+        ".identification": ("IdentifiedArm", "identify", "identify_data"),
+        ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
+        ".progress": ("Progress", "Step", "silent"),
+        ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
+        ".result_file": ("json_text",),
+        ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".settings": (
+            "METHODS",
+            "FitSettings",
+            "IdentifySettings",
+            "SequentialSettings",
+            "ValidateSettings",
+        ),
+        ".validation": (
+            "ValidatedArm",
+            "ValidatedChain",
+            "validate",
+            "validate_runs",
+            "write_validation",
+        ),
+    },
+)
+
+__all__ = [
+    "METHODS",
+    "ArmData",
+    "ArmFit",
+    "ArmResult",
+    "CertificateCheck",
+    "ExportedTarget",
+    "FitSettings",
+    "IdentifiedArm",
+    "IdentifiedChain",
+    "IdentifySettings",
+    "Progress",
+    "SequentialFit",
+    "SequentialSettings",
+    "Step",
+    "Tables",
+    "ValidateSettings",
+    "ValidatedArm",
+    "ValidatedChain",
+    "certify",
+    "drives_of",
+    "estimator_from",
+    "export_result",
+    "fit_sequentially",
+    "fixed_base",
+    "friction_terms",
+    "identify",
+    "identify_data",
+    "identify_loops",
+    "is_bag",
+    "is_proof",
+    "json_text",
+    "load_recording",
+    "load_result",
+    "run_labels",
+    "silent",
+    "validate",
+    "validate_runs",
+    "verify",
+    "verify_export",
+    "write_validation",
+]

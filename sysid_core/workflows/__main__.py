@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An identification in a process of its own: `python -m sysid_core.workflows JOB.json`.
+
+The job holds `settings` (plain data of `IdentifySettings`) and `out`, the folder of the results.
+Standard output has one JSON object a line: `{"step", "share"}` while it runs, at the end
+`{"outcome"}` or `{"error", "remedy"}`. Exit status 0 for a result that may be used, 1 for one that
+must not be, 2 for an error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from sysid_core.errors import SysIdError
+from sysid_core.settings import build_settings
+from sysid_core.workflows.identification import identify
+from sysid_core.workflows.settings import IdentifySettings
+
+
+def main(path: Path) -> int:
+    """Run a job; the exit status."""
+    job = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        settings = build_settings(IdentifySettings, job["settings"])
+        found = identify(settings, lambda step: _say(step=step.code, share=step.share))
+        found.write(Path(job["out"]))
+    except SysIdError as err:
+        _say(error=err.message, remedy=err.remedy)
+        return 2
+    _say(outcome=found.judgement.outcome.value)
+    return found.judgement.exit_status
+
+
+def _say(**event: str | float) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

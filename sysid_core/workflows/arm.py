@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open chains fitted at once: what is chosen inside the recordings, and the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from sysid_core.estimation.arm import (
+    NO_PRIOR,
+    ArmEquations,
+    Identification,
+    PredictionSpread,
+    Processing,
+    choose_differentiation,
+    choose_motion_cutoff,
+    choose_prior_weight,
+    choose_terms,
+    identify_equations,
+    lowered_prior_weight,
+    prediction_spread,
+    term_benefits,
+    torque_delay,
+)
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.loaded_arm import (
+    KnownLoad,
+    LoadedIdentification,
+    identify_with_load,
+    with_gains,
+)
+from sysid_core.estimation.recorded import Estimator, TorqueDelay
+from sysid_core.report import Report, identification_report
+from sysid_core.robot import FrictionTerm
+from sysid_core.validation import Prediction
+from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.choices import estimator_from, processing_of
+from sysid_core.workflows.known_load import load_dict, load_section
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
+
+ENOUGH = 20_000  # samples that settings are judged on
+MOST_TRIED = 100_000  # samples: some seconds of CPU
+# While terms are chosen, the prior only keeps what the blocks don't show from running away.
+SELECTION_PRIOR = 100.0
+# Torque waves turn faster than a lower low-pass of regressor and torque lets through.
+WAVES_HZ = 20.0
+
+
+@dataclass(frozen=True, eq=False)
+class ArmFit:
+    """An identification with what was chosen inside the recordings.
+
+    Attributes:
+        identification: The result.
+        lag: Estimated delay of the efforts.
+        prior_weight: In use; None where the method has no prior.
+        benefits: What each friction term buys on held-out blocks.
+        load: Known load, if any.
+        loaded: The result with its drive gains and load; None without loaded runs.
+        spread: Whether the recordings determine the torques of other motions.
+        differentiations: Held-out error of each way to differentiate, where several were tried.
+    """
+
+    identification: Identification
+    lag: TorqueDelay
+    prior_weight: float | None
+    benefits: Mapping[str, Mapping[str, float]]
+    load: KnownLoad | None = None
+    loaded: LoadedIdentification | None = None
+    spread: PredictionSpread | None = None
+    differentiations: Mapping[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, object]:
+        """For result.json."""
+        return {
+            "delay": self.lag.seconds,
+            "delay_sd": self.lag.sd,
+            "delay_corrected": self.identification.processing.delay,
+            "prior_weight": self.prior_weight,
+            "differentiate": self.identification.processing.differentiate.value,
+            "differentiate_errors": dict(self.differentiations),
+            **({} if self.spread is None else {"prediction_spread": asdict(self.spread)}),
+            "term_benefits": {term: dict(rises) for term, rises in self.benefits.items()},
+            **({} if self.loaded is None else load_dict(self.loaded)),
+        }
+
+    def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
+        """The page, not yet judged."""
+        report = identification_report(
+            self.identification, training, validation, self.benefits, self.lag
+        )
+        if self.loaded is not None and self.load is not None:
+            load_section(report, self.loaded, self.load)
+        return report
+
+
+def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -> ArmFit:
+    """Choose what is left open, and identify.
+
+    Args:
+        data: Robot and recordings.
+        settings: What isn't left open. Positions alone or splines may replace measured velocities
+            where neither cut-off nor way to differentiate is given, and the recordings have no more
+            than `MOST_TRIED` samples.
+        progress: Shows steps.
+
+    Raises:
+        EstimationError: The recordings don't determine what is asked.
+    """
+
+    def estimator(weight: float | None) -> Estimator:
+        return estimator_from(settings.method, settings.fix, weight or 1.0, settings.prior_sd)
+
+    estimator(1.0)  # refuses settings that don't go together before the work begins
+    load = data.load
+    equations, differentiations = _equations(data, settings, progress)
+    processing = equations.processing
+    carrying = (
+        ArmEquations.build(data.model, data.loaded, data.friction, processing) if load else None
+    )
+    if load and carrying:
+        progress(Step.GAINS)
+        equations, carrying = _with_gains_of_load(equations, carrying, load)
+    if settings.friction == "auto":
+        progress(Step.FRICTION)
+        equations = _with_chosen_terms(equations)
+    progress(Step.DELAY)
+    lag = torque_delay(equations)
+    if settings.delay == "auto" and lag.worth_correcting:
+        equations = equations.with_delay(lag.seconds)
+    weight = _prior_weight(equations, settings, load is not None, estimator, progress)
+    progress(Step.FITTING)
+    together = None
+    if load and carrying:
+        carrying = carrying.with_friction(equations.friction)
+        carrying = carrying.with_delay(equations.processing.delay)
+        together = identify_with_load(equations, carrying, load, estimator(weight))
+        result, equations = together.identification, with_gains(equations, together.gains.gains)
+    else:
+        result = identify_equations(equations, estimator(weight))
+    few = equations.spread(ENOUGH)
+    progress(Step.BENEFITS)
+    benefits = term_benefits(few, prior_weight=weight or 1.0)
+    progress(Step.SPREAD)
+    spread = prediction_spread(few, result.parameters, weight or NO_PRIOR)
+    return ArmFit(result, lag, weight, benefits, load, together, spread, differentiations)
+
+
+def _equations(
+    data: ArmData, settings: FitSettings, progress: Progress
+) -> tuple[ArmEquations, dict[str, float]]:
+    """Equations with the given smoothing of the motion, or with what predicts best.
+
+    Returns:
+        The equations, and the errors of all ways to differentiate where several were tried.
+    """
+    processing: Processing = processing_of(settings)
+    open_cutoff = not settings.motion_cutoff_hz
+    progress(Step.BUILDING)
+    if open_cutoff and settings.differentiate != "spline":
+        progress(Step.CUTOFF)
+        equations, _ = choose_motion_cutoff(
+            data.model, data.runs, data.friction, processing, enough=ENOUGH
+        )
+    else:
+        equations = ArmEquations.build(data.model, data.runs, data.friction, processing)
+    samples = sum(len(run.joints) for run in data.runs)
+    if not (open_cutoff and settings.differentiate == "auto" and samples <= MOST_TRIED):
+        return equations, {}
+    progress(Step.DIFFERENTIATION)
+    return choose_differentiation(equations, data.runs)
+
+
+def _with_gains_of_load(
+    equations: ArmEquations, carrying: ArmEquations, load: KnownLoad
+) -> tuple[ArmEquations, ArmEquations]:
+    """Both data with the drives' gains that the known load gives."""
+    gains = identify_with_load(equations, carrying, load, LeastSquares("joint")).gains.gains
+    return with_gains(equations, gains), with_gains(carrying, gains)
+
+
+def _prior_weight(
+    equations: ArmEquations,
+    settings: FitSettings,
+    loaded: bool,
+    estimator: Callable[[float | None], Estimator],
+    progress: Progress,
+) -> float | None:
+    """The weight of the prior: as given, or chosen where 0 was given; None: there is no prior."""
+    if settings.method not in WITH_PRIOR:
+        return None
+    if settings.prior_weight > 0.0:
+        return settings.prior_weight
+    if loaded:
+        return 1.0  # the load's mass is to scale the torques, not the URDF's masses
+    progress(Step.PRIOR)
+    few = equations.spread(ENOUGH)
+    return lowered_prior_weight(few, choose_prior_weight(few)[0], estimator)
+
+
+def _with_chosen_terms(equations: ArmEquations) -> ArmEquations:
+    drives = equations.friction.drives
+    waves = equations.processing.torque_cutoff_hz >= WAVES_HZ
+    candidates = [
+        term for term in FrictionTerm if not term.waves or (waves and drives.waves.get(term.value))
+    ]
+    return equations.with_friction(
+        choose_terms(equations.spread(ENOUGH), candidates, prior_weight=SELECTION_PRIOR)[0]
+    )

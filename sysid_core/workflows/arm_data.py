@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an open chain is identified from: robot, recordings, drives, and their faults."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.diagnosis import (
+    Examination,
+    GravityEstimate,
+    collect_samples,
+    estimate_gravity,
+    examine,
+    require_fit,
+)
+from sysid_core.errors import EstimationError, ModelError
+from sysid_core.estimation.loaded_arm import KnownLoad
+from sysid_core.planning import Trajectory
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, mounted, with_gravity
+from sysid_core.signals import ColumnMap, Recording
+from sysid_core.workflows.choices import friction_terms
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.recordings import drives_of, load_recording
+from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
+
+_GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
+
+
+@dataclass(frozen=True, eq=False)
+class ArmData:
+    """What an open chain is identified from.
+
+    Attributes:
+        model: The robot, gravity as it is.
+        runs: Recordings that are fitted.
+        friction: Terms and drives.
+        examination: Faults of data and description.
+        loaded: Recordings with the known load.
+        others: Recordings that are only predicted.
+        load: Known load, if any.
+        columns: Column map of tables, if any.
+        columns_path: Its file.
+        gravity: Gravity as the recordings show it, where that was asked for.
+        plan: The sequential motion that was played, if it is known.
+        unexcited: What the sequential method does with constants that no step shows.
+        at_once: Recordings of all joints for the sequential method's rival.
+    """
+
+    model: RobotModel
+    runs: tuple[Recording, ...]
+    friction: FrictionModel
+    examination: Examination
+    loaded: tuple[Recording, ...] = ()
+    others: tuple[Recording, ...] = ()
+    load: KnownLoad | None = None
+    columns: ColumnMap | None = None
+    columns_path: Path | None = None
+    gravity: GravityEstimate | None = None
+    plan: Trajectory | None = None
+    unexcited: str = "refuse"
+    at_once: tuple[Recording, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        model: RobotModel,
+        runs: Sequence[Recording],
+        drives: DriveTrain,
+        settings: FitSettings,
+        *,
+        others: Sequence[Recording] = (),
+        plan: Trajectory | None = None,
+        at_once: Sequence[Recording] = (),
+        progress: Progress = silent,
+    ) -> ArmData:
+        """Data in memory.
+
+        Args:
+            model: The robot as it is mounted.
+            runs: Recordings that are fitted together.
+            drives: Gains and couplings.
+            settings: Friction terms are taken from them.
+            others: Recordings that are only predicted.
+            plan: The sequential motion that was played, if it is known.
+            at_once: Recordings of all joints for the sequential method's rival.
+            progress: Shows steps.
+
+        Raises:
+            SysIdError: Recordings that can't be used with this robot.
+        """
+        terms = friction_terms("usual" if settings.friction == "auto" else settings.friction)
+        for run in (*runs, *others):
+            require_fit(model, run)
+        progress(Step.FAULTS)
+        return cls(
+            model,
+            tuple(runs),
+            FrictionModel(drives, terms),
+            examine(model, runs, drives),
+            others=tuple(others),
+            plan=plan,
+            at_once=tuple(at_once),
+        )
+
+    @classmethod
+    def read(cls, settings: IdentifySettings, progress: Progress = silent) -> ArmData:
+        """Read robot and recordings, find gravity if it is asked for, and look for faults.
+
+        Raises:
+            SysIdError: A file can't be read, or a recording doesn't fit the robot.
+        """
+        progress(Step.READING)
+        columns = None if settings.columns is None else ColumnMap.load(settings.columns)
+        estimated = settings.gravity == ESTIMATE
+        model = mounted(
+            fixed_base(settings.robot, settings.lock),
+            "" if estimated else settings.gravity,
+            settings.mount,
+            None if columns is None or estimated else columns.gravity,
+        )
+        load = known_load(model, settings.load)
+        terms = friction_terms(
+            "usual" if settings.fit.friction == "auto" else settings.fit.friction
+        )
+        plan = settings.sequential.plan
+
+        def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
+            return tuple(load_recording(path, columns, settings.effort_kind) for path in paths)
+
+        runs, loaded = read(settings.recordings), read(settings.load.loaded)
+        others, at_once = read(settings.validate), read(settings.sequential.at_once)
+        for run in (*runs, *loaded, *others):
+            require_fit(model, run)
+        gains_known = load is None
+        drives = drives_of(model, columns, gains=gains_known)
+        found = None
+        if estimated:
+            progress(Step.GRAVITY)
+            samples = collect_samples(model, runs, drives, count=_GRAVITY_SAMPLES)
+            found = estimate_gravity(samples)
+            model = with_gravity(model, found.gravity)
+        progress(Step.FAULTS)
+        return cls(
+            model,
+            runs,
+            FrictionModel(drives, terms),
+            examine(model, runs, drives, gains_known=gains_known),
+            loaded=loaded,
+            others=others,
+            load=load,
+            columns=columns,
+            columns_path=settings.columns,
+            gravity=found,
+            plan=None if plan is None else Trajectory.load(plan),
+            unexcited=settings.sequential.unexcited,
+            at_once=at_once,
+        )
+
+    @property
+    def gain_sd(self) -> float:
+        """Largest relative deviation of the drives' gains; 0 where parameters' deviations have it."""
+        known = None if self.columns is None else self.columns.gain_sd
+        return 0.0 if known is None or self.load is not None else float(np.max(known))
+
+
+def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:
+    """A robot on a fixed base, some joints locked.
+
+    Args:
+        robot: URDF file, or a robot of example-robot-data.
+        lock: `JOINT` (locked at zero) or `JOINT=POSITION` [rad or m].
+
+    Raises:
+        ModelError: An unknown joint, or one with several degrees of freedom.
+    """
+    model = RobotModel.from_urdf(robot)
+    positions = {}
+    for text in lock:
+        name, _, value = text.partition("=")
+        try:
+            positions[name.strip()] = float(value or 0.0)
+        except ValueError as err:
+            raise ModelError(
+                f"--lock {text}: '{value}' is no number.",
+                remedy="Write --lock JOINT or --lock JOINT=POSITION (rad or m).",
+            ) from err
+    model = model.with_locked(positions)
+    wide = [
+        name
+        for name, nv in zip(model.joint_names, model.degrees_of_freedom, strict=True)
+        if nv != 1
+    ]
+    if wide:
+        raise ModelError(
+            f"Joints {wide} of '{model.name}' have several degrees of freedom: the robot isn't on a"
+            " fixed base.",
+            remedy="Robots on a fixed base are identified: fix these joints in the URDF, or lock"
+            f" them: --lock {' --lock '.join(wide)}.",
+        )
+    return model
+
+
+def known_load(model: RobotModel, settings: LoadSettings) -> KnownLoad | None:
+    """What the settings say of the load; None where no run carries one.
+
+    Raises:
+        EstimationError: Settings that don't go together, or no numbers.
+    """
+    mass, frame, com = settings.load_mass, settings.load_frame, settings.load_com
+    if not settings.loaded:
+        if mass or frame or com:
+            raise EstimationError(
+                "A load is described, but no run carries it.",
+                remedy="Give the runs with the load as --loaded RECORDING.",
+            )
+        return None
+    if not mass > 0.0:
+        raise EstimationError(
+            "The loaded runs need the load's mass.", remedy="Weigh it: --load-mass KG."
+        )
+    try:
+        centre = np.array([float(x) for x in com.split(",")]) if com else None
+    except ValueError as err:
+        raise EstimationError(
+            f"--load-com {com}: that isn't X,Y,Z.", remedy="Give three numbers, in m."
+        ) from err
+    load = KnownLoad(mass, frame or model.body_names[-1], centre)
+    model.frame_id(load.frame)  # refuses an unknown frame before the work begins
+    return load

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates of identifications: what was found, from which files, repeatable by anybody with the data.
+
+A certificate isn't signed: `verify` repeats all that it states from the data. Who wants to know who
+issued it signs the file with a tool of their own, such as `minisign` or `gpg --detach-sign`.
+"""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.batch import hash_of
+from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import load_identification
+from sysid_core.files import FileKind, read_json
+from sysid_core.settings import build_settings
+from sysid_core.validation import predict_recording
+from sysid_core.workflows.identification import IdentifiedArm, identify
+from sysid_core.workflows.inputs import hashed, paths_by_role
+from sysid_core.workflows.loops import IdentifiedChain
+from sysid_core.workflows.progress import Progress, silent
+from sysid_core.workflows.result_file import RESULT
+from sysid_core.workflows.settings import IdentifySettings
+
+SCHEMA = "robot_sysid/certificate/2"
+_CERTIFICATE = FileKind("certificate", "Give a file that `sysid certify` wrote.", SysIdError)
+_RESULTS = ("estimate.yaml", "parameters.yaml")
+_PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
+SAME_ERROR = 1e-5  # of relative errors
+SAME_SHARE = 1e-3  # of a standard deviation: numbers of another machine are the same
+
+
+@dataclass(frozen=True)
+class CertificateCheck:
+    """A check of a certificate.
+
+    Attributes:
+        name: What was checked.
+        ok: Whether it holds.
+        detail: In words.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def certify(
+    folder: Path, *, robot: str = "", earlier: Path | None = None, progress: Progress = silent
+) -> dict[str, Any]:
+    """Content of a certificate; its numbers are computed anew from the data.
+
+    Args:
+        folder: Folder that `sysid identify` wrote.
+        robot: Serial number or name of the very robot.
+        earlier: Folder of the identification that was in use before, for "as found"; None: the
+            URDF's inertial parameters without friction.
+        progress: Shows steps.
+
+    Raises:
+        EstimationError: The result can't be repeated, or it failed its own verdict.
+    """
+    result = read_json(folder / "result.json", RESULT)
+    if not isinstance(result, dict) or not result.get("inputs", {}).get("options"):
+        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
+    if result["verdict"]["outcome"] == "fail":
+        raise EstimationError(
+            f"The result in '{folder}' failed.",
+            remedy="Mend what its report names, identify again, and certify that.",
+        )
+    inputs = result["inputs"]
+    listed = [*inputs["files"], *_results_in("result", folder)]
+    if earlier is not None:
+        listed += _results_in("earlier", earlier)
+    changed = [f["path"] for f in listed if hash_of(f["path"]) != f["sha256"]]
+    if changed:
+        raise EstimationError(
+            f"{', '.join(changed)} changed since the identification.", remedy="Identify again."
+        )
+    return {
+        "schema": SCHEMA,
+        "robot": robot or result["robot"],
+        "description": {"name": result["robot"], "urdf_hash": result["urdf_hash"]},
+        "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "code": {name: version(name) for name in _PACKAGES} | {"python": platform.python_version()},
+        "files": listed,
+        "inputs": inputs,
+        "method": result["method"],
+        "verdict": result["verdict"],
+        **_repeated(inputs, listed, progress),
+    }
+
+
+def verify(
+    path: Path, *, data: Path | None = None, progress: Progress = silent
+) -> list[CertificateCheck]:
+    """Check a certificate: hashes of all files, then everything that it states, from the data.
+
+    Args:
+        path: `certificate.json`.
+        data: Folder in which files are looked for that aren't where they were.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: It is no certificate.
+    """
+    content = read_json(path, _CERTIFICATE)
+    if not isinstance(content, dict) or content.get("schema") != SCHEMA:
+        raise _CERTIFICATE.refusal(path, f"isn't of the schema {SCHEMA}")
+    try:
+        files = [_found(file, path.parent, data) for file in content["files"]]
+        checks = [_file_check(file) for file in files]
+        if not all(check.ok for check in checks):
+            return checks
+        found = _repeated(content["inputs"], files, progress)
+        other = _differences(content, found)
+        count, runs = len(content["uncertainty_budget"]), len(content["recordings"])
+    except SysIdError as err:
+        return [*checks, CertificateCheck("numbers", False, str(err))]
+    except (KeyError, TypeError, AttributeError) as err:
+        raise _CERTIFICATE.refusal(path, f"lacks a statement of this version ({err})") from err
+    detail = "; ".join(other) or (
+        f"{count} estimates and the errors of {runs} recordings, repeated from the data"
+    )
+    return [*checks, CertificateCheck("numbers", not other, detail)]
+
+
+def _repeated(
+    inputs: Mapping[str, Any], listed: list[dict[str, str]], progress: Progress
+) -> dict[str, Any]:
+    """The part of a certificate that follows from the data alone.
+
+    Raises:
+        EstimationError: The estimate in the result's folder isn't what its recordings give.
+    """
+    by_role = paths_by_role(listed)
+    places = {
+        str(path): now
+        for role, paths in paths_by_role(inputs["files"]).items()
+        for path, now in zip(paths, by_role[role], strict=True)
+    }
+    found = identify(build_settings(IdentifySettings, inputs["options"], places), progress)
+    stated = by_role["result"][0]
+    with tempfile.TemporaryDirectory() as folder:
+        found.estimate.save(Path(folder) / "estimate.yaml")
+        _require_same(Estimate.load(stated), Estimate.load(Path(folder) / "estimate.yaml"), stated)
+    earlier = by_role.get("earlier")
+    before = _errors_before(found, earlier[0].parent if earlier else None)
+    return {
+        "recordings": [
+            {
+                "name": f"{k}: {name}",
+                "fitted": fitted,
+                "as_found": before.get(k, as_found),
+                "as_left": as_left,
+            }
+            for k, (name, as_found, as_left, fitted) in enumerate(found.errors(), 1)
+        ],
+        "uncertainty_budget": _budget(found.estimate, found.gain_sd),
+        "parameters": found.parameters(),
+    }
+
+
+def _errors_before(
+    found: IdentifiedArm | IdentifiedChain, earlier: Path | None
+) -> dict[int, float]:
+    """Relative errors of the description or an earlier identification, by number of the recording.
+
+    Empty where the result itself has them: closed chains, and arms with a known load.
+    """
+    if not isinstance(found, IdentifiedArm) or found.data.load is not None:
+        if earlier is not None:
+            raise EstimationError(
+                "--as-found doesn't go with --loops or --loaded.",
+                remedy="Leave it out: the URDF's parameters are what was found.",
+            )
+        return {}
+    model = found.data.model
+    if earlier is not None:
+        estimate = Estimate.load(earlier / "estimate.yaml")
+        before = load_identification(earlier / "parameters.yaml", model, estimate)
+    else:
+        parameters = np.zeros(len(found.identification.names))
+        parameters[: 10 * model.n_bodies] = model.pi.ravel()  # without friction
+        before = replace(found.identification, parameters=parameters)
+    runs = (*(found.data.runs if found.training else ()), *found.data.others)
+    return {k: predict_recording(before, run).relative_error() for k, run in enumerate(runs, 1)}
+
+
+def _budget(estimate: Estimate, gain_sd: float) -> list[dict[str, Any]]:
+    """Parts of every estimated parameter's standard uncertainty (GUM: root of summed squares)."""
+    rows = []
+    for name, value, sd, unit, verdict in estimate.rows():
+        gain = abs(value) * gain_sd
+        known = bool(np.isfinite(sd))
+        rows.append(
+            {
+                "name": name,
+                "value": value,
+                "unit": unit,
+                "verdict": verdict.value,
+                "fit": sd if known else None,
+                "drive_gains": gain,
+                "combined": float(np.hypot(sd, gain)) if known else None,
+            }
+        )
+    return rows
+
+
+def _differences(stated: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """Where two statements differ by more than rounding on another machine; empty: nowhere."""
+    out = []
+    for was, now in zip(stated["recordings"], found["recordings"], strict=True):
+        for key in ("as_found", "as_left"):
+            if not abs(was[key] - now[key]) <= SAME_ERROR * max(1.0, abs(was[key])):
+                out.append(f"{key} of {was['name']}: {was[key]:.6f} stated, {now[key]:.6f} found")
+    budget, again = ({row["name"]: row for row in x["uncertainty_budget"]} for x in (stated, found))
+    if budget.keys() != again.keys():
+        out.append("other parameters are estimated than stated")
+        return out
+    for name, was in budget.items():
+        now = again[name]
+        room = SAME_SHARE * (was["combined"] or abs(was["value"])) + 1e-9
+        if not abs(was["value"] - now["value"]) <= room:
+            out.append(f"{name}: {was['value']:.6g} stated, {now['value']:.6g} found")
+        elif was["combined"] is not None and not (
+            abs(was["combined"] - (now["combined"] or 0.0)) <= 10.0 * room
+        ):
+            out.append(
+                f"deviation of {name}: {was['combined']:.3g} stated, {now['combined']:.3g} found"
+            )
+    return out
+
+
+def _require_same(stated: Estimate, found: Estimate, path: Path) -> None:
+    """Refuse an estimate that isn't the stated one."""
+    sd = found.standard_deviations
+    room = SAME_SHARE * np.where(np.isfinite(sd), sd, np.abs(found.values)) + 1e-9
+    if stated.names != found.names or np.any(np.abs(stated.values - found.values) > room):
+        raise EstimationError(
+            f"'{path}' isn't what its recordings give.",
+            remedy="Identify again, with this version of robot_sysid.",
+        )
+
+
+def _results_in(role: str, folder: Path) -> list[dict[str, str]]:
+    return hashed(role, [folder / name for name in _RESULTS if (folder / name).exists()])
+
+
+def _found(file: Mapping[str, str], beside: Path, data: Path | None) -> dict[str, str]:
+    """The file where it was, beside the certificate, or in the folder with data."""
+    name = Path(file["path"]).name
+    places = [Path(file["path"]), beside / name]
+    if data is not None:
+        places = [data / name, *sorted(data.rglob(name)), *places]
+    here = next((place for place in places if place.exists()), places[0])
+    return {**file, "path": str(here)}
+
+
+def _file_check(file: Mapping[str, str]) -> CertificateCheck:
+    name = f"{file['role']}: {Path(file['path']).name}"
+    if not Path(file["path"]).exists():
+        return CertificateCheck(name, False, f"'{file['path']}' isn't there: give --data FOLDER")
+    same = hash_of(file["path"]) == file["sha256"]
+    return CertificateCheck(name, same, f"sha256 {file['sha256'][:16]}" if same else "has changed")

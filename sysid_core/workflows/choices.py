@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What names on the command line stand for: estimators and friction terms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Differentiation, Processing
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
+from sysid_core.estimation.recorded import Estimator
+from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
+from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
+
+AT_ONCE = ("auto", "ols", "wls", "irls", "lmi", "entropic")
+
+
+def estimator_from(
+    method: str, fixed: Sequence[str], prior_weight: float, prior_sd: float | None = None
+) -> Estimator:
+    """The estimator that a name on the command line stands for; 'auto' is 'lmi'."""
+    weighting = {"ols": "none", "wls": "joint", "irls": "robust"}
+    if method in weighting:
+        if prior_sd is not None:
+            raise EstimationError(
+                f"--prior-sd doesn't go with --method {method}, which has no prior.",
+                remedy="Choose lmi or entropic.",
+            )
+        return LeastSquares(weighting[method], fixed=fixed)
+    if method in WITH_PRIOR:
+        prior = "entropic" if method == "entropic" else "quadratic"
+        return ConsistentLeastSquares(
+            prior, prior_weight=prior_weight, prior_sd=prior_sd, fixed=fixed
+        )
+    raise EstimationError(
+        f"Method '{method}' doesn't fit all parameters at once.",
+        remedy=f"Choose one of {', '.join(AT_ONCE)}.",
+    )
+
+
+def friction_terms(text: str) -> tuple[FrictionTerm, ...]:
+    """Friction terms from a list with commas, in which 'usual' and 'geared' stand for several."""
+    groups = {"usual": USUAL_TERMS, "geared": GEARED_ARM_TERMS}
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        named = [groups[part] if part in groups else (FrictionTerm(part),) for part in parts]
+        return tuple(dict.fromkeys(term for terms in named for term in terms))
+    except ValueError as err:
+        raise EstimationError(
+            f"Friction '{text}' is unknown: {err}.",
+            remedy=f"'auto', or with commas of usual, geared, {', '.join(FrictionTerm)}.",
+        ) from err
+
+
+def processing_of(settings: FitSettings) -> Processing:
+    """Rates and filters as the settings say.
+
+    Raises:
+        EstimationError: An unknown way to differentiate, or a delay that is no number.
+    """
+    try:
+        delay = 0.0 if settings.delay == "auto" else float(settings.delay)
+    except ValueError as err:
+        raise EstimationError(
+            f"Delay '{settings.delay}' is neither a number of seconds nor 'auto'.",
+            remedy="Write --delay 0.013 (seconds) or --delay auto.",
+        ) from err
+    return Processing(
+        rate_hz=settings.rate_hz,
+        motion_cutoff_hz=settings.motion_cutoff_hz or Processing.motion_cutoff_hz,
+        differentiate=Differentiation.FILTER
+        if settings.differentiate == "auto"
+        else Differentiation.named(settings.differentiate, "--differentiate", EstimationError),
+        torque_cutoff_hz=settings.torque_cutoff_hz,
+        delay=delay,
+    )

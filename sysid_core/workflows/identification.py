@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identification of a robot from recordings: settings in, a judged result and its files out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.estimation import Estimate, residual_statistics
+from sysid_core.estimation.arm import Identification, save_identification
+from sysid_core.export import Description, ExportedError, describe
+from sysid_core.judgement import Judgement
+from sysid_core.report import (
+    export_section,
+    export_warnings,
+    prediction_sentence,
+    save_and_list,
+)
+from sysid_core.robot import write_urdf
+from sysid_core.validation import (
+    Prediction,
+    judge_identification,
+    predict_recording,
+    unexplained,
+)
+from sysid_core.workflows.arm import ArmFit, fit_arm
+from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.inputs import inputs_of
+from sysid_core.workflows.known_load import write_columns
+from sysid_core.workflows.loops import IdentifiedChain, identify_loops
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.result_file import write_result
+from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
+from sysid_core.workflows.settings import FitSettings, IdentifySettings
+
+URDF = "identified.urdf"
+
+
+@dataclass(frozen=True, eq=False)
+class IdentifiedArm:
+    """An identified open chain with its verdict.
+
+    Attributes:
+        data: Robot and recordings.
+        settings: How it was fitted.
+        fit: The identification, and what was chosen.
+        training: Predictions of the fitted recordings.
+        validation: Predictions of the others.
+        judgement: Whether it may be used.
+        description: The URDF with its errors; None where it must not be used, or can't be made.
+        inputs: What it came from; empty for data in memory.
+    """
+
+    data: ArmData
+    settings: FitSettings
+    fit: ArmFit | SequentialFit
+    training: tuple[Prediction, ...]
+    validation: tuple[Prediction, ...]
+    judgement: Judgement
+    description: Description | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def identification(self) -> Identification:
+        """The identified robot."""
+        return self.fit.identification
+
+    @property
+    def estimate(self) -> Estimate:
+        """Values with deviations, rank and verdict of each parameter."""
+        return self.identification.estimate
+
+    @property
+    def gain_sd(self) -> float:
+        """Relative deviation of the drives' gains that the estimate's deviations don't have."""
+        return self.data.gain_sd
+
+    def errors(self) -> list[tuple[str, float, float, bool]]:
+        """Name, relative effort error by the description and by the result, and whether fitted."""
+        return [
+            (
+                Path(p.source).name,
+                (p if p.nominal is None else p.beside()).relative_error(),
+                p.relative_error(),
+                some is self.training,
+            )
+            for some in (self.training, self.validation)
+            for p in some
+        ]
+
+    def parameters(self) -> dict[str, float]:
+        """Values by name."""
+        found = self.identification
+        return dict(zip(found.names, found.parameters.tolist(), strict=True))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Contents of result.json."""
+        result, estimate = self.identification, self.estimate
+        both = (("training", self.training), ("validation", self.validation))
+        return {
+            "schema": "robot_sysid/identification/1",
+            "inputs": dict(self.inputs),
+            "verdict": self.judgement.to_dict(),
+            "unexplained": unexplained(self.training) if self.training else None,
+            "gravity": self.data.model.gravity.tolist(),
+            "robot": estimate.robot,
+            "urdf_hash": estimate.urdf_hash,
+            "method": estimate.method,
+            "friction_terms": {
+                axis: [term.value for term in result.friction.terms_of(axis)]
+                for axis in result.friction.drives.axis_names
+            },
+            "rank": estimate.rank,
+            "structural_rank": estimate.structural_rank,
+            "rank_tolerance": estimate.rank_tolerance,
+            "condition_number": estimate.condition_number,
+            "physically_consistent": result.physically_consistent,
+            "n_samples": estimate.n_samples,
+            "joints": {
+                name: {kind: _pooled(some, name) for kind, some in both if some}
+                for name in result.model.joint_names
+            },
+            **{kind: [p.to_dict() for p in some] for kind, some in both},
+            "friction": result.friction_parameters,
+            "doubts": list(estimate.certify()),
+            "notes": list(estimate.notes),
+            "exports": [] if self.description is None else [self.description.error.to_dict()],
+            **self.fit.to_dict(),
+        }
+
+    def write(self, folder: Path) -> tuple[str, ...]:
+        """Write estimate, parameters, result, page, and URDF; returns the names of the files."""
+        folder.mkdir(parents=True, exist_ok=True)
+        files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
+        self.estimate.save(folder / "estimate.yaml")
+        save_identification(self.identification, folder / "parameters.yaml")
+        report = self.fit.report(self.training, self.validation)
+        export_section(report, _exports(self.description))
+        report.judged(
+            self.judgement,
+            prediction_sentence(self.validation or self.training),
+            asked=f"parameters of {self.data.model.name} from {len(self.data.runs)} recording(s),"
+            f" by {self.settings.method}",
+            next_steps=_next_steps(self),
+        )
+        save_and_list(report, folder / "report.html")
+        (folder / URDF).unlink(missing_ok=True)  # of another result
+        if self.description is not None:
+            write_urdf(folder / URDF, self.description.xml)
+            files.append(URDF)
+        if self.fit.loaded is not None:
+            path = folder / "columns.yaml"
+            write_columns(self.data.columns_path, self.fit.loaded, self.data.runs[0], path)
+            files.append(path.name)
+        write_result(self.to_dict(), folder / "result.json")
+        return tuple(files)
+
+
+def identify(
+    settings: IdentifySettings, progress: Progress = silent
+) -> IdentifiedArm | IdentifiedChain:
+    """Identify a robot from files.
+
+    Args:
+        settings: What is read, and how it is fitted.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: A file can't be read, recordings don't fit the robot, or settings each other.
+    """
+    if settings.loops:
+        return identify_loops(settings, progress)
+    data = ArmData.read(settings, progress)
+    inputs = inputs_of(settings)
+    return identify_data(data, settings.fit, progress, inputs=inputs, force=settings.force)
+
+
+def identify_data(
+    data: ArmData,
+    settings: FitSettings,
+    progress: Progress = silent,
+    *,
+    inputs: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> IdentifiedArm:
+    """Choose, fit, predict and judge.
+
+    Args:
+        data: Robot and recordings.
+        settings: How they are fitted.
+        progress: Shows steps.
+        inputs: What the data came from.
+        force: Whether a result that must not be used is described as URDF, too.
+
+    Raises:
+        SysIdError: The recordings don't determine what is asked.
+    """
+    fit: ArmFit | SequentialFit
+    if settings.method == "sequential":
+        fit = fit_sequentially(data, settings, progress)
+        training: tuple[Prediction, ...] = ()
+    else:
+        fit = fit_arm(data, settings, progress)
+        progress(Step.PREDICTING)
+        training = tuple(predict_recording(fit.identification, run) for run in data.runs)
+        if fit.loaded is not None:
+            training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
+    others = tuple(predict_recording(fit.identification, run) for run in data.others)
+    judgement = judge_identification(
+        fit.identification, training, others, data.examination, fit.spread
+    )
+    progress(Step.WRITING)
+    description = None
+    if judgement.ok or force:
+        description = describe(
+            fit.identification,
+            data.runs,
+            data.others or data.runs,
+            others or [predict_recording(fit.identification, run) for run in data.runs],
+            held_out=bool(others),
+        )
+        judgement += Judgement(warnings=export_warnings(_exports(description)))
+    return IdentifiedArm(
+        data, settings, fit, training, others, judgement, description, inputs or {}
+    )
+
+
+def _exports(description: Description | None) -> list[tuple[ExportedError, str]]:
+    return [] if description is None else [(description.error, URDF)]
+
+
+def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
+    """RMS and R² of a joint over all runs, in motion."""
+    pairs = [p.columns(joint) for p in predictions]
+    measured, predicted = (np.concatenate(x)[:, None] for x in zip(*pairs, strict=True))
+    return residual_statistics((joint,), measured, predicted)[joint]
+
+
+def _next_steps(found: IdentifiedArm) -> list[str]:
+    """What to do after an identification."""
+    if not found.judgement.ok:
+        return ["Mend what the reasons name, record again if it is the motion, and repeat."]
+    steps = []
+    if not found.validation:
+        steps.append("Record another motion and repeat with --validate: a fit can't judge itself.")
+    if found.settings.method in ("ols", "wls", "irls"):
+        steps.append("For a model to simulate or control with, repeat with --method lmi.")
+    else:
+        steps.append("identified.urdf, beside this page, is the URDF with these values.")
+    steps.append("sysid validate says of any later recording whether the result still holds.")
+    return steps

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steps of workflows, reported while they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sysid_core.kinds import Kind
+
+
+class Step(Kind):
+    """A step of a workflow; steps follow each other in this order, some are left out."""
+
+    READING = "reading recordings"
+    GRAVITY = "estimating gravity"
+    FAULTS = "looking for faults of data and description"
+    BUILDING = "building the regressor"
+    CUTOFF = "choosing the low-pass of the motion on held-out parts of the recordings"
+    DIFFERENTIATION = "trying positions alone and splines on held-out parts of the recordings"
+    GAINS = "finding the gains of the drives"
+    FRICTION = "choosing friction terms on held-out parts of the recordings"
+    DELAY = "estimating the delay of the efforts"
+    PRIOR = "choosing the weight of the prior on held-out parts of the recordings"
+    FITTING = "fitting the parameters"
+    BENEFITS = "finding out what each friction term buys"
+    SPREAD = "finding out whether the recordings determine other motions"
+    PREDICTING = "predicting efforts"
+    WRITING = "writing the report"
+
+    @property
+    def code(self) -> str:
+        """Stable name for programs."""
+        return self.name.lower()
+
+    @property
+    def share(self) -> float:
+        """Share of the work that is done when the step begins, 0 to 1.
+
+        Steps count alike: how long each takes depends on robot and recordings.
+        """
+        return list(Step).index(self) / len(Step)
+
+
+Progress = Callable[[Step], None]
+
+
+def silent(step: Step) -> None:
+    """Report to nobody."""

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How recordings are found and read: a bag, or a table with its column map."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.diagnosis import require_joints
+from sysid_core.errors import SignalError
+from sysid_core.estimation.closed_chain import read_loop_bag
+from sysid_core.robot import DriveTrain, RobotModel
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.signals import ColumnMap, EffortKind, Recording, read_table
+from sysid_core.signals.bags import read_bag
+
+
+def is_bag(path: Path) -> bool:
+    """Whether a path is a rosbag2 recording rather than a table."""
+    if path.is_dir():  # a killed logger leaves no metadata.yaml
+        return (path / "metadata.yaml").exists() or any(path.glob("*.mcap"))
+    return path.suffix in (".mcap", ".db3")
+
+
+def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "") -> Recording:
+    """Read a bag or a table.
+
+    Args:
+        path: What the user gave.
+        columns: Needed for tables; for bags it may declare what the efforts mean.
+        effort_kind: Declared on the command line; wins for bags.
+
+    Raises:
+        SignalError: It can't be read.
+    """
+    if not path.exists():
+        raise SignalError(f"There is no recording '{path}'.", remedy="Check the path.")
+    if is_bag(path):
+        kind: EffortKind | None = columns.effort_kind if columns else None
+        if effort_kind:
+            kind = _kind(effort_kind)
+        run = read_bag(path, effort_kind=kind)
+        return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
+    if columns is None:
+        raise SignalError(
+            f"'{path}' is a table: a column map has to say what is in it.",
+            remedy="Give --columns; start from one of config/columns/*.yaml.",
+        )
+    return read_table(path, columns)
+
+
+def load_loop_recording(
+    path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str = ""
+) -> Recording:
+    """A table, or of a bag the joints of a closed chain that count; arguments as above."""
+    if path.exists() and is_bag(path):
+        kind = effort_kind or (columns.effort_kind if columns else None)
+        return read_loop_bag(path, chain, kind)
+    return load_recording(path, columns, effort_kind)
+
+
+def run_labels(paths: Sequence[Path]) -> list[str]:
+    """Names of recordings in tables: file names, or paths where names are alike."""
+    names = [path.name for path in paths]
+    return [
+        name if names.count(name) == 1 else str(path)
+        for name, path in zip(names, paths, strict=True)
+    ]
+
+
+def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:
+    """Drives in the robot's order of joints; without a column map, efforts are torques.
+
+    Args:
+        model: The robot.
+        columns: What is known of the drives.
+        gains: Whether they must be known.
+
+    Raises:
+        SignalError: Gains are unknown, or a sliding joint is measured in an angle.
+        ModelError: A joint of the robot is missing.
+    """
+    if columns is None:
+        return DriveTrain.direct(model.joint_names)
+    require_joints(model, columns.joints, "the column map")
+    if gains and not columns.gains_known:
+        raise SignalError(
+            "The column map says that the drives' gains are unknown.",
+            remedy="Find them with runs that carry a known load: `sysid identify … --loaded"
+            " RECORDING --load-mass KG --load-frame FRAME`.",
+        )
+    scales = np.broadcast_to(columns.position_scale, len(columns.joints))
+    angles = [
+        name
+        for name in model.prismatic_joints
+        if scales[columns.joints.index(name)] not in (1.0, 1e-3)
+    ]
+    if angles:
+        raise SignalError(
+            f"The joints {angles} slide, but the column map measures them in an angle.",
+            remedy="Give `unit` as a list, such as [deg, deg, m], with one for each joint.",
+        )
+    return columns.drives.ordered(model.joint_names)
+
+
+def _kind(text: str) -> EffortKind:
+    try:
+        return EffortKind(text)
+    except ValueError as err:
+        raise SignalError(
+            f"Effort kind '{text}' is unknown.",
+            remedy=f"One of {', '.join(k.value for k in EffortKind)}.",
+        ) from err

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Open chains fitted one joint at a time, beside a rival that fits all joints at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm import Identification, PredictionSpread, identify
+from sysid_core.estimation.fit import LeastSquares
+from sysid_core.estimation.loaded_arm import LoadedIdentification
+from sysid_core.estimation.sequential import (
+    LockedTorque,
+    SequentialIdentification,
+    SequentialLeastSquares,
+    Unexcited,
+    identify_sequentially,
+)
+from sysid_core.identifiability.composite_bodies import minimal_constants
+from sysid_core.identifiability.rpna import with_exact_angles
+from sysid_core.report import Report, sequential_report, step_rows
+from sysid_core.signals import EffortKind, Recording
+from sysid_core.validation import Prediction, predict_recording
+from sysid_core.workflows.arm_data import ArmData
+from sysid_core.workflows.choices import processing_of
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.settings import FitSettings
+
+
+@dataclass(frozen=True, eq=False)
+class SequentialFit:
+    """A sequential identification, and predictions of rivals.
+
+    Attributes:
+        result: The identification with steps and segments.
+        rivals: Predictions of the runs that weren't fitted by other estimates, by name.
+    """
+
+    result: SequentialIdentification
+    rivals: Mapping[str, tuple[Prediction, ...]]
+    loaded: LoadedIdentification | None = None
+    spread: PredictionSpread | None = None
+
+    @property
+    def identification(self) -> Identification:
+        """The identified robot."""
+        return self.result.identification
+
+    def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
+        """The page: verdicts, predictions, steps, growth of the error, rivals."""
+        return sequential_report(self.result, validation, self.rivals)
+
+    def to_dict(self) -> dict[str, object]:
+        """For result.json."""
+        fit = self.result.fit
+        keys = (
+            "joint",
+            "samples",
+            "settled",
+            "postponed",
+            "condition",
+            "residual_rms",
+            "variance_from_other_steps",
+            "sd_against_all_at_once",
+        )
+        found = {
+            "steps": [dict(zip(keys, row, strict=True)) for row in step_rows(fit)],
+            "constants": dict(zip(fit.constants, fit.values.tolist(), strict=True)),
+            "constants_sd": dict(zip(fit.constants, fit.standard_deviations.tolist(), strict=True)),
+            "segments": len(self.result.segments),
+            "rivals": {name: [p.to_dict() for p in runs] for name, runs in self.rivals.items()},
+        }
+        return {"sequential": found}
+
+
+def fit_sequentially(
+    data: ArmData, settings: FitSettings, progress: Progress = silent
+) -> SequentialFit:
+    """Identify one joint at a time, and compare with all joints at once.
+
+    Args:
+        data: Robot and recordings.
+        settings: Rates and cut-offs.
+        progress: Shows steps.
+
+    Raises:
+        EstimationError: The motion isn't exciting, or no joint moves alone.
+        SignalError: The recording can't be used.
+    """
+    processing = processing_of(settings)
+    estimator = SequentialLeastSquares(
+        minimal_constants(with_exact_angles(data.model)[0]),
+        locked=locked_torque_of(data.runs),
+        unexcited=Unexcited.named(data.unexcited, "--unexcited", EstimationError),
+    )
+    progress(Step.FITTING)
+    result = identify_sequentially(
+        data.model, list(data.runs), data.friction, estimator, processing, trajectory=data.plan
+    )
+    rivals = {}
+    if data.at_once and data.others:
+        rival = identify(data.model, data.at_once, data.friction, LeastSquares(), processing)
+        rivals["all joints at once (OLS)"] = tuple(
+            predict_recording(rival, run) for run in data.others
+        )
+    return SequentialFit(result, rivals)
+
+
+def locked_torque_of(recordings: Sequence[Recording]) -> LockedTorque:
+    """Torques of joints at standstill count only where all were measured behind the gears."""
+    behind = all(run.joints.effort_kind is EffortKind.LINK_TORQUE for run in recordings)
+    return LockedTorque.MEASURED if behind else LockedTorque.HIDDEN

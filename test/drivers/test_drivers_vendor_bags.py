@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a vendor's own bag to numbers: weighing and identifying through the drivers' names, frames and signs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from typer.testing import CliRunner
+from vendor_bags import Cell, record
+
+from sysid_cli.app import app
+from sysid_core.planning import MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.robot import RobotModel
+from sysid_core.robot.shapes import Shape
+
+SHAPE = Shape.box((0.1, 0.12, 0.08), centre=(0.01, 0.0, 0.06))
+LOAD = tuple(SHAPE.homogeneous(1.3).tolist())
+BOX = "box 0.1 0.12 0.08 at 0.01 0 0.06"
+UR_GAINS = (12.0, 12.0, 10.0, 10.0, 10.0, 10.0)
+
+
+def arm_plan(model: RobotModel, frame: str) -> Trajectory:
+    limits = MotionLimits.from_model(model, tcp_frame=frame, acceleration=5.0, tcp_speed=1.0)
+    return plan_arm_motion(
+        model,
+        limits,
+        period=12.0,
+        n_harmonics=5,
+        n_starts=1,
+        n_candidates=8,
+        n_iterations=30,
+        seed=1,
+    ).trajectory
+
+
+def sysid(*words: object) -> str:
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code in (0, 1), done.output + repr(done.exception)
+    return done.output
+
+
+@pytest.mark.slow
+def test_a_frankas_bag_identifies_its_arm(tmp_path: Path, rng) -> None:
+    """Link torques at 1 kHz beside a slow merged topic, fingers that nobody measures."""
+    fingers = ["panda_finger_joint1", "panda_finger_joint2"]
+    whole = RobotModel.from_urdf("panda")
+    model = whole.with_locked(fingers)
+    cell = Cell("panda", "panda_hand", coulomb=0.4, viscous=0.3)
+    true = record(tmp_path / "bag", "franka", cell, arm_plan(model, "panda_hand"))
+    locks = [word for name in fingers for word in ("--lock", name)]
+    sysid("identify", tmp_path / "bag", "--robot", "panda", "--effort-kind", "link_torque",
+          "--friction", "usual", "--out", tmp_path / "out", *locks)  # fmt: skip
+    found = RobotModel.from_urdf(tmp_path / "out" / "identified.urdf")
+    q = rng.uniform(-1, 1, (200, 7)) + np.mean(model.position_limits, axis=0)
+    v, a = rng.uniform(-1, 1, (2, 200, 7))
+    expected = true.inverse_dynamics(q, v, a)
+    error = found.inverse_dynamics(q, v, a) - expected
+    nominal = model.inverse_dynamics(q, v, a) - expected
+    assert np.linalg.norm(error) < 0.01 * np.linalg.norm(expected)
+    assert np.linalg.norm(error) < 0.25 * np.linalg.norm(nominal)
+
+
+@pytest.mark.slow
+def test_a_urs_currents_weigh_its_load(tmp_path: Path) -> None:
+    """Motor currents behind gears with friction, against the same arm without the load."""
+    plan = arm_plan(RobotModel.from_urdf("ur5"), "tool0")
+    for name, load in (("empty", None), ("loaded", LOAD)):
+        record(tmp_path / name, "ur", Cell("ur5", "tool0", load, gains=UR_GAINS), plan)
+    columns = {
+        "schema": "robot_sysid/columns/1",
+        "joints": list(RobotModel.from_urdf("ur5").joint_names),
+        "effort": {"kind": "motor_current"},
+        "drives": {"gain": list(UR_GAINS), "source": "the simulated robot's"},
+    }
+    (tmp_path / "columns.yaml").write_text(yaml.safe_dump(columns))
+    sysid("payload-torques", tmp_path / "loaded", "--unloaded", tmp_path / "empty", "--robot", "ur5",
+          "--columns", tmp_path / "columns.yaml", "--frame", "tool0", "--gain-sd", 0.001,
+          "--out", tmp_path / "out")  # fmt: skip
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    mass = result["estimate"]["parameters"][0]
+    assert mass["name"] == "payload.m" and mass["sd"] < 0.05
+    assert abs(mass["value"] - LOAD[0]) < 3 * mass["sd"]

@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+from exported_arm import LOADED, identified
+from random_tree import random_urdf, with_consistent_bodies
+
+from sysid_core.errors import ModelError
+from sysid_core.export import (
+    MESH_FORMATS,
+    JointFields,
+    LossCode,
+    MeshFolder,
+    MjcfReader,
+    PositionServo,
+    Target,
+    joint_fields,
+    losses_of,
+    mjcf_of,
+    projected,
+    write_mjcf,
+)
+from sysid_core.robot import RobotModel, example_robots
+from sysid_core.robot.loops import assemble, load_closed_chain
+
+ARMS = [name for name in ("panda", "ur5", "kinova", "xarm7") if name in example_robots()]
+OFF = mujoco.mjtDisableBit
+
+
+def torques_in_mujoco(text: str, joint_names, q, v, a) -> np.ndarray:
+    """Rigid bodies, armature and damping by `mj_inverse`, constraints left out."""
+    model = mujoco.MjModel.from_xml_string(text)
+    model.opt.disableflags |= int(OFF.mjDSBL_CONSTRAINT)
+    data, out = mujoco.MjData(model), np.empty_like(q)
+    at = [int(model.joint(name).dofadr[0]) for name in joint_names]
+    for k in range(len(q)):
+        data.qpos[at], data.qvel[at], data.qacc[at] = q[k], v[k], a[k]
+        mujoco.mj_inverse(model, data)
+        out[k] = data.qfrc_inverse[at]
+    return out
+
+
+def largest_difference(model: RobotModel, rng: np.random.Generator, states: int) -> float:
+    """Of torques by MuJoCo and by pinocchio with armature and damping [N m]."""
+    armature, damping = rng.uniform(0.01, 0.5, size=(2, model.nv))
+    fields = {
+        name: JointFields(armature=i, damping=d, frictionloss=0.3)
+        for name, i, d in zip(model.joint_names, armature, damping, strict=True)
+    }
+    q = rng.uniform(-2.0, 2.0, size=(states, model.nv))
+    v, a = 2.0 * rng.normal(size=(2, states, model.nv))
+    expected = model.inverse_dynamics(q, v, a) + armature * a + damping * v
+    found = torques_in_mujoco(mjcf_of(model, fields), model.joint_names, q, v, a)
+    return float(np.abs(found - expected).max())
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_mujoco_has_our_torques(name, rng):
+    model = with_consistent_bodies(RobotModel.from_urdf(name), rng)
+    assert largest_difference(model, rng, 1000) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_mujoco_has_our_torques_of_random_trees(seed):
+    rng = np.random.default_rng(seed)
+    assert largest_difference(RobotModel.from_urdf(random_urdf(rng)), rng, 20) < 1e-9
+
+
+@pytest.mark.slow
+def test_mujoco_has_our_torques_of_two_hundred_random_trees():
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        assert largest_difference(RobotModel.from_urdf(random_urdf(rng)), rng, 100) < 1e-9, seed
+
+
+@pytest.mark.slow
+def test_mujoco_has_our_torques_of_all_example_robots(rng):
+    found = 0
+    for name, path in example_robots().items():
+        try:
+            model = RobotModel.from_urdf(path)
+        except ModelError:
+            continue  # parts without joints, unexpanded files
+        if set(model.degrees_of_freedom) != {1}:
+            continue
+        found += 1
+        assert largest_difference(with_consistent_bodies(model, rng), rng, 100) < 1e-9, name
+    assert found >= 50
+
+
+def test_the_order_of_joints_their_limits_and_fixed_links_are_kept(rng):
+    robot = RobotModel.from_urdf("panda")
+    model = mujoco.MjModel.from_xml_string(mjcf_of(with_consistent_bodies(robot, rng), {}))
+    names = [model.joint(i).name for i in range(model.njnt)]
+    assert (
+        tuple(names) == robot.joint_names == tuple(model.actuator(i).name for i in range(model.nu))
+    )
+    assert model.jnt_range == pytest.approx(np.array(robot.position_limits).T)
+    assert model.actuator_ctrlrange[:, 1] == pytest.approx(robot.effort_limits)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    motion = robot.frame_motion("panda_hand", *np.zeros((3, 1, 9)))
+    assert data.body("panda_hand").xmat.reshape(3, 3) == pytest.approx(motion.R_WF[0], abs=1e-12)
+    assert model.neq == 1  # the finger that mimics the other
+
+
+def test_joints_stick_below_their_dry_friction(tmp_path):
+    # Half of the friction pulls for two seconds: a real joint stands.
+    model = RobotModel.from_urdf("ur5", gravity=(0.0, 0.0, 0.0))
+    fields = {name: JointFields(frictionloss=2.0) for name in model.joint_names}
+    path = write_mjcf(tmp_path / "arm.xml", mjcf_of(model, fields))
+    plant = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(plant)
+    data.ctrl[:] = 1.0
+    for _ in range(1000):
+        mujoco.mj_step(plant, data)
+    assert np.abs(data.qpos).max() < 1e-3
+
+
+def test_offsets_are_the_motors_bias_and_friction_is_read_back(rng, tmp_path):
+    result, fitted, _ = identified(LOADED, rng)
+    robot = projected(result, fitted, Target.MJCF)
+    assert robot.lost == ("load",)
+    path = write_mjcf(tmp_path / "arm.xml", mjcf_of(robot.model, joint_fields(robot)))
+    q, v, a = rng.normal(size=(3, 40, 2))
+    v = np.sign(v) * (0.2 + np.abs(v))  # away from standstill, where MuJoCo looks a step ahead
+    read = MjcfReader(path, robot.model.joint_names)
+    assert read.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-9)
+
+
+def test_a_servo_pulls_towards_its_target(tmp_path):
+    model = RobotModel.from_urdf("ur5", gravity=(0.0, 0.0, 0.0))
+    servo = PositionServo(kp=20.0, kv=0.5, force=3.0)
+    fields = {name: JointFields(servo=servo) for name in model.joint_names}
+    plant = mujoco.MjModel.from_xml_string(mjcf_of(model, fields))
+    data = mujoco.MjData(plant)
+    data.ctrl[0] = 0.1
+    mujoco.mj_forward(plant, data)
+    assert data.actuator_force[0] == pytest.approx(2.0)
+    data.ctrl[0] = 1.0
+    mujoco.mj_forward(plant, data)
+    assert data.actuator_force[0] == pytest.approx(3.0)
+
+
+def test_loops_close_in_mujoco(rng):
+    chain = load_closed_chain("own-leg")
+    plant = mujoco.MjModel.from_xml_string(mjcf_of(chain.model, {}, chain=chain))
+    assert plant.neq == len(chain.closures)
+    data = mujoco.MjData(plant)
+    data.qpos[:] = assemble(chain, chain.actuated_home)
+    mujoco.mj_forward(plant, data)
+    errors = data.efc_pos[data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY]
+    assert len(errors) == chain.n_equations
+    assert np.abs(errors).max() < 1e-8
+
+
+def test_meshes_are_copied_and_missing_ones_named(tmp_path):
+    path = Path(example_robots()["panda"])
+    model = RobotModel.from_urdf(path)
+    meshes = MeshFolder(tmp_path / "meshes", [path.parent], MESH_FORMATS)
+    file = write_mjcf(tmp_path / "arm.xml", mjcf_of(model, {}, meshes=meshes))
+    plant = mujoco.MjModel.from_xml_path(str(file))
+    assert plant.nmesh > 5 and len(list((tmp_path / "meshes").iterdir())) == plant.nmesh
+    assert not meshes.missing
+    nowhere = MeshFolder(tmp_path / "none", [tmp_path], MESH_FORMATS)
+    mjcf_of(
+        RobotModel.from_urdf(path.read_text().replace("package://", "package://gone/")),
+        {},
+        meshes=nowhere,
+    )
+    losses = {loss.code: loss.names for loss in losses_of(model, Target.MJCF, nowhere)}
+    assert losses[LossCode.MESH_MISSING] == tuple(nowhere.missing) != ()
+    assert losses[LossCode.VELOCITY_LIMITS] == model.joint_names
+
+
+def test_a_follower_of_no_joint_is_a_stated_loss():
+    urdf = example_robots()["panda"].read_text()
+    model = RobotModel.from_urdf(
+        urdf.replace('mimic joint="panda_finger_joint1"', 'mimic joint="?"')
+    )
+    assert "<equality>" not in mjcf_of(model, {})
+    losses = losses_of(model, Target.MJCF, None)
+    assert ("panda_finger_joint2",) in [x.names for x in losses if x.code is LossCode.MIMIC]
+
+
+def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
+    floating = RobotModel.from_urdf("ur5", floating_base=True)
+    with pytest.raises(ModelError, match="neither turns about one axis nor"):
+        mjcf_of(floating, {})
+    model = RobotModel.from_urdf("ur5")
+    pi = model.pi
+    pi[2] = 0.0
+    with pytest.raises(ModelError, match=model.body_names[2]):
+        mjcf_of(model.with_pi(pi), {})
+    twice = mjcf_of(model, {}).replace(model.body_names[2], model.body_names[1])
+    with pytest.raises(ModelError, match="MuJoCo refuses"):
+        write_mjcf(tmp_path / "twice.xml", twice)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from exported_arm import LOADED, TRUTH, USUAL, identified
+
+from sysid_core.errors import ModelError
+from sysid_core.export import (
+    ExportedError,
+    Projection,
+    Target,
+    UrdfReader,
+    describe,
+    inside,
+    judge_export,
+    lost_in,
+    projected,
+    urdf_of,
+)
+from sysid_core.robot import RobotModel
+from sysid_core.signals import Recording
+from sysid_core.validation import predict_recording
+
+
+def judge(result, target, robot, runs, predictions) -> ExportedError:
+    return judge_export(
+        *(result, target, robot.torques, runs, predictions),
+        held_out=True,
+        robot=robot,
+        given_back={},
+    )
+
+
+def test_terms_that_the_target_holds_stay_as_they_are(rng):
+    result, fitted, kept = identified(USUAL, rng)
+    robot = projected(result, fitted, Target.MJCF)
+    assert robot.lost == ()
+    for symbol in ("F_c", "F_v", "I_a"):
+        assert robot.of(symbol) == pytest.approx(TRUTH[symbol], rel=0.02, abs=0.01)
+    own = [predict_recording(result, run) for run in kept]
+    error = judge(result, Target.MJCF, robot, kept, own)
+    assert error.rise == pytest.approx(1.0, abs=0.02)
+    assert error.inside == pytest.approx(own[0].relative_error(), rel=1e-12)
+    assert not error.worth_a_warning
+
+
+def test_friction_takes_over_what_the_lost_terms_explained(rng):
+    result, fitted, kept = identified(LOADED, rng)
+    found = describe(
+        result, fitted, kept, [predict_recording(result, run) for run in kept], held_out=True
+    )
+    assert found is not None
+    robot = projected(result, fitted, Target.URDF)
+    assert set(robot.lost) == {"inertia", "offset", "load"}
+    assert robot.of("F_c")[0] > 1.3 * TRUTH["F_c"][0]  # load friction is part of it
+    values = [result.friction_parameters[f"{j}.{s}"] for j in ("j1", "j2") for s in ("F_c", "F_v")]
+    copied = replace(robot, values=np.array(values))
+    own = [predict_recording(result, run) for run in kept]
+    as_copied = judge(result, Target.URDF, copied, kept, own)
+    assert found.error.exported < as_copied.exported
+    assert found.error.worth_a_warning == (found.error.rise > 2.0)
+    assert set(found.error.costs) == {"inertia", "offset", "load"}
+    assert all(cost > 0.0 for cost in found.error.costs.values())
+
+
+def test_the_description_is_judged_as_it_is_read(rng):
+    result, fitted, _ = identified(LOADED, rng)
+    robot = projected(result, fitted, Target.URDF)
+    model = result.model
+    reader = UrdfReader(
+        urdf_of(robot), model.joint_names, model.gravity, result.friction.coulomb_velocity
+    )
+    q, v, a = rng.normal(size=(3, 50, 2))
+    assert reader.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-11)
+
+
+def test_a_blow_in_the_recording_moves_no_friction(rng):
+    result, fitted, _ = identified(LOADED, rng)
+    clean = projected(result, fitted, Target.URDF)
+    efforts = np.array(fitted[0].joints.effort)
+    efforts[500:520] += 300.0
+    struck = Recording(replace(fitted[0].joints, effort=efforts), source="struck")
+    robot = projected(result, [struck], Target.URDF)
+    assert robot.values == pytest.approx(clean.values, abs=0.1)  # its mean is 3 N m
+
+
+def test_code_loses_nothing(rng):
+    result, fitted, _ = identified(LOADED, rng)
+    assert lost_in(result.friction, Target.C) == ()
+    robot = projected(result, fitted, Target.C)
+    q, v, a = (x[:, :2] for x in rng.normal(size=(3, 30, 2)))
+    assert robot.torques(q, v, a) == pytest.approx(result.torques(q, v, a), abs=1e-12)
+
+
+def test_a_result_without_description_has_no_urdf(rng):
+    result, fitted, kept = identified(USUAL, rng)
+    bare = replace(result, model=replace(result.model, urdf_xml=""))
+    own = [predict_recording(result, run) for run in kept]
+    assert describe(bare, fitted, kept, own, held_out=True) is None
+    with pytest.raises(ModelError, match="wasn't built from a URDF"):
+        urdf_of(projected(bare, fitted, Target.URDF))
+
+
+def test_friction_that_is_not_finite_is_refused(rng):
+    robot = inside(identified(USUAL, rng)[0])
+    with pytest.raises(ModelError, match="finite"):
+        Projection(robot.model, robot.friction, np.full(len(robot.values), np.nan))
+    assert isinstance(robot.model, RobotModel)

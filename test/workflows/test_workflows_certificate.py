@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates hold for the data that they were made from, and for nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from two_joint_arm import URDF, columns, swing
+from two_joint_arm import call as status_and_output
+
+from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.robot import RobotModel
+
+
+def call(*arguments: object) -> str:
+    status, output = status_and_output(*arguments)
+    return f"{status}\n{output}"
+
+
+@pytest.fixture(scope="module")
+def certified(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An identified and certified arm: robot.urdf, columns.yaml, runs, out/."""
+    folder = tmp_path_factory.mktemp("certified")
+    (folder / "robot.urdf").write_text(URDF)
+    model = RobotModel.from_urdf(URDF)
+    for seed, name in enumerate(("train", "test")):
+        rng = np.random.default_rng(seed)
+        t, q, v, a = swing(rng, 10.0)
+        tau = model.inverse_dynamics(q, v, a) + np.tanh(v / 0.01) * [1.0, 0.5] + 0.7 * v
+        tau += 0.02 * rng.normal(size=tau.shape)
+        np.savetxt(folder / f"{name}.csv", np.column_stack([t, q, v, tau / 4.0]), delimiter=",")
+    drives = {"gain": [4.0, 4.0], "gain_sd": 0.01, "source": "made up"}
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns("motor_current", **drives)))
+    said = call(
+        *("identify", folder / "train.csv", "--robot", folder / "robot.urdf"),
+        *("--columns", folder / "columns.yaml", "--validate", folder / "test.csv"),
+        *("--out", folder / "out", "--friction", "usual", "--method", "lmi"),
+    )
+    assert said.startswith("0"), said
+    said = call("certify", folder / "out", "--robot-id", "no. 7")
+    assert "test.csv: as found" in said
+    return folder
+
+
+def moved(certified: Path, tmp_path: Path) -> Path:
+    """The same files in another folder: the certificate looks for them there with --data."""
+    return Path(shutil.copytree(certified, tmp_path / "elsewhere"))
+
+
+def test_the_numbers_are_repeated_from_the_data(certified: Path) -> None:
+    said = call("verify", certified / "out/certificate.json")
+    assert said.startswith("0") and "repeated from the data" in said
+    content = json.loads((certified / "out/certificate.json").read_text())
+    assert content["robot"] == "no. 7"
+    for run in content["recordings"]:
+        assert run["as_left"] < 0.05 < run["as_found"]
+    row = next(r for r in content["uncertainty_budget"] if r["name"] == "j1.F_c")
+    assert row["drive_gains"] == pytest.approx(0.01 * row["value"])
+    assert row["combined"] == pytest.approx(np.hypot(row["fit"], row["drive_gains"]))
+    assert row["value"] == pytest.approx(1.0, abs=4 * row["combined"])
+
+
+@pytest.mark.parametrize(
+    "name", ["train.csv", "test.csv", "robot.urdf", "columns.yaml", "out/parameters.yaml"]
+)
+def test_one_changed_byte_of_data_or_model_fails(
+    certified: Path, tmp_path: Path, name: str
+) -> None:
+    here = moved(certified, tmp_path)
+    content = bytearray((here / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (here / name).write_bytes(content)
+    said = call("verify", here / "out/certificate.json", "--data", here)
+    assert said.startswith("1") and f"{Path(name).name} has changed" in said
+
+
+def test_numbers_that_the_data_dont_give_fail(certified: Path, tmp_path: Path) -> None:
+    content = json.loads((certified / "out/certificate.json").read_text())
+    content["recordings"][1]["as_left"] *= 0.9
+    content["uncertainty_budget"][0]["value"] *= 1.1
+    (tmp_path / "certificate.json").write_text(json.dumps(content))
+    said = call("verify", tmp_path / "certificate.json")
+    assert said.startswith("1") and "as_left of 2: test.csv" in said
+    assert f"{content['uncertainty_budget'][0]['name']}: " in said
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '{"schema": "robot_sysid/certificate/2"}', "no JSON"])
+def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "certificate.json").write_text(text)
+    with pytest.raises(SysIdError):
+        call("verify", tmp_path / "certificate.json")
+
+
+def test_an_earlier_identification_gives_the_errors_as_found(
+    certified: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "certificate.json"
+    said = call("certify", certified / "out", "--as-found", certified / "out", "--out", out)
+    assert said.startswith("0"), said
+    for run in json.loads(out.read_text())["recordings"]:
+        assert run["as_found"] == pytest.approx(run["as_left"], rel=1e-5)
+    assert call("verify", out).startswith("0")
+
+
+def test_what_changed_since_the_identification_isnt_certified(
+    certified: Path, tmp_path: Path
+) -> None:
+    here = moved(certified, tmp_path)
+    text = (here / "out/result.json").read_text().replace(str(certified), str(here))
+    (here / "out/result.json").write_text(text)
+    with (here / "train.csv").open("a") as file:
+        file.write(" ")
+    with pytest.raises(EstimationError, match=r"train\.csv changed"):
+        call("certify", here / "out")
