@@ -111,7 +111,9 @@ def read_wrench_table(
     values, stamps = values[moved], stamps[moved]
     urdf = ""
     if poses:
-        place = values[:, :-4] if len(poses) in (4, 7) else values[:, :3]  # a rotation alone will do
+        place = (
+            values[:, :-4] if len(poses) in (4, 7) else values[:, :3]
+        )  # a rotation alone will do
         if not place.shape[1]:
             place = np.zeros((len(values), 3))
         turned = _rotations(values[:, -4 if len(poses) in (4, 7) else -3 :], poses, columns)

@@ -92,7 +92,9 @@ def weigh_motion(
     data, belief = _postures(run, model, frame) if still else _at_motion(run, model, frame)
     assert data.R_WS is not None
     net = (known.matrix @ (data.wrench - known.bias)[:, :, None])[:, :, 0]
-    convention = find_convention(net, data.a, data.R_WS, sign=sign, axes=axes, shifts=_shifts(data, still))
+    convention = find_convention(
+        net, data.a, data.R_WS, sign=sign, axes=axes, shifts=_shifts(data, still)
+    )
     net = convention.apply(net, data.R_WS)
     notes += convention.notes
     if clock and not still:
@@ -119,7 +121,9 @@ def _shifts(data: PayloadData, still: bool) -> Sequence[int]:
     """Delays in samples among which the sign and the axes are looked for."""
     period = float(np.median(np.diff(data.time)))
     most = int(min(_LATEST / period, len(data) / 4))
-    return (0,) if still or most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
+    return (
+        (0,) if still or most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
+    )
 
 
 def _at_motion(

@@ -39,10 +39,10 @@ from sysid_core.estimation.payload_map.misfit import (
 )
 from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
-from sysid_core.signals.wrench import Stretches, learned_noise
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
+from sysid_core.signals.wrench import Stretches, learned_noise
 
 _ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
@@ -97,8 +97,9 @@ class PayloadMAP:
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
         compressed = CompressedWrenches.from_data(data)
-        floor = self._floor(data)
-        level = floor if self.sensor.noise else learned_noise(_unexplained(data), floor)
+        unexplained = _unexplained(data)
+        floor = self._floor(data, unexplained)
+        level = floor if self.sensor.noise else learned_noise(unexplained, floor)
         spiked = np.zeros(len(data), dtype=bool)
         fit = _GaussNewton(self, data, belief, _deviations(level, spiked), self._start(compressed))
         for _ in range(_LESSONS):
@@ -119,7 +120,7 @@ class PayloadMAP:
         seen = np.concatenate([np.arange(self.sensor.biases), np.arange(u, u + 10)])
         misfit = Misfit(
             stretches.disagreement(seen, np.append(fit.nuisances, np.zeros(10))),
-            nuisance_misfit(fit.nuisances, fit.prior),
+            nuisance_misfit(fit.nuisances, fit.precision),
             found.wrong_shape,
             colour=float(np.max(level / floor)),
             left=(float(level[0]), float(level[3])),
@@ -167,13 +168,17 @@ class PayloadMAP:
         covariance = np.einsum("h,hij->ij", weights, each)
         return replace(best, pi=nearest_body(pi), covariance=covariance)
 
-    def _floor(self, data: PayloadData) -> Array:
-        """Least noise: what is declared or what samples scatter by; shape (6,)."""
+    def _floor(self, data: PayloadData, unexplained: Array) -> Array:
+        """Least noise: what is declared or what samples scatter by; shape (6,).
+
+        Of wrenches or of what least squares leave, (K, 6): either may change fast for other reasons.
+        """
         declared = np.repeat(self.sensor.noise or (0.0, 0.0), 3)
         force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
         length = 0.1 if self.shape is None else float(np.max(self.shape.size))
         arithmetic = max(_ARITHMETIC * force, 1e-9) * np.repeat([1.0, length], 3)
-        return np.maximum(np.maximum(declared, white_noise_sd(data.wrench)), arithmetic)
+        scatter = np.minimum(white_noise_sd(data.wrench), white_noise_sd(unexplained))
+        return np.maximum(np.maximum(declared, scatter), arithmetic)
 
     def _start(self, compressed: CompressedWrenches) -> Array:
         """A first body, whatever the bias makes of its weight; shape (10,)."""
@@ -229,7 +234,9 @@ class _GaussNewton:
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
             self.belief.correct(np.concatenate([self.nuisances, step]))
-            self.precision = self.prior * self.estimator.sensor.weights(self.nuisances**2 * self.prior)
+            self.precision = self.prior * self.estimator.sensor.weights(
+                self.nuisances**2 * self.prior
+            )
             self.pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
@@ -302,9 +309,7 @@ def _is_simpler_better(
     inverse = np.linalg.inv(body / np.outer(scale, scale) + 1e-6 * np.eye(10))
     whole = np.zeros((u + 10, u + 10))
     whole[:u, :u], whole[u:, u:] = np.diag(precision), inverse / np.outer(scale, scale)
-    part = Stretches(
-        stretches.H[:, simple][:, :, simple], stretches.g[:, simple], stretches.square
-    )
+    part = Stretches(stretches.H[:, simple][:, :, simple], stretches.g[:, simple], stretches.square)
     gain = stretches.left_out(whole).sum() - part.left_out(whole[np.ix_(simple, simple)]).sum()
     return bool(gain > 2.0 * _STRONG)
 

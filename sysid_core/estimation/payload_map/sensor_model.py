@@ -13,7 +13,11 @@ from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench import SensorCalibration
 
 BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
-_UNTARED = (30.0, 1.5)  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
+_UNTARED = (
+    30.0,
+    1.5,
+)  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
+_UNCHECKED_GAIN = 0.03  # of an axis; against scales LARA8's and Axia80's real sensors: 0.03 to 0.08
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
@@ -36,7 +40,7 @@ class SensorModel:
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
-        gain: Standard deviation of each axis [-]; LARA8's and Axia80's real sensors: 0.03 to 0.08.
+        gain: Standard deviation of each axis [-].
         crosstalk: Standard deviation of each other entry of the 6x6 gain matrix [-].
         mounting: Angle about each axis between the sensor and its description [rad].
         gravity: Tilt of gravity about each horizontal axis [rad].
@@ -49,7 +53,7 @@ class SensorModel:
     bias: tuple[float, float] = (0.3, 0.015)
     drift: tuple[float, float] = (0.03, 0.0015)
     delay: float = 0.01
-    gain: float = 0.03
+    gain: float = 0.018
     crosstalk: float = 0.01
     mounting: float = 0.0175
     gravity: float = 0.0175
@@ -87,8 +91,9 @@ class SensorModel:
 
     @property
     def untared(self) -> SensorModel:
-        """The same sensor, nobody having tared it here: zeroed by its driver, or never."""
-        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0))
+        """The same sensor, nobody having looked at it here: zeroed by its driver or never, gains unchecked."""
+        gain = max(self.gain, _UNCHECKED_GAIN)
+        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:

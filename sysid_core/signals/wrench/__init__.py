@@ -20,7 +20,7 @@ from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
-from sysid_core.signals.wrench.mounting import check_mounting, require_weight
+from sysid_core.signals.wrench.mounting import check_mounting, is_reversed, require_weight
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
 from sysid_core.signals.wrench.readings import usable_readings
 from sysid_core.signals.wrench.retare import retare
@@ -59,6 +59,7 @@ __all__ = [
     "estimate_delay",
     "filter_wrench",
     "find_convention",
+    "is_reversed",
     "learned_noise",
     "mount_sensor",
     "require_sensor_frame",

@@ -208,7 +208,10 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
         weights = fit.axis_weights(shape @ x)
         r = residual(x)
         J = np.array(
-            [(residual(x + _STEP * e) - residual(x - _STEP * e)) / (2 * _STEP) for e in np.eye(unknowns)]
+            [
+                (residual(x + _STEP * e) - residual(x - _STEP * e)) / (2 * _STEP)
+                for e in np.eye(unknowns)
+            ]
         )
         noise = float(np.sum(r**2) / max(r.size - 18, 1)) * _together(t)
         prior = np.diag([0.0, noise / prior_sd**2])[:unknowns, :unknowns]

@@ -22,7 +22,9 @@ from sysid_core.signals.wrench.noise import learned_noise
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 _TURNED = np.deg2rad(15.0)  # a smaller turn is an error of the mounting, which a fit takes in
 _BIAS = 10.0  # [N] of a bias before any data: LARA8 and Axia80 read up to 9, Panda 17
-_RIGHT = tuple(Rotation.create_group("O").as_matrix()[1:])  # turns by right angles, but none
+_RIGHT = tuple(
+    R for R in Rotation.create_group("O").as_matrix() if np.trace(R) < 2.9
+)  # right angles
 
 
 class WrenchSign(Kind):
@@ -111,6 +113,14 @@ def find_convention(
         for s in signs
         for turn in ((None, *_RIGHT) if x is WrenchAxes.SENSOR else (None,))
     ]
+    if WrenchAxes.SENSOR in given and _is_spatial(a):
+        plain = [WrenchConvention(s).apply(wrench, R_WS)[:, :3] for s in signs]
+        turns = [_turn(force, a) for force in plain]
+        trials += [
+            WrenchConvention(s, WrenchAxes.SENSOR, turn)
+            for s, turn in zip(signs, turns, strict=True)
+            if _angle(turn) > _TURNED
+        ]
     forces = [trial.apply(wrench, R_WS)[:, :3] for trial in trials]
     by_shift = []
     for shift in shifts:
@@ -122,22 +132,10 @@ def find_convention(
     level = float(learned_noise(np.tile(best[1], 2), np.full(6, 1e-6))[0])
     logs = [
         -0.5 * float(np.sum(residual**2) / level**2 + np.sum(bias**2) / _BIAS**2)
-        - _STRONG * (len(trial.notes) + (trial.turn is not None))
+        - _STRONG * (len(trial.notes) + 3 * (trial.turn is not None))
         for trial, (bias, residual) in zip(trials, fits, strict=True)
     ]
-    k = int(np.argmax(logs))
-    if trials[k].axes is WrenchAxes.BASE:
-        return trials[k]
-    shift = shifts[int(np.argmin([min(float(np.mean(r**2)) for _, r in x) for x in by_shift]))]
-    late, early = max(shift, 0), max(-shift, 0)
-    force, a = forces[k][late : len(a) - early], a[early : len(a) - late]
-    Q = _turn(force, a)
-    residual = _fitted(force @ Q, a)[1]
-    gain = 0.5 * float(np.sum(fits[k][1] ** 2) - np.sum(residual**2)) / level**2
-    if _angle(Q) < _TURNED or gain < 3.0 * _STRONG or not _is_spatial(a):
-        return trials[k]
-    whole = Q if trials[k].turn is None else np.asarray(trials[k].turn) @ Q
-    return WrenchConvention(trials[k].sign, trials[k].axes, whole)
+    return trials[int(np.argmax(logs))]
 
 
 def _fitted(force: Array, a: Array) -> tuple[Array, Array]:

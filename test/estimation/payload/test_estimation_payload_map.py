@@ -230,7 +230,7 @@ def test_the_wrench_corrects_noisy_accelerations(rng):
     def error(estimate):
         return np.abs(estimate.values - pi)[diagonal] / pi[diagonal]
 
-    assert np.mean(error(together)) < 0.5 * np.mean(error(apart))
+    assert np.mean(error(together)) < 0.7 * np.mean(error(apart))  # to convergence
     corrected = belief.motion()[:, 6:] - exact.alpha
     assert np.std(corrected) < 0.7 * np.std(noise[:, 6:])
 
