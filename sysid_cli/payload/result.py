@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from sysid_cli.app import console, remark
 from sysid_cli.tables import print_table
-from sysid_cli.verdict import print_judgement
+from sysid_cli.verdict import print_verdict
 from sysid_core.errors import SignalError
+from sysid_core.reasons import advice_of
 
 if TYPE_CHECKING:
     from sysid_core.controller_payload import ControllerSetting
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.payload_live import Weighing
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict
     from sysid_core.report import Report
     from sysid_core.robot import Array, RobotModel
     from sysid_core.robot.shapes import Shape
@@ -64,7 +65,7 @@ class Answer:
         return {"map": self.weighing.estimate} | self.others
 
     @cached_property
-    def judgement(self) -> Judgement:
+    def verdict(self) -> Verdict:
         """Whether it may be sent to a controller."""
         from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
         from sysid_core.estimation.payload_live import judge_weighing
@@ -122,7 +123,7 @@ def _result(answer: Answer) -> dict[str, object]:
         errors = error_summary(estimate, answer.truth, size)
     return {
         "recording": str(answer.recording),
-        "verdict": answer.judgement.to_dict(),
+        "verdict": answer.verdict.to_dict(),
         "estimate": estimate.to_dict(),
         "notes": list(answer.weighing.notes),
         "state": None if live is None else live.online.state.value,
@@ -142,13 +143,13 @@ def _report(answer: Answer) -> Report:
     frame = answer.weighing.sensor_frame
     report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
-        answer.judgement,
+        answer.verdict,
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
         next_steps=[
             "Send it to the controller: numbers for each vendor stand at the end of this page."
         ]
-        if answer.judgement.ok
+        if answer.verdict.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
     )
     payload_report(
@@ -186,8 +187,8 @@ def show(answer: Answer) -> None:
 
     estimate, live = answer.estimate, answer.weighing.session
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
-    for note in estimate.certify():
-        remark("note:", note)
+    for reason in estimate.certify():
+        remark("note:", advice_of(reason))
     if live is not None:
         state, advice = live.online.state.value, live.online.advice
         console.print(f"While it ran: {state}. {advice}", soft_wrap=True)
@@ -196,7 +197,7 @@ def show(answer: Answer) -> None:
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    settings = answer.settings if answer.judgement.ok else ()
+    settings = answer.settings if answer.verdict.ok else ()
     if settings:
         console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
     for s in settings:
@@ -205,7 +206,7 @@ def show(answer: Answer) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    print_judgement(answer.judgement)
+    print_verdict(answer.verdict)
 
 
 def read_truth(path: Path) -> Array:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings and what is done to them before a fit."""
 
+from sysid_core.signals.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
 from sysid_core.signals.delay import signal_delay
 from sysid_core.signals.export import export_recording
@@ -31,8 +32,10 @@ from sysid_core.signals.wrench_table import (
 )
 
 __all__ = [
+    "AHEAD",
     "COLUMNS_SCHEMA",
     "TABLE_ENDINGS",
+    "ClockGate",
     "ColumnMap",
     "EffortKind",
     "JointStream",
@@ -40,6 +43,8 @@ __all__ = [
     "Recording",
     "RotationFormat",
     "SampleOutcome",
+    "StampError",
+    "StampFault",
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",

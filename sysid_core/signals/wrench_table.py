@@ -190,7 +190,7 @@ def _text_table(path: Path) -> dict[str, Array]:
     try:
         values = np.loadtxt(body, delimiter=delimiter, ndmin=2, comments=None)
     except ValueError:  # text in some columns, or trailing delimiters
-        values = np.genfromtxt(body, delimiter=delimiter, invalid_raise=False, comments=None)
+        values = np.genfromtxt(body, delimiter=delimiter, invalid_raise=False, comments="\0")
         values = np.atleast_2d(values)
     names = split if header else [str(k) for k in range(values.shape[1])]
     if len(names) < values.shape[1]:

@@ -23,13 +23,15 @@ from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
     EXTENT,
+    MASS_SPREAD,
     CompressedWrenches,
     PayloadData,
+    PayloadPosterior,
     ShapePrior,
+    nearest_body,
     payload_estimate,
+    probabilities,
 )
-from sysid_core.estimation.payload.ball_prior import nearest_body, probabilities
-from sysid_core.estimation.payload.shape_prior import MASS_SPREAD, PayloadPosterior
 from sysid_core.estimation.payload_map.misfit import (
     Misfit,
     nuisance_misfit,
@@ -40,6 +42,7 @@ from sysid_core.estimation.payload_map.misfit import (
 from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
+from sysid_core.reasons import warning
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import Stretches, learned_noise
@@ -50,10 +53,6 @@ _DOUBTED = 0.5  # probability of another shape, from which it is no longer insis
 _LESSONS = 8  # at most that many times noise is learned anew
 _SETTLED = 0.1  # of the noise: a smaller change is none
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
-_SIMPLER = (
-    "Payload and bias alone predict the wrench better than gains, axes, drift and delay with them:"
-    " the simpler answer was taken."
-)
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
@@ -125,17 +124,18 @@ class PayloadMAP:
             colour=float(np.max(level / floor)),
             left=(float(level[0]), float(level[3])),
         )
-        covariance, notes = reported_misfit(found.covariance, misfit, int(spiked.sum()), len(data))
+        covariance, warnings = reported_misfit(
+            found.covariance, misfit, int(spiked.sum()), len(data)
+        )
         pi = found.pi
         if _is_simpler_better(stretches, seen, fit.prior, found):
-            keep = seen[: self.sensor.biases]
-            R, r, _ = eliminate_nuisances(
-                fit.information[np.ix_(both := np.append(seen, u + 10), both)], fit.prior[keep]
-            )
+            rows = np.append(seen, u + 10)
+            precision = fit.prior[: self.sensor.biases]
+            R, r, _ = eliminate_nuisances(fit.information[np.ix_(rows, rows)], precision)
             simple = self.prior.posterior(R, r + R @ fit.at)
             off = simple.pi - pi
             if np.any(off**2 > np.diag(covariance)):
-                notes = (*notes, _SIMPLER)
+                warnings = (*warnings, warning("simpler-sensor"))
             pi, covariance = simple.pi, covariance + np.outer(off, off)
         return payload_estimate(
             self.method,
@@ -144,7 +144,7 @@ class PayloadMAP:
             found.verdicts,
             compressed,
             source=data.source,
-            notes=notes,
+            warnings=warnings,
         )
 
     def _posterior(self, fit: _GaussNewton) -> PayloadPosterior:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sysid_core.reasons import Reason, warning
 from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
@@ -36,7 +37,7 @@ class Misfit:
     wrong_shape: float
     worse_sensor: float = 0.0
     colour: float = 1.0
-    left: tuple[float, float] | None = None
+    left: tuple[float, float] = (0.0, 0.0)
 
     @property
     def factor(self) -> float:
@@ -71,8 +72,8 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
-) -> tuple[Array, tuple[str, ...]]:
-    """Wider standard deviations, and remarks, where the model doesn't explain the wrench.
+) -> tuple[Array, tuple[Reason, ...]]:
+    """Wider standard deviations, and warnings, where the model doesn't explain the wrench.
 
     Args:
         covariance: Shape (10, 10).
@@ -80,30 +81,17 @@ def reported_misfit(
         n_spikes: Samples that were left out.
         n_samples: Number of all.
     """
-    notes = []
+    found = []
     if misfit.wrong_shape > WRONG_SHAPE_LIMIT:
-        notes.append(
-            "The shape, or where it is, doesn't fit what was measured (probability"
-            f" {min(misfit.wrong_shape, 0.999):.1%}): check its size, its unit and its pose in the"
-            " sensor frame. The standard deviations allow for another shape."
-        )
+        found.append(warning("shape-differs", probability=min(misfit.wrong_shape, 0.999)))
     if misfit.worse_sensor > WORSE_SENSOR_LIMIT:
-        notes.append(
-            "The sensor's bias is off, or wanders, by more than is explained by its tare and its usual drift"
-            f" (probability {min(misfit.worse_sensor, 0.999):.1%}): tare it again, and look for a hum near"
-            " a multiple of the sampling rate, cables that pull, or contact. The standard deviations"
-            " allow for it."
-        )
+        found.append(warning("bias-wanders", probability=min(misfit.worse_sensor, 0.999)))
     factor = misfit.factor
-    if max(factor, misfit.colour) >= MISFIT_LIMIT:
-        how = f"{factor:.1f} times worse than the sensor allows" if factor >= MISFIT_LIMIT else ""
-        if misfit.left is not None and misfit.colour >= MISFIT_LIMIT:
-            how += " and " * bool(how) + "to {:.2g} N and {:.2g} N m only".format(*misfit.left)
-        notes.append(
-            f"The wrench is explained {how}: check the shape and where it is, gravity's direction, the"
-            " sensor's mounting and frame, contact, a hum near a multiple of the sampling rate, or a load"
-            " that moves. The standard deviations allow for it."
-        )
+    if factor >= MISFIT_LIMIT:
+        found.append(warning("wrench-misfit", factor=factor))
+    elif misfit.colour >= MISFIT_LIMIT:
+        force, torque = misfit.left
+        found.append(warning("wrench-coloured", force=force, torque=torque))
     if n_spikes > _FEW_SPIKES * n_samples:
-        notes.append(f"{n_spikes} of {n_samples} samples were spikes and were left out.")
-    return covariance * factor**2, tuple(notes)
+        found.append(warning("wrench-spikes", count=n_spikes, samples=n_samples))
+    return covariance * factor**2, tuple(found)
