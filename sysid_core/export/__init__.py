@@ -16,6 +16,7 @@ from sysid_core.export.losses import Loss, LossCode, losses_of
 from sysid_core.export.mjcf import (
     MESH_FORMATS,
     JointFields,
+    LinearSpring,
     MjcfReader,
     PositionServo,
     joint_fields,
@@ -35,6 +36,7 @@ __all__ = [
     "Description",
     "ExportedError",
     "JointFields",
+    "LinearSpring",
     "Loss",
     "LossCode",
     "MeshFolder",
