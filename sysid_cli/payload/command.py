@@ -42,6 +42,8 @@ def payload(settings: PayloadSettings) -> None:
     out, method = settings.out, settings.method
     require_folder(out)
     body = load_shape(settings.shape) if settings.shape else None
+    if body is not None and settings.shape_sd is not None:
+        body = body.of_size_sd(settings.shape_sd)
     solid = None if body is None or body.fingers is not None else body
     quality = SensorModel.named(settings.sensor)
     true_pi = None if settings.truth is None else read_truth(settings.truth)

@@ -108,6 +108,14 @@ class PayloadSettings:
             " config/shapes). Without one the inertia is known less well."
         ),
     ] = ""
+    shape_sd: Annotated[
+        float | None,
+        typer.Option(
+            help="Relative deviation of the shape's lengths: 0 exact (a mesh is, unless said), 0.5 a guess"
+            " (what is typed).",
+            show_default=False,
+        ),
+    ] = None
     repeat: Annotated[
         Path | None,
         typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
