@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
 BagRobotOption = Annotated[
     str, typer.Option(help="URDF file or name; default: the description in the bag.")
 ]

@@ -94,6 +94,8 @@ class WeighSettings:
             'gripper OPENING' (its width only, fingers along y; metres), each with 'at X Y Z' where its
             centre isn't the sensor's origin; a mesh or point cloud ('[hull] FILE [scale 0.001]'), or a
             YAML file (see config/shapes). Without one the inertia is known less well.
+        shape_sd: Relative deviation of the shape's lengths: 0 exact (a mesh is, unless said), 0.5 a guess
+            (what is typed).
         sensor_robot: The robot with the sensor.
         table: Columns of tables.
         method: Estimator: map, map-running, pmd, pmd-squared, ols, rtls, geo, lmi, homogeneous.
@@ -108,6 +110,7 @@ class WeighSettings:
 
     sensor_frame: str = ""
     shape: str = ""
+    shape_sd: float | None = None
     sensor_robot: SensorSettings = field(default_factory=SensorSettings)
     table: TableSettings = field(default_factory=TableSettings)
     method: str = "map"

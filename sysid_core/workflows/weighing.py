@@ -189,6 +189,8 @@ def weigh(
     """
     progress(Step.READING)
     body = load_shape(settings.shape) if settings.shape else None
+    if body is not None and settings.shape_sd is not None:
+        body = body.of_size_sd(settings.shape_sd)
     solid = None if body is None or body.fingers is not None else body
     truth = None if settings.truth is None else _read_truth(settings.truth)
     quality = SensorModel.named(settings.sensor)
