@@ -39,7 +39,7 @@ app = lazy_group(
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",
-        "payload-torques": "payload_torques.command",
+        "payload-torques": "payload_torques",
         "report": "report.group",
         "bag": "bag.group",
         "fleet": "many.fleet",

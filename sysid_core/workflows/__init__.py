@@ -33,8 +33,10 @@ if TYPE_CHECKING:
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         ValidatedChain,
@@ -71,8 +73,10 @@ __getattr__ = names_of(
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
+            "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
             "ValidatedChain",
@@ -100,6 +104,7 @@ __all__ = [
     "SequentialSettings",
     "Step",
     "Tables",
+    "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
@@ -118,6 +123,7 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
+    "judge_added",
     "load_recording",
     "load_result",
     "run_labels",
@@ -126,5 +132,6 @@ __all__ = [
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh_by_torques",
     "write_validation",
 ]
