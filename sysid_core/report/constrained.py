@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sysid_core.estimation import Estimate, Verdict
-from sysid_core.judgement import Judgement
+from sysid_core.estimation import Estimate, ParameterVerdict
+from sysid_core.reasons import Verdict, text_of
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import TorqueError
@@ -16,7 +16,7 @@ def constrained_identification_report(
     chain: ClosedChain,
     estimate: Estimate,
     runs: Mapping[str, tuple[Mapping[str, TorqueError], Mapping[str, TorqueError]]],
-    judgement: Judgement | None = None,
+    verdict: Verdict | None = None,
 ) -> Report:
     """Values, warnings, and torques of every run predicted by the identified and the nominal model.
 
@@ -24,14 +24,14 @@ def constrained_identification_report(
         chain: The nominal mechanism.
         estimate: What was identified.
         runs: Label to (identified, nominal) torque errors of every joint.
-        judgement: Judgement of runs that weren't fitted.
+        verdict: Verdict of runs that weren't fitted.
     """
     report = Report(
         f"Closed chain identified: {chain.name}",
         f"{estimate.method}, {estimate.n_samples} samples, rank {estimate.rank} of"
         f" {estimate.structural_rank}",
     )
-    _verdicts(report, estimate, judgement)
+    _verdicts(report, estimate, verdict)
     report.heading("Torque prediction")
     for label, (identified, nominal) in runs.items():
         _torque_table(report, chain, label, identified, nominal)
@@ -40,25 +40,25 @@ def constrained_identification_report(
     return report
 
 
-def _verdicts(report: Report, estimate: Estimate, judgement: Judgement | None) -> None:
+def _verdicts(report: Report, estimate: Estimate, verdict: Verdict | None) -> None:
     """What the motion excites, what rests on the description, and how well torques are predicted."""
     warnings = estimate.certify()
     report.verdict(
         not warnings,
-        " ".join(warnings)
+        " ".join(map(text_of, warnings))
         or f"The motion excites all {estimate.structural_rank} directions that can be identified,"
         f" the weakest {estimate.condition_number:.3g} times less than the strongest, against"
         " vigorous motion.",
     )
-    weak = sum(verdict is Verdict.PRIOR_DOMINATED for verdict in estimate.verdicts)
+    weak = sum(verdict is ParameterVerdict.PRIOR_DOMINATED for verdict in estimate.verdicts)
     if weak:
         report.verdict(
             False,
             f"{weak} of {len(estimate.names)} parameters rest on the description rather than on"
             " these data: noise hides them. Use their combinations, or record longer.",
         )
-    if judgement is not None:
-        report.verdict(not judgement.failures, judgement.text)
+    if verdict is not None:
+        report.verdict(not verdict.failures, verdict.text)
     report.bullets(estimate.notes)
 
 

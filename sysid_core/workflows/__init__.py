@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
+    from sysid_core.workflows.weighing import Weighed
 
 __getattr__ = names_of(
     __name__,
@@ -77,6 +78,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
+        ".weighing": ("Weighed",),
     },
 )
 
@@ -99,6 +101,7 @@ __all__ = [
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
+    "Weighed",
     "certify",
     "drives_of",
     "estimator_from",

@@ -15,7 +15,7 @@ from sysid_core.estimation.closed_chain import (
     identify_constrained_equations,
 )
 from sysid_core.estimation.recorded import full_parameters
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict
 from sysid_core.report import constrained_identification_report, save_and_list
 from sysid_core.robot import mounted
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
@@ -41,7 +41,7 @@ class IdentifiedChain:
         estimate: What was identified.
         delay: Delay of the efforts that was taken out [s].
         tables: Torque errors of all runs.
-        judgement: Whether it may be used.
+        verdict: Whether it may be used.
         inputs: What it came from.
     """
 
@@ -49,7 +49,7 @@ class IdentifiedChain:
     estimate: Estimate
     delay: float
     tables: Tables
-    judgement: Judgement
+    verdict: Verdict
     inputs: Mapping[str, Any]
 
     gain_sd = 0.0  # efforts are torques
@@ -82,9 +82,9 @@ class IdentifiedChain:
             "physically_consistent": estimate.physically_consistent,
             "delay_s": self.delay,
             "torque_rms": torque_rms(self.chain, self.tables),
-            "verdict": self.judgement.to_dict(),
+            "verdict": self.verdict.to_dict(),
             "gravity": self.chain.model.gravity.tolist(),
-            "doubts": list(estimate.certify()),
+            "warnings": [reason.to_dict() for reason in estimate.certify()],
             "notes": list(estimate.notes),
         }
 
@@ -93,7 +93,7 @@ class IdentifiedChain:
         folder.mkdir(parents=True, exist_ok=True)
         self.estimate.save(folder / "estimate.yaml")
         report = constrained_identification_report(
-            self.chain, self.estimate, self.tables, self.judgement
+            self.chain, self.estimate, self.tables, self.verdict
         )
         save_and_list(report, folder / "report.html")
         write_result(self.to_dict(), folder / "result.json")
@@ -139,10 +139,10 @@ def identify_loops(settings: IdentifySettings, progress: Progress = silent) -> I
     tables = {"fitted": (torque_errors(equations, found), torque_errors(equations, chain))}
     for label, run in zip(run_labels(settings.validate), others, strict=True):
         tables[f"not fitted: {label}"] = errors_of_run(chain, found, run, equations.delay)
-    judgement = judge_chain(estimate, tables)
+    verdict = judge_chain(estimate, tables)
     inputs = inputs_of(settings)
     progress(Step.WRITING)
-    return IdentifiedChain(chain, estimate, equations.delay, tables, judgement, inputs)
+    return IdentifiedChain(chain, estimate, equations.delay, tables, verdict, inputs)
 
 
 def load_chain(robot: str, loops: str) -> ClosedChain:
