@@ -17,7 +17,9 @@ NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 @pytest.mark.slow
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
-    cells = [c for c in json.loads(notebook.read_text("utf-8"))["cells"] if c["cell_type"] == "code"]
+    cells = [
+        c for c in json.loads(notebook.read_text("utf-8"))["cells"] if c["cell_type"] == "code"
+    ]
     assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     script = "\n\n".join("".join(cell["source"]) for cell in cells)
