@@ -29,17 +29,19 @@ def export_sentence(error: ExportedError, file: str) -> str:
 
 
 _LOST = {
-    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world)",
+    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world):",
     LossCode.VELOCITY_LIMITS: "velocity limits of",
-    LossCode.MIMIC: "what these joints follow",
-    LossCode.MESH_MISSING: "meshes that weren't found",
-    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read",
+    LossCode.MIMIC: "what these joints follow:",
+    LossCode.SHAPES: "shapes for pictures and contacts of",
+    LossCode.NAMES: "names that the format doesn't take, which were replaced:",
+    LossCode.MESH_MISSING: "meshes that weren't found:",
+    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read:",
 }
 
 
 def loss_sentence(loss: Loss) -> str:
     """What a file lacks, in one sentence."""
-    return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
+    return f"Lost: {_LOST[loss.code]} {', '.join(loss.names)}."
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:

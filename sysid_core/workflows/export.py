@@ -71,6 +71,7 @@ class ExportedTarget:
         file: What others load.
         error: Held-out errors inside and as exported.
         differences: Joint to the largest difference of torques [N m].
+        tolerance: The largest that rounding excuses [N m].
         losses: What the files lack beside terms of friction.
     """
 
@@ -78,12 +79,13 @@ class ExportedTarget:
     file: Path
     error: ExportedError
     differences: Mapping[str, float]
+    tolerance: float
     losses: tuple[Loss, ...]
 
     @property
     def equal(self) -> bool:
         """Whether the file's torques are ours."""
-        return max(self.differences.values()) <= self.target.tolerance
+        return max(self.differences.values()) <= self.tolerance
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
@@ -162,13 +164,14 @@ def export_result(
             places=result.places,
             remarks=remarks_on(result.identification),
         )
-        differences, error = _judged(result, target, written.files[0], robot, given_back)
-        made.append(ExportedTarget(target, written.files[0], error, differences, written.losses))
+        file = written.files[0]
+        differences, tolerance, error = _judged(result, target, file, robot, given_back)
+        made.append(ExportedTarget(target, file, error, differences, tolerance, written.losses))
         proofs.append(
             {
                 "target": target.value,
                 "files": [_hashed(path, out) for path in written.files],
-                "tolerance": target.tolerance,
+                "tolerance": tolerance,
                 "largest_difference": differences,
                 "errors": error.to_dict(),
                 "losses": [loss.to_dict() for loss in written.losses],
@@ -218,13 +221,15 @@ def verify_export(
         progress(Step.PREDICTING)
         robot, given_back = projections(result.identification, result.fitted, target)
         file = path.parent / one["files"][0]["path"]
-        differences, error = _judged(result, target, file, robot, given_back, states, seed)
+        differences, tolerance, error = _judged(
+            result, target, file, robot, given_back, states, seed
+        )
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
                 f"{target.value}: torques",
-                worst <= target.tolerance,
-                f"{worst:.1e} N m at most in {states} states, allowed {target.tolerance:.0e}",
+                worst <= tolerance,
+                f"{worst:.1e} N m at most in {states} states, allowed {tolerance:.0e}",
             )
         )
         told, found = one["errors"]["exported"], error.exported
@@ -246,10 +251,10 @@ def _judged(
     given_back: Mapping[str, Projection],
     states: int = STATES,
     seed: int = SEED,
-) -> tuple[dict[str, float], ExportedError]:
-    """Differences of torques by joint, and errors inside and as exported."""
+) -> tuple[dict[str, float], float, ExportedError]:
+    """Differences of torques by joint, what is allowed, and errors inside and as exported."""
     reader = reader_of(target, file, robot)
-    differences = largest_differences(
+    differences, torque = largest_differences(
         reader, robot, whole=target.holds_all, states=states, seed=seed
     )
     runs = result.others or result.fitted
@@ -263,7 +268,7 @@ def _judged(
         robot=robot,
         given_back=given_back,
     )
-    return differences, error
+    return differences, target.tolerance(torque), error
 
 
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
