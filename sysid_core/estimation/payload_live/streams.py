@@ -148,9 +148,9 @@ class PayloadStreams:
             ("mark", self._marks),
             ("joints", self._joints),
         ):
-            n = bisect.bisect_right(rows, self._forgotten, key=lambda row: row[0])  # type: ignore[attr-defined]
+            n = bisect.bisect_right(rows, self._forgotten, key=lambda row: row[0])
             n = min(n, self._next["mark"]) if stream == "mark" else n
-            del rows[:n]  # type: ignore[attr-defined]
+            del rows[:n]
             self._next[stream] = max(self._next[stream] - n, 0)
 
     def read_again(self) -> None:
