@@ -26,6 +26,11 @@ class Target(Kind):
         """Whether nothing is lost: springs and couplings are held, too."""
         return self in _WHOLE
 
+    @property
+    def holds_springs(self) -> bool:
+        """Whether it holds springs whose pull is linear in their extension, one at a joint."""
+        return self in (*_WHOLE, Target.MJCF)
+
     def tolerance(self, torque: float) -> float:
         """Largest difference between its torques and ours that rounding excuses [N m].
 

@@ -21,11 +21,13 @@ def export_sentence(error: ExportedError, file: str) -> str:
         text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
     if not error.costs:
         return f"{text}."
-    costs = ", ".join(
-        f"{name} {100 * cost:+.2f} %"
-        for name, cost in sorted(error.costs.items(), key=lambda item: -item[1])
-    )
+    costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in _by_cost(error))
     return f"{text}. It has no field for (with what the lack of each costs): {costs}."
+
+
+def _by_cost(error: ExportedError) -> list[str]:
+    """What was lost, the dearest first."""
+    return sorted(error.costs, key=lambda name: -error.costs[name])
 
 
 _LOST = {
@@ -47,7 +49,14 @@ def loss_sentence(loss: Loss) -> str:
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
     """Exports that predict worse than their format excuses."""
     return tuple(
-        warning("export-loses", file=file, sentence=export_sentence(error, file), rise=error.rise)
+        warning(
+            "export-loses",
+            file=file,
+            inside=100.0 * error.inside,
+            exported=100.0 * error.exported,
+            rise=error.rise,
+            lost=", ".join(_by_cost(error)) or "nothing else",
+        )
         for error, file in errors
         if error.worth_a_warning
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
+        export_arm,
         export_result,
         is_proof,
         load_result,
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         ValidatedChain,
@@ -53,6 +56,7 @@ __getattr__ = names_of(
         ".export": (
             "ArmResult",
             "ExportedTarget",
+            "export_arm",
             "export_result",
             "is_proof",
             "load_result",
@@ -69,8 +73,10 @@ __getattr__ = names_of(
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
+            "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
             "ValidatedChain",
@@ -98,6 +104,7 @@ __all__ = [
     "SequentialSettings",
     "Step",
     "Tables",
+    "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
@@ -105,6 +112,7 @@ __all__ = [
     "certify",
     "drives_of",
     "estimator_from",
+    "export_arm",
     "export_result",
     "fit_sequentially",
     "fixed_base",
@@ -115,6 +123,7 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
+    "judge_added",
     "load_recording",
     "load_result",
     "run_labels",
@@ -123,5 +132,6 @@ __all__ = [
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh_by_torques",
     "write_validation",
 ]

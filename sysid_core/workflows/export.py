@@ -152,7 +152,29 @@ def export_result(
         SysIdError: The result can't be read, or has something that a target can't express.
     """
     progress(Step.READING)
-    result = load_result(folder, data)
+    return export_arm(load_result(folder, data), targets, out, folder=folder, progress=progress)
+
+
+def export_arm(
+    result: ArmResult,
+    targets: Sequence[Target],
+    out: Path,
+    *,
+    folder: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[ExportedTarget, ...]:
+    """Write an identified arm for others, and a proof of what the files say.
+
+    Args:
+        result: The identified robot with its recordings.
+        targets: What to write.
+        out: Folder of the exports and of proof.json.
+        folder: Of the result; None where it is only in memory: `verify_export` can't repeat it then.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: The result has something that a target can't express.
+    """
     made, proofs = [], []
     for target in targets:
         progress(Step.WRITING)
@@ -181,8 +203,8 @@ def export_result(
         "schema": PROOF_SCHEMA,
         "robot": result.identification.model.name,
         "urdf_hash": result.identification.model.urdf_hash,
-        "result": str(folder.resolve()),
-        "model": _hashed(folder / "parameters.yaml", folder),
+        "result": None if folder is None else str(folder.resolve()),
+        "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
         "data": [dict(file) for file in result.files],
         "states": STATES,
         "seed": SEED,
@@ -207,10 +229,12 @@ def verify_export(
     """
     try:
         proof = read_json(path, _PROOF)
-        folder, model, exports = Path(proof["result"]), proof["model"], proof["exports"]
+        folder, model, exports = Path(proof["result"] or "."), proof["model"], proof["exports"]
         states, seed = int(proof["states"]), int(proof["seed"])
     except (KeyError, TypeError, ValueError) as err:
         raise _PROOF.refusal(path, "isn't the proof of an export") from err
+    if not isinstance(model, dict):
+        raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
     if not all(check.ok for check in checks):
