@@ -39,6 +39,7 @@ app = lazy_group(
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",
+        "servos": "app",
         "payload-torques": "payload_torques",
         "report": "report.group",
         "bag": "bag.group",
@@ -96,6 +97,12 @@ plan = group(
         "postures": "plan.postures",
         "sequential": "plan.sequential",
     },
+)
+servos = group(
+    "servos",
+    "Position servos without torque sensors: from commands and encoders to a simulator.",
+    "sysid servos identify my_dataset --robot so101.urdf --out arm",
+    {"identify": "servos.commands", "simulate": "servos.commands"},
 )
 reproduce = group(
     "reproduce",
