@@ -28,6 +28,7 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 
+_IDLE_NS = 10_000_000_000  # of samples outside segments that are kept: marks come no later
 MOTION_SEGMENTS = ("still", "oscillation", "settle")
 TARE_PREFIX = "tare_"
 
@@ -123,6 +124,7 @@ class PayloadSession:
         self.tare_age_s = 0.0
         self._segment = ""
         self._segment_start = 0
+        self._idle_since = 0
         self._tare: list[tuple[Array, Array]] = []
         self._slow: list[float] = []
         self._last_tare = 0
@@ -173,6 +175,8 @@ class PayloadSession:
             if self._segment:
                 self._use(stamp, wrench)
         self._use_waiting()
+        if not self._segment:
+            self._streams.forget_between(self._idle_since, _IDLE_NS)
 
     def finish(self) -> None:
         """Use all that is left; marks after the last wrench count too.
@@ -215,6 +219,7 @@ class PayloadSession:
                 self._postures.append((wrenches.mean(axis=0), q, wrenches.std(axis=0, ddof=1)))
             self._tare = []
             self._segment = ""
+            self._idle_since = stamp_ns + _IDLE_NS // 10
 
     def _use_calibration(self, stamp_ns: int) -> None:
         """Tare, unless it is done, and believe what is left of the sensor's errors by now."""
@@ -280,6 +285,11 @@ class PayloadSession:
                 self.changes.append(LoadChange(stamp, change.kind, change.mass))
                 self._used = []
             self._used.append((stamp, rows[k]))
+
+    @property
+    def n_kept(self) -> int:
+        """How many samples are in memory."""
+        return len(self._streams)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """The newest readings, for a look at the sensor's health."""

@@ -25,6 +25,10 @@ def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
     return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
 
 
+def _stamp(item: tuple[int, Any]) -> int:
+    return item[0]
+
+
 class PayloadStreams:
     """Everything since the run began, and how far it has been read.
 
@@ -128,6 +132,23 @@ class PayloadStreams:
         self._wrenches = self._wrenches[self._next["wrench"] :]
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
+
+    def __len__(self) -> int:
+        """How many joint states and wrenches are kept."""
+        return len(self._joints) + len(self._wrenches)
+
+    def forget_between(self, start_ns: int, margin_ns: int) -> None:
+        """Drop what nobody will read again: samples since `start_ns`, but for the last `margin_ns`."""
+        newest = self._last_wrench if self._wrenches else (self._now or 0)
+        end = newest - margin_ns
+        if end - start_ns < margin_ns:  # seldom, and much at once
+            return
+        for stream, items in (("joints", self._joints), ("wrench", self._wrenches)):
+            first = bisect.bisect_left(items, start_ns, key=_stamp)  # type: ignore[type-var]
+            last = bisect.bisect_left(items, end, key=_stamp)  # type: ignore[type-var]
+            del items[first:last]  # type: ignore[attr-defined]
+            at = self._next[stream]
+            self._next[stream] = at - (last - first) if at >= last else min(at, first)
 
     # ---- out
 
