@@ -143,10 +143,11 @@ class PayloadStreams:
         end = newest - margin_ns
         if end - start_ns < margin_ns:  # seldom, and much at once
             return
-        for stream, items in (("joints", self._joints), ("wrench", self._wrenches)):
-            first = bisect.bisect_left(items, start_ns, key=_stamp)  # type: ignore[type-var]
-            last = bisect.bisect_left(items, end, key=_stamp)  # type: ignore[type-var]
-            del items[first:last]  # type: ignore[attr-defined]
+        kept: dict[str, list[Any]] = {"joints": self._joints, "wrench": self._wrenches}
+        for stream, items in kept.items():
+            first = bisect.bisect_left(items, start_ns, key=_stamp)
+            last = bisect.bisect_left(items, end, key=_stamp)
+            del items[first:last]
             at = self._next[stream]
             self._next[stream] = at - (last - first) if at >= last else min(at, first)
 
