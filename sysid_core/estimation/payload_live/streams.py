@@ -17,16 +17,13 @@ _BACK_NS = 1_000_000_000  # joint states that go back by more: time has begun an
 # of the run before, of this run and of the next one are always nearest to their own joint states.
 _DISORDER_NS = _BACK_NS // 3
 RUN_START = "motion:start"  # a new run: what came before is forgotten
+RUN_END = "motion:end"
 
 
 def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
     """By stamp; at the same instant a run begins first, and a segment ends before the next begins."""
     stamp, label = mark
     return stamp, 0 if label == RUN_START else 1 if label.endswith(":end") else 2
-
-
-def _stamp(item: tuple[int, Any]) -> int:
-    return item[0]
 
 
 class PayloadStreams:
@@ -49,6 +46,7 @@ class PayloadStreams:
         self._joints: list[tuple[int, Array]] = []  # q, v, a and their sds, shape (6, n)
         self._wrenches: list[tuple[int, tuple[float, ...]]] = []
         self._marks: list[tuple[int, str]] = []
+        self._forgotten = -1  # nothing is of interest up to this stamp
         self._now: int | None = None  # newest stamp of the joint states
         self._before: int | None = None  # the same of the run before, while items of it may come
         self._early: list[
@@ -61,6 +59,7 @@ class PayloadStreams:
         self._next = {"joints": 0, "wrench": 0, "mark": 0}
         self._last_wrench = -1
         self.late = False
+        self._late_from: int | None = None  # stamp of the earliest that is late
 
     # ---- in
 
@@ -102,11 +101,15 @@ class PayloadStreams:
             self._insert(stream, item)
 
     def _insert(self, stream: str, item: tuple[int, Any]) -> None:
+        stamp = item[0]
+        if stamp <= self._forgotten:
+            return
+        if stamp < self._last_wrench or (stream == "mark" and stamp == self._last_wrench):
+            self.late = True
+            self._late_from = stamp if self._late_from is None else min(stamp, self._late_from)
         if stream == "wrench":
-            self.late |= item[0] < self._last_wrench
             bisect.insort(self._wrenches, item)
         else:
-            self.late |= item[0] <= self._last_wrench
             bisect.insort(self._marks, item, key=_mark_order)
 
     def _release(self, until_ns: int | None) -> None:
@@ -120,6 +123,7 @@ class PayloadStreams:
         assert self._now is not None
         early, self._before, self._now = self._early, self._now, stamp_ns
         self._joints, self._wrenches, self._marks, self._early = [], [], [], []
+        self._forgotten = -1
         self.rewind()
         for _, stream, item in early:
             if abs(item[0] - stamp_ns) < abs(item[0] - self._before):
@@ -133,23 +137,30 @@ class PayloadStreams:
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
 
-    def __len__(self) -> int:
-        """How many joint states and wrenches are kept."""
-        return len(self._joints) + len(self._wrenches)
+    def keep_newest(self, seconds: float) -> None:
+        """Drop what is older, read or not, and what still comes of it; reading goes on."""
+        newest = self._now
+        if newest is None:  # a sensor without a robot
+            newest = self._wrenches[-1][0] if self._wrenches else 0
+        self._forgotten = max(self._forgotten, newest - round(seconds * 1e9))
+        for stream, rows in (
+            ("wrench", self._wrenches),
+            ("mark", self._marks),
+            ("joints", self._joints),
+        ):
+            n = bisect.bisect_right(rows, self._forgotten, key=lambda row: row[0])
+            n = min(n, self._next["mark"]) if stream == "mark" else n
+            del rows[:n]
+            self._next[stream] = max(self._next[stream] - n, 0)
 
-    def forget_between(self, start_ns: int, margin_ns: int) -> None:
-        """Drop what nobody will read again: samples since `start_ns`, but for the last `margin_ns`."""
-        newest = self._last_wrench if self._wrenches else (self._now or 0)
-        end = newest - margin_ns
-        if end - start_ns < margin_ns:  # seldom, and much at once
-            return
-        kept: dict[str, list[Any]] = {"joints": self._joints, "wrench": self._wrenches}
-        for stream, items in kept.items():
-            first = bisect.bisect_left(items, start_ns, key=_stamp)
-            last = bisect.bisect_left(items, end, key=_stamp)
-            del items[first:last]
-            at = self._next[stream]
-            self._next[stream] = at - (last - first) if at >= last else min(at, first)
+    def read_again(self) -> None:
+        """Read on from the earliest that came late."""
+        start, self.late, self._late_from = self._late_from, False, None
+        if start is not None:
+            self._last_wrench = start - 1
+            self._next["wrench"] = bisect.bisect_left(self._wrenches, (start,))
+            self._next["mark"] = bisect.bisect_left(self._marks, start, key=lambda mark: mark[0])
+            self._next["joints"] = 0
 
     # ---- out
 

@@ -331,21 +331,3 @@ def test_a_load_taken_up_during_the_motion_is_weighed_from_then_on(
     assert session.first_stamp_ns >= first.stamp_ns
     if len(session.changes) == 1:
         assert session.online.estimate()["payload.m"] == pytest.approx(1.2, rel=0.03)
-
-
-def test_an_idle_session_keeps_seconds_and_still_weighs_what_comes_then(
-    model: RobotModel, run: Recording
-) -> None:
-    """Ten minutes at rest, then a run whose time begins anew."""
-    session = PayloadSession(model, FRAME, OnlinePayload(None))
-    still = np.zeros((3, model.nv))
-    kept = []
-    for k in range(6000):
-        stamp = 1_000_000_000_000 + k * 100_000_000
-        session.add_joints(stamp, run.joints.q[0], still[1], still[2])
-        session.add_wrench(stamp, np.zeros(6))
-        session.advance(stamp - 300_000_000)
-        kept.append(session.n_kept)
-    assert max(kept) < 500  # 20 s of two streams at 10 Hz, and some
-    replay_payload(run, session)
-    assert abs(session.online.estimate().values[0] - PAYLOAD[0]) < 0.05
