@@ -16,8 +16,10 @@ from sysid_core.export.losses import Loss, LossCode, losses_of
 from sysid_core.export.mjcf import (
     MESH_FORMATS,
     JointFields,
+    LinearSpring,
     MjcfReader,
     PositionServo,
+    chain_fields,
     joint_fields,
     mjcf_of,
     write_mjcf,
@@ -27,6 +29,7 @@ from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.tree import Tree, TreeJoint, tree_of
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.export.usd import UsdReader, prim_names, usd_of
 
 __all__ = [
     "MESH_FORMATS",
@@ -34,6 +37,7 @@ __all__ = [
     "Description",
     "ExportedError",
     "JointFields",
+    "LinearSpring",
     "Loss",
     "LossCode",
     "MeshFolder",
@@ -47,9 +51,11 @@ __all__ = [
     "Tree",
     "TreeJoint",
     "UrdfReader",
+    "UsdReader",
     "Written",
     "c_of",
     "c_prefix",
+    "chain_fields",
     "describe",
     "inside",
     "joint_fields",
@@ -58,6 +64,7 @@ __all__ = [
     "losses_of",
     "lost_in",
     "mjcf_of",
+    "prim_names",
     "projected",
     "projections",
     "reader_of",
@@ -65,6 +72,7 @@ __all__ = [
     "sdf_of",
     "tree_of",
     "urdf_of",
+    "usd_of",
     "write_c",
     "write_mjcf",
     "write_target",

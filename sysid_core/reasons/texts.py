@@ -594,7 +594,8 @@ TEXTS: Mapping[str, Text] = {
     "better-than-nominal": Text("Better than the URDF", "Better than nominal throughout."),
     "export-loses": Text(
         "A file that holds less than was identified",
-        "{sentence} That is {rise:.1f} times as much.",
+        "{file}, as others read it, leaves {exported:.2f} % of the efforts, {rise:.1f} times as much as the"
+        " identified model ({inside:.2f} %): it has no field for {lost}.",
         "Use `sysid export --to mjcf` or `--to c`, which hold more.",
         "A URDF knows two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",
@@ -678,6 +679,23 @@ TEXTS: Mapping[str, Text] = {
         "Check the shape and where it is, gravity's direction, the sensor's mounting and frame, contact, a"
         " hum near a multiple of the sampling rate, or a load that moves.",
         "Rigid motion of one body doesn't explain forces and torques as well as the sensor should.",
+        "payload_identification.md",
+    ),
+    "wrench-coloured": Text(
+        "A wrench that isn't explained",
+        "The wrench is explained to {force:.2g} N and {torque:.2g} N m only: what is left over hangs"
+        " together in time. The standard deviations allow for it.",
+        "Look for elasticity, a hum near a multiple of the sampling rate, cables that pull, contact, or a"
+        " load that moves, where less would be useful.",
+        "What a fit leaves over is larger than the noise of a sample, and no white noise.",
+        "payload_identification.md",
+    ),
+    "simpler-sensor": Text(
+        "The simpler answer",
+        "Payload and bias alone predict the wrench better than gains, axes, drift and delay with them: the"
+        " simpler answer was taken.",
+        "Move about more axes, or longer, where the sensor's errors matter.",
+        "Stretches of the recording are predicted from the others, with the sensor's errors and without.",
         "payload_identification.md",
     ),
     "wrench-spikes": Text(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
+        export_arm,
         export_result,
         is_proof,
         load_result,
@@ -26,14 +27,18 @@ if TYPE_CHECKING:
     from sysid_core.workflows.progress import Progress, Step, silent
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
     from sysid_core.workflows.result_file import json_text
+    from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
     from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
     from sysid_core.workflows.settings import (
         METHODS,
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.taring import Tared, tare
+    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         ValidatedChain,
@@ -41,7 +46,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed
+    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
 
 __getattr__ = names_of(
     __name__,
@@ -53,6 +58,7 @@ __getattr__ = names_of(
         ".export": (
             "ArmResult",
             "ExportedTarget",
+            "export_arm",
             "export_result",
             "is_proof",
             "load_result",
@@ -64,13 +70,17 @@ __getattr__ = names_of(
         ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
             "METHODS",
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
+            "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".taring": ("Tared", "tare"),
+        ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
             "ValidatedChain",
@@ -78,7 +88,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
-        ".weighing": ("Weighed",),
+        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
     },
 )
 
@@ -98,13 +108,19 @@ __all__ = [
     "SequentialSettings",
     "Step",
     "Tables",
+    "TareSettings",
+    "Tared",
+    "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
+    "WeighSettings",
     "Weighed",
+    "WeighedRecording",
     "certify",
     "drives_of",
     "estimator_from",
+    "export_arm",
     "export_result",
     "fit_sequentially",
     "fixed_base",
@@ -115,13 +131,17 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
+    "judge_added",
     "load_recording",
     "load_result",
     "run_labels",
     "silent",
+    "tare",
     "validate",
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh",
+    "weigh_by_torques",
     "write_validation",
 ]

@@ -17,15 +17,18 @@ from typing import Any
 
 import numpy as np
 import yaml
+from busy_machine import pace
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits, export_trajectory
 from sysid_core.planning.payload import oscillation
 from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.conversions import ns_from_stamp
 
 DRIVERS = Path(__file__).resolve().parents[2] / "drivers"
 sys.path.insert(0, str(DRIVERS))
@@ -33,6 +36,21 @@ from vendors import VENDORS  # noqa: E402
 
 ROBOTS = {"ur": "ur5", "franka": "panda", "xarm": "xarm7", "digit": "panda"}
 ACCELERATION = 5.0  # [rad/s^2]
+# In a process of its own: this one lacks the driver's messages.
+RECOVER = """
+import rclpy
+from rclpy.action import ActionClient
+from franka_msgs.action import ErrorRecovery
+rclpy.init()
+node = rclpy.create_node("recover")
+action = ActionClient(node, ErrorRecovery, "/action_server/error_recovery")
+action.wait_for_server()
+sent = action.send_goal_async(ErrorRecovery.Goal())
+rclpy.spin_until_future_complete(node, sent)
+ended = sent.result().get_result_async()
+rclpy.spin_until_future_complete(node, ended)
+assert ended.result().status == 4, ended.result()
+"""
 
 
 @dataclass
@@ -94,8 +112,9 @@ def lively(vendor: str, path: Path) -> str:
 
 @contextmanager
 def driver(vendor: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """The emulated driver's process; needs the environment of `real_ros`."""
+    """The emulated driver's process; needs the environment of `driver_messages`."""
     command = [sys.executable, str(DRIVERS / "driver.py"), vendor, ROBOTS[vendor], str(log)]
+    command.append(str(pace()))
     with log.with_suffix(".log").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
     try:
@@ -142,10 +161,9 @@ def armed(client: LiveClient, timeout_s: float = 15.0) -> str:
 
 def recover(client: LiveClient) -> None:
     """Call the Franka's error recovery, as a person does after a reflex."""
-    command = ["ros2", "action", "send_goal", "/action_server/error_recovery"]
-    command += ["franka_msgs/action/ErrorRecovery", "{}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60.0)
-    assert "SUCCEEDED" in done.stdout, done.stdout + done.stderr
+    command = [sys.executable, "-c", RECOVER]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60.0 * client.patience)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def play(
@@ -161,9 +179,14 @@ def play(
     def feedback(message: Any) -> None:
         f = message.feedback
         if f.state == "executing" and f.progress > at_progress and not state["when"]:
-            state["when"] = time.time()
+            state["when"] = ns_from_stamp(client.latest["/clock"].clock) * 1e-9
             happen()
 
+    if "/clock" not in client.latest:
+        client.node.create_subscription(
+            Clock, "/clock", lambda message: client.latest.update({"/clock": message}), 10
+        )
+    client.wait_for("/clock")
     action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
     client.wait_until(action.server_is_ready, 20.0, "the executor")
     token = armed(client)
@@ -192,6 +215,7 @@ def executor_of(vendor: str, **more: Any) -> dict[str, Any]:
         "acceleration": ACCELERATION,
         "tcp_speed": 1.5,
         "tracking_error": 0.15,
+        "use_sim_time": True,  # the driver's
         "stale_s": 1.5,
         "max_step_s": 1.5,
         "wrench_stale_s": 2.0,

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from sysid_cli.app import app, console, copy_json, errors, remark
+from sysid_cli.progress import shown_by
+from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import command
+from sysid_cli.tables import print_table
+from sysid_core import workflows
+from sysid_core.workflows import TareSettings
+
+if TYPE_CHECKING:
+    from sysid_core.robot import Array
+    from sysid_core.signals.wrench import FullCalibration, SensorCalibration
+    from sysid_core.workflows import Tared
+
+
+@dataclass(frozen=True, kw_only=True)
+class TareOptions:
+    """Everything that `sysid tare` is given."""
+
+    settings: TareSettings
+    out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")]
+    json_path: JsonPathOption = ""
+
+
+@command(app, example="sysid tare still.mcap --sensor-frame link_eef --out tare.yaml")
+def tare(options: TareOptions) -> None:
+    """Find the sensor's bias and load in still postures; refuse a wrong mounting."""
+    with errors.status("reading recordings") as status:
+        found = workflows.tare(options.settings, shown_by(status))
+    for sentence in found.remarks:
+        remark("warning:", sentence, to=errors)
+    if found.no_delay:
+        remark("no delay:", found.no_delay, to=errors)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    found.calibration.save(options.out)
+    if copy_json(json.dumps(found.to_dict(), indent=2), options.json_path):
+        return
+    if found.change is not None:
+        _print_change(found, options.out)
+        return
+    print_summary(found.calibration, options.out)
+    if found.full is not None:
+        print_full(found.full)
+
+
+def _print_change(found: Tared, out: Path) -> None:
+    import numpy as np
+
+    assert found.change is not None
+    force, torque = np.abs(found.change[:3]).max(), np.abs(found.change[3:]).max()
+    console.print(
+        f"The bias has moved by {force:.2g} N and {torque:.2g} N m"
+        + (f" in {found.hours:.1f} h" if np.isfinite(found.hours) else "")
+        + (f", {found.warmer:+.1f} °C" if np.isfinite(found.warmer) else "")
+        + f". All else is kept. Written: {out}",
+        soft_wrap=True,
+        highlight=False,
+    )
+
+
+def print_full(full: FullCalibration) -> None:
+    """Gains, mounting, gravity and drift, a line each."""
+    import numpy as np
+
+    def pairs(values: Array, sds: Array, scale: float, digits: int) -> str:
+        return ", ".join(
+            f"{scale * x:.{digits}f} ± {scale * s:.{digits}f}"
+            for x, s in zip(values, sds, strict=True)
+        )
+
+    gains, degrees = np.diag(full.gain), np.rad2deg(1.0)
+    for line in (
+        f"Force gains of x, y, z: {pairs(gains, np.diag(full.gain_sd), 1.0, 3)}.",
+        f"Mounting: {pairs(full.mounting, full.mounting_sd, degrees, 2)} degrees about x, y, z.",
+        f"Gravity in the base: {pairs(full.tilt, full.tilt_sd, degrees, 2)} degrees off.",
+        f"Drift of the forces while it lasted: {pairs(full.drift[:3], full.drift_sd[:3], 1.0, 2)} N.",
+        "Not distinguished by these postures: " + " ".join(full.confounded),
+    ):
+        console.print(line, soft_wrap=True, highlight=False)
+
+
+def print_summary(calibration: SensorCalibration, out: Path) -> None:
+    """Bias and noise of each axis, and what hangs there."""
+    import numpy as np
+
+    from sysid_core.signals.wrench import WRENCH_AXES
+
+    table = Table(title=f"Sensor '{calibration.frame}', {calibration.n_postures} postures")
+    for column in ("axis", "unit", "bias", "± sd", "noise per sample"):
+        table.add_column(column, justify="left" if column in ("axis", "unit") else "right")
+    for axis, bias, sd, noise in zip(
+        WRENCH_AXES, calibration.bias, calibration.bias_sd, calibration.noise, strict=True
+    ):
+        table.add_row(
+            axis, "N" if axis[0] == "f" else "N m", f"{bias:.4g}", f"{sd:.2g}", f"{noise:.2g}"
+        )
+    print_table(table)
+    mass, mass_sd = calibration.tare_mass
+    com, com_sd = calibration.tare_com
+    axes = ", ".join(f"{1e3 * x:.2f} ± {1e3 * s:.2f}" for x, s in zip(com, com_sd, strict=True))
+    lines = [f"On the sensor: {mass:.4f} ± {mass_sd:.4f} kg at [{axes}] mm (± sd)."]
+    if np.isfinite(calibration.misalignment):
+        lines.append(
+            f"Axes agree with the model to {np.rad2deg(calibration.misalignment):.1f} degrees."
+        )
+    delay, delay_sd = calibration.delay
+    if np.isfinite(delay_sd):
+        lines.append(f"The wrench is {delay * 1e3:.1f} ± {delay_sd * 1e3:.1f} ms late.")
+    if calibration.tool_pi[0] > 0:
+        lines.append("This load is the tool now: it is subtracted wherever the file is used.")
+    for line in (*lines, *calibration.notes, f"Written: {out}"):
+        console.print(line, soft_wrap=True, highlight=False)
