@@ -10,7 +10,6 @@ from sysid_core.report.charts import (
     thinned,
     time_series,
 )
-from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.exports import export_section, export_sentence, export_warnings
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
@@ -58,7 +57,6 @@ __all__ = [
     "comparison_rows",
     "comparison_sentence",
     "consistency_sentence",
-    "constrained_identification_report",
     "curves",
     "differences_from_first",
     "dots",

@@ -12,7 +12,7 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, PredictionSpread
 from sysid_core.judgement import Judgement
 from sysid_core.robot.loops import mimic_joints
-from sysid_core.validation.metrics import TorqueError, total
+from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
@@ -59,38 +59,6 @@ def judge(
     if stuck:
         warnings.append(f"At the torque limit while tracking: {', '.join(stuck)}.")
     return Judgement(tuple(failures), tuple(warnings), "Better than nominal throughout.")
-
-
-def judge_chain(
-    estimate: Estimate,
-    runs: Mapping[str, tuple[Mapping[str, TorqueError], Mapping[str, TorqueError]]],
-) -> Judgement:
-    """Judge a closed chain by its torques: explained at all, better than nominal, and own warnings.
-
-    Args:
-        estimate: What was identified.
-        runs: Label to (identified, nominal) torque errors of every joint; 'fitted' are those that
-            were, which only have to be explained.
-    """
-    failures, warnings = [], []
-    for label, (identified, _) in runs.items():
-        poor = {j: e.r2 for j, e in identified.items() if np.isfinite(e.r2) and e.r2 < 0.5}
-        shown = ", ".join(f"{j} {100 * r2:.0f} %" for j, r2 in poor.items())
-        chance = [j for j, r2 in poor.items() if r2 <= 1.0 - CHANCE]
-        text = f"{label}: little of the torques' variance is explained ({shown})."
-        if chance:
-            failures.append(text)
-        elif poor:
-            warnings.append(text)
-    unseen = {
-        label: (
-            {joint: e.rms for joint, e in identified.items()},
-            {joint: e.rms for joint, e in nominal.items()},
-        )
-        for label, (identified, nominal) in runs.items()
-        if label != "fitted"
-    }
-    return Judgement(tuple(failures), tuple(warnings)) + judge(estimate, unseen)
 
 
 def judge_estimate(estimate: Estimate) -> Judgement:

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
     from sysid_core.workflows.choices import estimator_from, friction_terms
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
     from sysid_core.workflows.progress import Progress, Step, silent
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
     from sysid_core.workflows.settings import (
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     )
     from sysid_core.workflows.validation import (
         ValidatedArm,
-        ValidatedChain,
         validate,
         validate_runs,
         write_validation,
@@ -42,9 +40,8 @@ __getattr__ = names_of(
         ".certificate": ("CertificateCheck", "certify", "verify"),
         ".choices": ("estimator_from", "friction_terms"),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
         ".progress": ("Progress", "Step", "silent"),
-        ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
+        ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit", "fit_sequentially"),
         ".settings": (
@@ -56,7 +53,6 @@ __getattr__ = names_of(
         ),
         ".validation": (
             "ValidatedArm",
-            "ValidatedChain",
             "validate",
             "validate_runs",
             "write_validation",
@@ -71,16 +67,13 @@ __all__ = [
     "CertificateCheck",
     "FitSettings",
     "IdentifiedArm",
-    "IdentifiedChain",
     "IdentifySettings",
     "Progress",
     "SequentialFit",
     "SequentialSettings",
     "Step",
-    "Tables",
     "ValidateSettings",
     "ValidatedArm",
-    "ValidatedChain",
     "certify",
     "drives_of",
     "estimator_from",
@@ -89,11 +82,9 @@ __all__ = [
     "friction_terms",
     "identify",
     "identify_data",
-    "identify_loops",
     "is_bag",
     "json_text",
     "load_recording",
-    "run_labels",
     "silent",
     "validate",
     "validate_runs",

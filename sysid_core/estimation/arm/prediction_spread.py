@@ -15,7 +15,8 @@ import numpy as np
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.recorded import filled
-from sysid_core.robot import Array, joint_torque_regressor
+from sysid_core.robot import Array, RobotModel, joint_torque_regressor
+from sysid_core.robot.loops import DrivenRobot, try_assemble
 
 NO_PRIOR = 1e-6  # weight of the prior that stands for none
 _WIDER = 1.5  # typical positions span so much more than the recorded ones
@@ -107,8 +108,18 @@ def _typical_motion(equations: ArmEquations) -> tuple[Array, Array, Array]:
     high = np.maximum(np.minimum(middle + reach, upper), middle + half)
     shape = (_SAMPLES, model.nv)
     sd_v, sd_a = (np.sqrt(np.mean(x**2, axis=0)) for x in (v, a))
-    out = [rng.uniform(low, high, shape)]
+    out = [_postures(model, rng.uniform(low, high, shape), q, rng)]
     for sd in (sd_v, sd_a):
         least = np.where(slides, 0.0, _LEAST * np.max(sd[~slides], initial=0.0))
         out.append(rng.normal(size=shape) * np.maximum(sd, least))
     return out[0], out[1], out[2]
+
+
+def _postures(model: RobotModel, wide: Array, recorded: Array, rng: np.random.Generator) -> Array:
+    """Positions (K, n); where loops don't close at them, recorded ones take their place."""
+    if not isinstance(model, DrivenRobot):
+        return wide
+    lost = ~try_assemble(model.chain, wide).assembled
+    out = wide.copy()
+    out[lost] = recorded[rng.integers(len(recorded), size=int(np.sum(lost)))]
+    return out

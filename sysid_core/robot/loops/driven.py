@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.friction import usual_friction
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.assembly import assemble
+from sysid_core.robot.loops.assembly import assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
 from sysid_core.robot.loops.regressor import (
     ConstrainedMotion,
@@ -136,10 +136,17 @@ class DrivenRobot(RobotModel):
         Raises:
             ModelError: A loop doesn't close.
         """
-        q = np.asarray(q, dtype=float)
-        steps = np.abs(np.diff(q, axis=0))
-        near = len(q) > 1 and bool(np.max(steps) < _NEIGHBOURS)
-        return constrained_motion(self.chain, q, v, a, ordered=near)
+        q_a = np.ascontiguousarray(q, dtype=float)
+        key = q_a.tobytes()
+        if key not in self._closed:
+            near = len(q_a) > 1 and np.max(np.abs(np.diff(q_a, axis=0))) < _NEIGHBOURS
+            self._closed.clear()  # one motion is held: torques are asked for with several efforts
+            self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
+        return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
+
+    @cached_property
+    def _closed(self) -> dict[bytes, Array]:
+        return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """`G^T Y`, from (K, n_a) each to (K, n_a, 10 N)."""
