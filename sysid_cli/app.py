@@ -35,6 +35,7 @@ app = lazy_group(
         "limits": "limits",
         "identify": "identify.command",
         "validate": "identify.validate",
+        "export": "export",
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",

@@ -65,8 +65,10 @@ class EstimatorNode(ManagedNode):
 
     @property
     def latest(self) -> Estimate | None:
-        """The newer of the two: what was identified, or else the running payload."""
-        return self._payload.latest or self._identification.latest
+        """The newer of the identified robot and the running payload."""
+        both = (self._identification, self._payload)
+        known = [part for part in both if part is not None and part.latest is not None]
+        return max(known, key=lambda part: part.latest_ns).latest if known else None
 
     def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         if self.model is not None:

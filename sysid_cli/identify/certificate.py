@@ -49,17 +49,22 @@ def certify(
 
 @app.command(epilog=example("sysid verify certificate.json --data recordings"))
 def verify(
-    certificate: Annotated[Path, typer.Argument(help="File that `sysid certify` wrote.")],
+    certificate: Annotated[
+        Path, typer.Argument(help="File that `sysid certify` or `sysid export` wrote.")
+    ],
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
     ] = None,
 ) -> None:
-    """Check a certificate's files by their hashes, and repeat its numbers from the data.
+    """Check the files of a certificate, or of an export's `proof.json`, by their hashes, and repeat
+    its numbers from the data.
 
     Exit status 1 where anything doesn't hold.
     """
-    with errors.status("repeating the identification") as status:
-        checks = workflows.verify(certificate, data=data, progress=shown_by(status))
+    proof = workflows.is_proof(certificate)
+    repeat = workflows.verify_export if proof else workflows.verify
+    with errors.status(f"repeating the {'proof' if proof else 'identification'}") as status:
+        checks = repeat(certificate, data=data, progress=shown_by(status))
     for check in checks:
         console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
     raise typer.Exit(int(not all(check.ok for check in checks)))

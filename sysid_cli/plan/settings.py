@@ -43,8 +43,8 @@ class PlanSettings:
         typer.Option(
             "--limits",
             metavar="FILE",
-            help="Limits of the robot and its cell (`sysid limits init`), in place of the options"
-            " below.",
+            help="Limits of the robot and its cell, in place of the options below: a file of"
+            " `sysid limits init`, the bringup file, or MoveIt's joint_limits.yaml.",
         ),
     ] = None
     tcp_frame: Annotated[
@@ -111,7 +111,8 @@ class PlanSettings:
 
         held, workspace = self._held_box(), self._workspace_corners()
         if self.limits_file:
-            return read_limits(self.limits_file, model)
+            limits = read_limits(self.limits_file, model)
+            return limits if held is None else limits.replace(held=held)
         return MotionLimits.from_model(
             model,
             acceleration=self.acceleration,

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified robots as simulators and controllers read them, judged as they are read."""
 
+from sysid_core.export.c_code import CReader, c_of, c_prefix, write_c
 from sysid_core.export.described import Description, describe
+from sysid_core.export.files import (
+    Reader,
+    Written,
+    largest_differences,
+    reader_of,
+    write_target,
+)
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.judged import ExportedError, Torques, judge_export
 from sysid_core.export.losses import Loss, LossCode, losses_of
@@ -21,6 +29,7 @@ from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
 
 __all__ = [
     "MESH_FORMATS",
+    "CReader",
     "Description",
     "ExportedError",
     "JointFields",
@@ -30,22 +39,30 @@ __all__ = [
     "MjcfReader",
     "PositionServo",
     "Projection",
+    "Reader",
     "Target",
     "Torques",
     "Tree",
     "TreeJoint",
     "UrdfReader",
+    "Written",
+    "c_of",
+    "c_prefix",
     "describe",
     "inside",
     "joint_fields",
     "judge_export",
+    "largest_differences",
     "losses_of",
     "lost_in",
     "mjcf_of",
     "projected",
     "projections",
+    "reader_of",
     "remarks_on",
     "tree_of",
     "urdf_of",
+    "write_c",
     "write_mjcf",
+    "write_target",
 ]

@@ -66,6 +66,7 @@ def describe(
         judged,
         predictions,
         held_out=held_out,
+        robot=robot,
         given_back=given_back,
     )
     return Description(xml, error)

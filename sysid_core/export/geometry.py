@@ -107,6 +107,11 @@ class MeshFolder:
             self._copied[path] = target
         return self._copied[path]
 
+    @property
+    def copies(self) -> list[Path]:
+        """Files that were copied."""
+        return [self.out / name for name in self._copied.values()]
+
     def find(self, name: str) -> Path | None:
         """The file that a URDF's mesh name means."""
         plain = name.removeprefix("file://")

@@ -29,6 +29,8 @@ class ExportedError:
         exported: That of the written file, as others read it.
         held_out: Whether the runs weren't fitted.
         costs: What the target has no field for: by how much the error would be smaller with it.
+        standstill: By how much the error is larger by the reader's own treatment of friction about
+            standstill.
         joints: Joint to its errors [unit of the efforts], inside and as exported.
     """
 
@@ -37,6 +39,7 @@ class ExportedError:
     exported: float
     held_out: bool
     costs: Mapping[str, float]
+    standstill: float
     joints: Mapping[str, tuple[float, float]]
 
     @property
@@ -70,6 +73,7 @@ class ExportedError:
             "warning": self.worth_a_warning,
             "held_out": self.held_out,
             "lost_terms": dict(self.costs),
+            "standstill": self.standstill,
             "joints": {
                 name: {"rms_inside": own, "rms_exported": theirs}
                 for name, (own, theirs) in self.joints.items()
@@ -85,7 +89,8 @@ def judge_export(
     predictions: Sequence[Prediction],
     *,
     held_out: bool,
-    given_back: Mapping[str, Projection] | None = None,
+    robot: Projection,
+    given_back: Mapping[str, Projection],
 ) -> ExportedError:
     """Errors of an exported robot beside those of the identified one.
 
@@ -96,6 +101,7 @@ def judge_export(
         runs: That are predicted.
         predictions: Of the identified robot, one of each run.
         held_out: Whether these runs weren't fitted.
+        robot: What the file should say.
         given_back: What was lost, by name, and the robot that has it all the same.
 
     Raises:
@@ -103,21 +109,20 @@ def judge_export(
     """
     if not runs:
         raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
-    rivals = dict(given_back or {})
-    exported: list[Prediction] = []
-    others: list[list[Prediction]] = []
+    models = [torques, robot.torques, *(one.torques for one in given_back.values())]
+    made = []
     for run, own in zip(runs, predictions, strict=True):
-        theirs = _predicted(identification, run, [torques, *(p.torques for p in rivals.values())])
-        made = [replace(own, predicted=efforts, nominal=None) for efforts in theirs]
-        exported.append(made[0])
-        others.append(made[1:])
-    whole = _pooled(exported)
+        efforts = _predicted(identification, run, models)
+        made.append([replace(own, predicted=one, nominal=None) for one in efforts])
+    exported = [of_run[0] for of_run in made]
+    read, meant, *others = (_pooled([of_run[i] for of_run in made]) for i in range(len(models)))
     return ExportedError(
         target,
         _pooled(predictions),
-        whole,
+        read,
         held_out,
-        {name: whole - _pooled([made[i] for made in others]) for i, name in enumerate(rivals)},
+        {name: meant - error for name, error in zip(given_back, others, strict=True)},
+        read - meant,
         {
             name: (_rms(predictions, name), _rms(exported, name))
             for name in identification.model.joint_names

@@ -8,6 +8,7 @@ torque of a drive is the bias of its motor: `ctrl` is what the drive gives.
 
 from __future__ import annotations
 
+import copy
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -101,7 +102,7 @@ class _Writer:
     def body(self, j: int) -> ET.Element:
         """A joint's body with everything behind it."""
         joint = self.tree.joints[j]
-        element = ET.Element("body", name=joint.link, **_pose(joint.R, joint.p))
+        element = ET.Element("body", {"name": joint.link} | _pose(joint.R, joint.p))
         mass, com, inertia = mass_com_inertia_from_pi(joint.pi)
         full = [inertia[a, b] for a, b in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
         ET.SubElement(
@@ -129,12 +130,12 @@ class _Writer:
         """Links and sites that are fixed to what joint j moves."""
         for link in self.tree.links:
             if link.joint == j and link.name != "world":
-                body = ET.SubElement(element, "body", name=link.name, **_pose(link.R, link.p))
+                body = ET.SubElement(element, "body", {"name": link.name} | _pose(link.R, link.p))
                 self.shapes(body, link.name)
             elif link.joint == j:
                 self.shapes(element, link.name)
         for name, R, p in self.sites.get(j, []):
-            ET.SubElement(element, "site", name=name, **_pose(R, p))
+            ET.SubElement(element, "site", {"name": name} | _pose(R, p))
 
     def shapes(self, element: ET.Element, link: str) -> None:
         """Geometry of a link."""
@@ -254,16 +255,30 @@ class MjcfReader:
         self._joints = [int(self._model.joint(name).dofadr[0]) for name in joint_names]
         self._positions = [int(self._model.joint(name).qposadr[0]) for name in joint_names]
 
+    @property
+    def dry_friction(self) -> Array:
+        """`frictionloss` of the joints, shape (n,) [N m]."""
+        return np.array(self._model.dof_frictionloss[self._joints])
+
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        data, out = mujoco.MjData(self._model), np.empty_like(np.asarray(q, dtype=float))
-        mujoco.mj_forward(self._model, data)
+        return self._torques(self._model, q, v, a)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        frictionless = copy.copy(self._model)
+        frictionless.dof_frictionloss[:] = 0.0
+        return self._torques(frictionless, q, v, a)
+
+    def _torques(self, model: Any, q: Array, v: Array, a: Array) -> Array:
+        data, out = mujoco.MjData(model), np.empty_like(np.asarray(q, dtype=float))
+        mujoco.mj_forward(model, data)
         bias = data.qfrc_actuator[self._joints].copy()  # at no control
         for k in range(len(out)):
             data.qpos[self._positions] = q[k]
             data.qvel[self._joints] = v[k]
             data.qacc[self._joints] = a[k]
-            mujoco.mj_inverse(self._model, data)
+            mujoco.mj_inverse(model, data)
             out[k] = data.qfrc_inverse[self._joints] - bias
         return out
 
@@ -317,7 +332,7 @@ def _closures(
             equalities.append(_tendon(loop.name, gap))
         else:
             kind = "weld" if loop.kind is LoopKind.WELD else "connect"
-            equalities.append(ET.Element(kind, name=loop.name, **pair))
+            equalities.append(ET.Element(kind, {"name": loop.name} | pair))
     for coupling in chain.couplings:
         law = ET.Element("fixed", name=coupling.name)
         for joint, factor in coupling.joints.items():

@@ -60,6 +60,11 @@ class Projection:
         known = dict(zip(self.friction.names, self.values.tolist(), strict=True))
         return np.array([known.get(f"{j}.{symbol}", 0.0) for j in self.model.joint_names])
 
+    def without_dry_friction(self) -> Projection:
+        """The same robot with Coulomb friction of zero: what is left is smooth."""
+        dry = np.array([name.endswith(".F_c") for name in self.friction.names], dtype=bool)
+        return replace(self, values=np.where(dry, 0.0, self.values))
+
     def friction_torques(self, q: Array, v: Array, a: Array, rigid: Array) -> Array:
         """Torques of all that isn't rigid bodies, with known springs; (K, n) to (K, n)."""
         drives = self.friction.drives

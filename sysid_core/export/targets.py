@@ -27,6 +27,14 @@ class Target(Kind):
         """Whether nothing is lost: springs and couplings are held, too."""
         return self in _WHOLE
 
+    @property
+    def tolerance(self) -> float:
+        """Largest difference between its torques and ours that rounding excuses [N m].
+
+        1e-9 of numbers written in double precision; 1e-5 of USD, whose schema is single precision.
+        """
+        return 1e-5 if self is Target.USD else 1e-9
+
 
 _DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
 _WITH_ARMATURE = (*_DRY_AND_VISCOUS, FrictionTerm.INERTIA)

@@ -86,8 +86,17 @@ class UrdfReader:
 
         self._coulomb, self._viscous = attribute("friction"), attribute("damping")
 
+    @property
+    def dry_friction(self) -> Array:
+        """Coulomb friction of the joints, shape (n,) [N m]."""
+        return self._coulomb
+
     def torques(self, q: Array, v: Array, a: Array) -> Array:
         """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
         k, out = self._columns, np.empty_like(q)
         out[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
-        return out + self._coulomb * np.tanh(v / self._sign_velocity) + self._viscous * v
+        return np.asarray(out + self._viscous * v)

@@ -9,18 +9,31 @@ joints:
 tcp: {frame: tool0, speed: 0.25}
 ground_height: 0.0
 ```
+
+`read_limits` also takes the two files in which a cell often has its limits already: a bringup file (the
+section `trajectory_executor`) and MoveIt's `joint_limits.yaml`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from sysid_core.errors import ExcitationError, ModelError
-from sysid_core.files import FileKind, FileSchema, Flag, Number, Positive, read_schema, yaml_text
+from sysid_core.files import (
+    FileKind,
+    FileSchema,
+    Flag,
+    Number,
+    Positive,
+    read_yaml,
+    validated,
+    yaml_text,
+)
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
@@ -28,6 +41,7 @@ from sysid_core.planning.vendor_limits import vendor_limits, vendor_values
 from sysid_core.robot import RobotModel
 
 SCHEMA = "robot_sysid/limits/1"
+_NO_GROUND = -1000.0  # [m]; a ROS parameter can't be null: the executor's value for no ground
 _FILE = FileKind(
     "limits file", "Correct it, or write one anew: `sysid limits init ROBOT`.", ExcitationError
 )
@@ -162,17 +176,131 @@ class LimitsFile(FileSchema):
         )
 
 
+class ExecutorSection(FileSchema):
+    """Limits among the parameters of `trajectory_executor` in a bringup file."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    limits_file: str = ""
+    tcp_frame: str = ""
+    tcp_speed: Positive = DEFAULT_TCP_SPEED
+    acceleration: Positive = DEFAULT_ACCELERATION
+    velocity_share: Positive = 1.0
+    effort_share: Positive = 1.0
+    ground_height: Number | None = None
+    workspace: tuple[Number, ...] = ()
+    self_collision: Flag = True
+
+    def motion_limits(self, model: RobotModel) -> MotionLimits:
+        """What the executor started with this section demands of a motion.
+
+        Raises:
+            ExcitationError: A limit is malformed.
+        """
+        box = self.workspace
+        if len(box) not in (0, 6):
+            raise ExcitationError(
+                f"`workspace` has {len(box)} numbers.",
+                remedy="Give x y z of the lower and of the upper corner, or none.",
+            )
+        corners = ((box[0], box[1], box[2]), (box[3], box[4], box[5])) if box else None
+        return MotionLimits.from_model(
+            model,
+            acceleration=self.acceleration,
+            velocity_share=self.velocity_share,
+            effort_share=self.effort_share,
+            tcp_frame=self.tcp_frame or None,
+            tcp_speed=self.tcp_speed,
+            workspace=corners,
+            ground_height=None if self.ground_height == _NO_GROUND else self.ground_height,
+            self_collision=self.self_collision,
+        )
+
+
+class BringupFile(FileSchema):
+    """A bringup file, of which only the executor's limits are read here."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    trajectory_executor: ExecutorSection
+
+    def motion_limits(self, model: RobotModel) -> MotionLimits:
+        """See `ExecutorSection.motion_limits`."""
+        return self.trajectory_executor.motion_limits(model)
+
+
+class MoveItJoint(FileSchema):
+    """One joint of MoveIt's `joint_limits.yaml`."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    has_velocity_limits: Flag = False
+    max_velocity: Number | None = None
+    has_acceleration_limits: Flag = False
+    max_acceleration: Number | None = None
+    has_jerk_limits: Flag = False
+    max_jerk: Number | None = None
+
+
+class MoveItFile(FileSchema):
+    """MoveIt's `joint_limits.yaml`."""
+
+    MORE_KEYS: ClassVar[bool] = True
+    joint_limits: dict[str, MoveItJoint] = Field(min_length=1)
+    default_velocity_scaling_factor: Positive = 1.0
+    default_acceleration_scaling_factor: Positive = 1.0
+
+    def motion_limits(self, model: RobotModel) -> MotionLimits:
+        """The URDF's limits, or MoveIt's where they are stricter.
+
+        The scaling factors aren't limits (MoveIt's planners may be asked to exceed them): only
+        `max_*` count.
+
+        Raises:
+            ExcitationError: No joint of the robot is in the file.
+        """
+        known = [name for name in model.joint_names if name in self.joint_limits]
+        if not known:
+            raise ExcitationError(
+                f"The limits are of joints {sorted(self.joint_limits)}, none of '{model.name}'.",
+                remedy="Give the joint_limits.yaml of this robot.",
+            )
+
+        def values(key: str, default: float) -> np.ndarray:
+            entries = [self.joint_limits.get(name, MoveItJoint()) for name in model.joint_names]
+            stated = [
+                getattr(e, f"max_{key}") if getattr(e, f"has_{key}_limits") else None
+                for e in entries
+            ]
+            return np.array([default if x is None else x for x in stated])
+
+        jerk = values("jerk", np.inf)
+        limits = MotionLimits.from_model(
+            model,
+            acceleration=values("acceleration", DEFAULT_ACCELERATION),
+            jerk=jerk if np.isfinite(jerk).any() else None,
+        )
+        return limits.replace(velocity=np.minimum(limits.velocity, values("velocity", np.inf)))
+
+
 def read_limits(path: str | Path, model: RobotModel) -> MotionLimits:
     """The limits of a file, for a robot.
 
     Args:
-        path: YAML as `sysid limits init` writes it.
+        path: YAML as `sysid limits init` writes it, a bringup file, or MoveIt's `joint_limits.yaml`.
         model: The robot; its order of joints counts, and those that it holds locked are left out.
 
     Raises:
         ExcitationError: It is missing, malformed or another robot's.
     """
-    content = read_schema(path, LimitsFile, _FILE)
+    raw = read_yaml(path, _FILE)
+    keys = set(raw) if isinstance(raw, Mapping) else set()
+    content: LimitsFile | BringupFile | MoveItFile
+    if "trajectory_executor" in keys:
+        content = validated(raw, BringupFile, _FILE, path)
+        if own := content.trajectory_executor.limits_file:
+            return read_limits(Path(path).parent / own, model)
+    elif "joint_limits" in keys:
+        content = validated(raw, MoveItFile, _FILE, path)
+    else:
+        content = validated(raw, LimitsFile, _FILE, path)
     try:
         return content.motion_limits(model)
     except (ExcitationError, ModelError) as err:

@@ -10,7 +10,12 @@ from sysid_core.report.charts import (
     thinned,
     time_series,
 )
-from sysid_core.report.exports import export_section, export_sentence, export_warnings
+from sysid_core.report.exports import (
+    export_section,
+    export_sentence,
+    export_warnings,
+    loss_sentence,
+)
 from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.guide import GUIDES, guide_to
 from sysid_core.report.html import Report, cell_text, with_deviation
@@ -72,6 +77,7 @@ __all__ = [
     "identification_report",
     "loaded_arm_report",
     "loops_report",
+    "loss_sentence",
     "motion_report",
     "payload_report",
     "payload_sentence",

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sysid_core.export import ExportedError
+from sysid_core.export import ExportedError, Loss, LossCode
 from sysid_core.report.html import Report
 
 
@@ -16,6 +16,8 @@ def export_sentence(error: ExportedError, file: str) -> str:
         f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
         f" the identified model leaves {100 * error.inside:.2f} %"
     )
+    if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
+        text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
     if not error.costs:
         return f"{text}."
     costs = ", ".join(
@@ -23,6 +25,20 @@ def export_sentence(error: ExportedError, file: str) -> str:
         for name, cost in sorted(error.costs.items(), key=lambda item: -item[1])
     )
     return f"{text}. It has no field for (with what the lack of each costs): {costs}."
+
+
+_LOST = {
+    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world)",
+    LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.MIMIC: "what these joints follow",
+    LossCode.MESH_MISSING: "meshes that weren't found",
+    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read",
+}
+
+
+def loss_sentence(loss: Loss) -> str:
+    """What a file lacks, in one sentence."""
+    return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[str, ...]:

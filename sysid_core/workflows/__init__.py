@@ -13,6 +13,14 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
     from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.export import (
+        ArmResult,
+        ExportedTarget,
+        export_result,
+        is_proof,
+        load_result,
+        verify_export,
+    )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.progress import Progress, Step, silent
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
@@ -39,6 +47,14 @@ __getattr__ = names_of(
         ".arm_data": ("ArmData", "fixed_base"),
         ".certificate": ("CertificateCheck", "certify", "verify"),
         ".choices": ("estimator_from", "friction_terms"),
+        ".export": (
+            "ArmResult",
+            "ExportedTarget",
+            "export_result",
+            "is_proof",
+            "load_result",
+            "verify_export",
+        ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
         ".progress": ("Progress", "Step", "silent"),
         ".recordings": ("drives_of", "is_bag", "load_recording"),
@@ -64,7 +80,9 @@ __all__ = [
     "METHODS",
     "ArmData",
     "ArmFit",
+    "ArmResult",
     "CertificateCheck",
+    "ExportedTarget",
     "FitSettings",
     "IdentifiedArm",
     "IdentifySettings",
@@ -77,17 +95,21 @@ __all__ = [
     "certify",
     "drives_of",
     "estimator_from",
+    "export_result",
     "fit_sequentially",
     "fixed_base",
     "friction_terms",
     "identify",
     "identify_data",
     "is_bag",
+    "is_proof",
     "json_text",
     "load_recording",
+    "load_result",
     "silent",
     "validate",
     "validate_runs",
     "verify",
+    "verify_export",
     "write_validation",
 ]

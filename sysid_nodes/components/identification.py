@@ -28,6 +28,7 @@ class IdentificationComponent:
     def __init__(self, node: ManagedNode, residuals: TorqueResidualsComponent) -> None:
         self.node, self._residuals = node, residuals
         self.latest: Estimate | None = None
+        self.latest_ns = 0
         self._job: IdentificationJob | None = None
         self._parameters = node.create_publisher(InertialEstimate, "~/parameters", LATCHED)
         SingleGoalAction(
@@ -59,7 +60,7 @@ class IdentificationComponent:
             self._job = None
 
     async def _identify(self, goal: ServerGoalHandle) -> Identify.Result:
-        """The command line does it, in a process of its own: the streams go on meanwhile."""
+        """The workflow runs in a process of its own: the streams go on meanwhile."""
         model, config = self.node.model, self.node.config
         if model is None:
             raise SysIdError(
@@ -71,9 +72,10 @@ class IdentificationComponent:
 
         def ended() -> bool:
             nonlocal reported
-            if job.step != reported:
-                reported = job.step
-                goal.publish_feedback(Identify.Feedback(step=reported, progress=job.progress))
+            step, share = job.progress
+            if step != reported:
+                reported = step
+                goal.publish_feedback(Identify.Feedback(step=step, progress=share))
             return job.done
 
         await self.node.waits.until(ended, _LONGEST_S)
@@ -83,6 +85,7 @@ class IdentificationComponent:
                 job.error or "Cancelled.", remedy=f"Look at {job.folder / 'report.html'}."
             )
         self.latest = Estimate.load(job.folder / "estimate.yaml")
+        self.latest_ns = self.node.now_ns()
         estimate = conversions.message_from_estimate(
             self.latest,
             stamp_ns=self.node.now_ns(),

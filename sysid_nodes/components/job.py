@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid identify` as a process of its own, started and watched by the estimator."""
+"""The workflow of an identification in a process of its own, started and watched by the estimator."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from robot_sysid.action import Identify
@@ -14,15 +16,15 @@ from robot_sysid.action import Identify
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, read_yaml
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
+from sysid_core.settings import plain_settings
+from sysid_core.workflows import FitSettings, IdentifySettings, SequentialSettings
 from sysid_nodes.lifecycle import die_with_parent
 from sysid_nodes.security import existing_inside, new_inside
 
 _METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
-_METHODS = {"constrained": "lmi"}  # of a closed chain
+# Of a closed chain, for controllers, which compensate the usual friction only.
+_CONSTRAINED = FitSettings(method="lmi", friction="usual", delay="auto")
 _NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package
-_STEP = re.compile(rb"^\[step\] (.+)$", re.MULTILINE)
-# What the command says that it does, and how much of the work is done by then (measured).
-_PROGRESS = {"reading": 0.05, "identifying": 0.2, "predicting": 0.8, "writing": 0.9}
 _PATIENCE_S = 5.0
 
 
@@ -43,33 +45,42 @@ class IdentificationJob:
         self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
     ) -> None:
         self._recording = existing_inside(recordings, request.recording, "The recording")
-        options = ["--method", _METHODS.get(request.method, request.method or "auto")]
-        for option, name, what in (
-            ("--validate", request.validation, "The recording to predict"),
-            ("--plan", request.trajectory_file, "The plan"),
-            ("--loops", request.loops_file, "The loops file"),
-        ):
-            if option == "--loops" and _NAME.fullmatch(name):
-                options += [option, name]
-            elif name:
-                options += [option, str(existing_inside(recordings, name, what))]
-        if not np.allclose(model.gravity, STANDARD_GRAVITY):  # mounted otherwise
-            options += ["--gravity=" + ",".join(f"{g!r}" for g in model.gravity.tolist())]
-        for joint, position in model.locked.items():
-            options += ["--lock", f"{joint}={position!r}"]
+
+        def file(name: str, what: str) -> Path | None:
+            return existing_inside(recordings, name, what) if name else None
+
+        other = file(request.validation, "The recording to predict")
+        plan = file(request.trajectory_file, "The plan")
+        loops = request.loops_file
+        if loops and not _NAME.fullmatch(loops):
+            loops = str(existing_inside(recordings, loops, "The loops file"))
+        turned = not np.allclose(model.gravity, STANDARD_GRAVITY)  # mounted otherwise
         self.folder = new_inside(directory, request.directory, "The folder for the result")
         self.folder.mkdir(parents=True)
         urdf = self.folder / "robot.urdf"
         urdf.write_text(model.urdf_xml, encoding="utf-8")
-        self._log = self.folder / "identify.log"
-        command = [sys.executable, "-m", "sysid_cli", "--steps", "identify", *options]
-        command += ["--robot", str(urdf), "--out", str(self.folder), "--", str(self._recording)]
-        with self._log.open("wb") as log:
+        settings = IdentifySettings(
+            recordings=(self._recording,),
+            robot=str(urdf),
+            lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
+            loops=loops,
+            validate=() if other is None else (other,),
+            fit=_CONSTRAINED
+            if request.method == "constrained"
+            else FitSettings(method=request.method or "auto"),
+            gravity=",".join(f"{g!r}" for g in model.gravity.tolist()) if turned else "",
+            sequential=SequentialSettings(plan=plan),
+        )
+        job = {"settings": plain_settings(settings), "out": str(self.folder)}
+        path = self.folder / "job.json"
+        path.write_text(json.dumps(job, indent=2), encoding="utf-8")
+        self._events, self._log = self.folder / "events.jsonl", self.folder / "identify.log"
+        with self._events.open("wb") as events, self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                command,
+                [sys.executable, "-m", "sysid_core.workflows", str(path)],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdout=events,
+                stderr=log,
                 start_new_session=True,
                 preexec_fn=die_with_parent,
             )
@@ -90,18 +101,18 @@ class IdentificationJob:
         return self._process.poll() is not None
 
     @property
-    def step(self) -> str:
-        """What goes on, in the command's own words."""
+    def progress(self) -> tuple[str, float]:
+        """Code of the step that goes on, and the share of the work that is done, 0 to 1."""
         if self.done:
-            return "done"
-        found = _STEP.findall(self._log.read_bytes())
-        return found[-1].decode(errors="replace") if found else "starting"
+            return "done", 1.0
+        event = self._last("step")
+        return str(event.get("step", "starting")), float(event.get("share", 0.0))
 
-    @property
-    def progress(self) -> float:
-        """Share of the work that is done, by the step that goes on, 0 to 1."""
-        step = self.step
-        return 1.0 if step == "done" else _PROGRESS.get(step.split(" ")[0], 0.0)
+    def _last(self, key: str) -> dict[str, Any]:
+        """The newest event that has a key; empty where there is none."""
+        lines = self._events.read_text(encoding="utf-8").splitlines(keepends=True)
+        events = (json.loads(line) for line in reversed(lines) if line.endswith("\n"))
+        return next((event for event in events if key in event), {})
 
     def cancel(self) -> None:
         """End it."""
@@ -131,9 +142,8 @@ class IdentificationJob:
             return ""
         if self.verdict:
             return self.verdict
-        words = [
-            line
-            for line in self._log.read_text(errors="replace").strip().splitlines()
-            if not line.startswith("[step]")
-        ]
-        return " ".join(words[-6:]) or f"sysid identify ended with {self._process.returncode}"
+        event = self._last("error")
+        if event:
+            return f"{event['error']} {event['remedy']}".strip()
+        words = self._log.read_text(errors="replace").strip().splitlines()
+        return " ".join(words[-6:]) or f"The worker ended with {self._process.returncode}."

@@ -52,6 +52,7 @@ class PayloadComponent:
         self.config: EstimatorConfig = node.config
         self.session: PayloadSession | None = None
         self.latest: Estimate | None = None
+        self.latest_ns = 0  # when it last had new samples
         self._published, self._published_ns = 0, 0
         self._state = PayloadState.COLLECTING
         c = self.config
@@ -132,9 +133,10 @@ class PayloadComponent:
         now = self.node.now_ns()
         if n < 3 or (n == self._published and now - self._published_ns < _HEARTBEAT_S * 1e9):
             return
-        self._published, self._published_ns = n, now
+        new, self._published, self._published_ns = n != self._published, n, now
         estimate = session.online.estimate()
         if estimate.values[0] > 0:
+            self.latest_ns = now if new else self.latest_ns
             self.latest = estimate
             self._send(estimate, session)
             change, state = session.last_change, session.online.state

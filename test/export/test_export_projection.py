@@ -9,6 +9,7 @@ from exported_arm import LOADED, TRUTH, USUAL, identified
 
 from sysid_core.errors import ModelError
 from sysid_core.export import (
+    ExportedError,
     Projection,
     Target,
     UrdfReader,
@@ -24,6 +25,15 @@ from sysid_core.signals import Recording
 from sysid_core.validation import predict_recording
 
 
+def judge(result, target, robot, runs, predictions) -> ExportedError:
+    return judge_export(
+        *(result, target, robot.torques, runs, predictions),
+        held_out=True,
+        robot=robot,
+        given_back={},
+    )
+
+
 def test_terms_that_the_target_holds_stay_as_they_are(rng):
     result, fitted, kept = identified(USUAL, rng)
     robot = projected(result, fitted, Target.MJCF)
@@ -31,7 +41,7 @@ def test_terms_that_the_target_holds_stay_as_they_are(rng):
     for symbol in ("F_c", "F_v", "I_a"):
         assert robot.of(symbol) == pytest.approx(TRUTH[symbol], rel=0.02, abs=0.01)
     own = [predict_recording(result, run) for run in kept]
-    error = judge_export(result, Target.MJCF, robot.torques, kept, own, held_out=True)
+    error = judge(result, Target.MJCF, robot, kept, own)
     assert error.rise == pytest.approx(1.0, abs=0.02)
     assert error.inside == pytest.approx(own[0].relative_error(), rel=1e-12)
     assert not error.worth_a_warning
@@ -49,7 +59,7 @@ def test_friction_takes_over_what_the_lost_terms_explained(rng):
     values = [result.friction_parameters[f"{j}.{s}"] for j in ("j1", "j2") for s in ("F_c", "F_v")]
     copied = replace(robot, values=np.array(values))
     own = [predict_recording(result, run) for run in kept]
-    as_copied = judge_export(result, Target.URDF, copied.torques, kept, own, held_out=True)
+    as_copied = judge(result, Target.URDF, copied, kept, own)
     assert found.error.exported < as_copied.exported
     assert found.error.worth_a_warning == (found.error.rise > 2.0)
     assert set(found.error.costs) == {"inertia", "offset", "load"}

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,21 @@ def test_pipes_are_no_recordings_and_nothing_is_overwritten(tmp_path: Path) -> N
     with pytest.raises(SysIdError, match="overwritten"):
         new_inside(tmp_path, "bag", "The folder")
     assert new_inside(tmp_path, "", "The folder").parent == tmp_path.resolve()
+
+
+def test_the_newest_result_is_saved() -> None:
+    from sysid_nodes.estimator import EstimatorNode
+
+    def newest(identified_ns: int, weighed_ns: int) -> Any:
+        parts = {
+            name: SimpleNamespace(latest=name if ns else None, latest_ns=ns)
+            for name, ns in (("_identification", identified_ns), ("_payload", weighed_ns))
+        }
+        return EstimatorNode.latest.fget(SimpleNamespace(**parts))
+
+    assert newest(0, 0) is None
+    assert newest(2, 1) == newest(1, 0) == "_identification"
+    assert newest(1, 2) == newest(0, 1) == "_payload"
 
 
 def write_run(folder: Path, seconds: float) -> None:
@@ -158,12 +174,13 @@ def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     ):
         with pytest.raises(LiveError, match="isn't allowed"):
             client.identify(Identify.Goal(**hostile), lambda _: None)
-    steps: list[str] = []
+    steps: list[Identify.Feedback] = []
     result = client.identify(
-        Identify.Goal(recording="run", method="ols", directory="first"),
-        lambda f: steps.append(f.step),
+        Identify.Goal(recording="run", method="ols", directory="first"), steps.append
     )
-    assert result.estimate.rank > 0 and len(set(steps)) >= 3, steps
+    assert result.estimate.rank > 0 and len({f.step for f in steps}) >= 3, steps
+    shares = [f.progress for f in steps]
+    assert shares == sorted(shares) and shares[-1] == 1.0, shares
     assert result.estimate.valid_from.sec == 1000
     with pytest.raises(LiveError, match="isn't allowed"):
         client.call(SaveResult, "estimator/save", SaveResult.Request(directory="/tmp/x"))

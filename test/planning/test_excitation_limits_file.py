@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+from pathlib import Path
+
 import numpy as np
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
@@ -23,6 +27,7 @@ from sysid_core.planning import (
 )
 from sysid_core.robot import RobotModel, allowed_contacts
 
+ROOT = Path(__file__).resolve().parents[2]
 FINGERS = ["panda_finger_joint1", "panda_finger_joint2"]
 
 
@@ -117,6 +122,38 @@ def test_a_wrong_entry_is_named(panda, tmp_path, change, said):
     file.write_text(limits_text(limits).replace(*change, 1))
     with pytest.raises(ExcitationError, match=said):
         read_limits(file, panda)
+
+
+@pytest.mark.parametrize(("vendor", "robot"), [("ur", "ur5"), ("xarm", "xarm7")])
+def test_a_bringup_file_gives_planner_and_executor_the_same_limits(vendor, robot):
+    config = pytest.importorskip("sysid_nodes.execution.config", reason="needs rclpy")
+    limits = pytest.importorskip("sysid_nodes.execution.limits", reason="needs rclpy")
+    model = RobotModel.from_urdf(robot)
+    file = ROOT / "config" / f"bringup_{vendor}.yaml"
+    section = yaml.safe_load(file.read_text())["trajectory_executor"]
+    keys = {f.name for f in dataclasses.fields(config.TrajectoryExecutorConfig)}
+    limit_keys = ("tcp_frame", "tcp_speed", "acceleration", "ground_height")
+    given = {key: section[key] for key in limit_keys if key in section and key in keys}
+    executor = limits.motion_limits(config.TrajectoryExecutorConfig(**given), model)
+    assert read_limits(file, model).as_dict() == executor.as_dict()
+    assert executor.ground_height == 0.0
+
+
+def test_moveits_joint_limits_tighten_those_of_the_description(tmp_path):
+    model = RobotModel.from_urdf("ur5")
+    file = tmp_path / "joint_limits.yaml"
+    entries = {
+        "elbow_joint": {"has_velocity_limits": True, "max_velocity": 1.0},
+        "wrist_1_joint": {"has_velocity_limits": True, "max_velocity": 99.0},
+        "wrist_2_joint": {"has_acceleration_limits": True, "max_acceleration": 2.0},
+    }
+    file.write_text(yaml.safe_dump({"joint_limits": entries}))
+    limits, usual = read_limits(file, model), MotionLimits.from_model(model)
+    assert limits.velocity[2] == 1.0 and limits.velocity[3] == usual.velocity[3]
+    assert limits.acceleration[4] == 2.0 and limits.acceleration[0] == usual.acceleration[0]
+    file.write_text(yaml.safe_dump({"joint_limits": {"another": {}}}))
+    with pytest.raises(ExcitationError, match="another"):
+        read_limits(file, model)
 
 
 def test_the_command_writes_a_file_that_is_read_back(tmp_path):

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid export`: a result as simulators and controllers read it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_cli.app import app, console, errors, example, tick
+from sysid_cli.progress import shown_by
+from sysid_core import workflows
+
+if TYPE_CHECKING:
+    from sysid_core.export import Target
+
+
+@app.command(epilog=example("sysid export results/ur5 --to mjcf,c --out exports/ur5"))
+def export(
+    result: Annotated[
+        Path, typer.Argument(metavar="RESULT", help="Folder that `sysid identify` wrote.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
+    to: Annotated[
+        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c, ros2_control.")
+    ] = "urdf,mjcf,c",
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
+    ] = None,
+) -> None:
+    """Write an identified robot for others, with a proof that their torques are ours.
+
+    Friction is fitted again to the terms that a target holds; the error of each file as it is read
+    stands beside the model's own. `sysid verify OUT/proof.json` repeats it. Exit status 1 where a
+    file's torques aren't ours.
+    """
+    from sysid_core.report import export_sentence, loss_sentence
+
+    targets = _targets(to)
+    with errors.status("exporting") as status:
+        made = workflows.export_result(result, targets, out, data=data, progress=shown_by(status))
+    for one in made:
+        worst = max(one.differences.values())
+        mark = tick(one.equal and not one.error.worth_a_warning)
+        text = f"{export_sentence(one.error, str(one.file))} Torques differ by {worst:.1e} N m."
+        console.print(mark, text, highlight=False, soft_wrap=True)
+        for loss in one.losses:
+            console.print("  ", loss_sentence(loss), highlight=False, soft_wrap=True)
+    console.print(f"written to {out}, with proof.json", soft_wrap=True, markup=False)
+    raise typer.Exit(int(not all(one.equal for one in made)))
+
+
+def _targets(text: str) -> list[Target]:
+    from sysid_core.errors import ModelError
+    from sysid_core.export import Target
+
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    return [Target.named(name, "A target of the export", ModelError) for name in names]

@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""C99 without dependencies: the identified robot with all its terms, for a controller of one's own.
+
+Tables of numbers, the recursive Newton-Euler algorithm on them, and one line for each term of each
+axis. No allocation, no branch on data; what friction remembers is in a struct of the caller's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError
+from sysid_core.export.projection import Projection
+from sysid_core.export.tree import Tree, tree_of
+from sysid_core.robot import Array, FrictionModel, FrictionTerm, Spring, SpringLaw
+
+_HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
+/* The robot '{robot}' as it was identified, by robot_sysid. SI units; joints in the order of
+   {prefix}_joint_names. A thread of its own needs a state of its own, nothing else is kept. */
+#ifndef {guard}_H
+#define {guard}_H
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+#define {guard}_N {n}
+
+extern const char *const {prefix}_joint_names[{guard}_N];
+
+/* What friction remembers: where the {axes} axes were, and how far presliding has turned over. */
+typedef struct {{
+  double q[{axes}];
+  double play[{axes}];
+  double breakaway[{axes}];
+}} {prefix}_state;
+
+/* Call before the first {prefix}_torques, and after a pause. */
+void {prefix}_reset({prefix}_state *state, const double *q);
+/* Torques that the drives give: rigid bodies, springs, friction and drive inertia. Call once a
+   control period: the state follows q. */
+void {prefix}_torques(const double *q, const double *v, const double *a, {prefix}_state *state,
+                      double *tau);
+/* Rigid bodies alone: M(q) a + C(q, v) v + g(q). */
+void {prefix}_rigid_torques(const double *q, const double *v, const double *a, double *tau);
+/* g(q). */
+void {prefix}_gravity(const double *q, double *tau);
+/* M(q) of the rigid bodies, {n} x {n} by rows; {prefix}_armature adds to its diagonal. */
+void {prefix}_mass_matrix(const double *q, double *M);
+extern const double {prefix}_armature[{guard}_N];
+/* Y(q, v, a) with Y pi = rigid torques, {n} x {columns} by rows; ten parameters of each body:
+   m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the body's origin. */
+void {prefix}_regressor(const double *q, const double *v, const double *a, double *Y);
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
+    """Header and source of a robot.
+
+    Args:
+        robot: With all its terms.
+        prefix: What all names begin with: a C identifier.
+
+    Raises:
+        ModelError: No identifier, or a joint or body that can't be expressed.
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", prefix):
+        raise ModelError(
+            f"'{prefix}' can't begin the names of C functions.",
+            remedy="Give letters, digits and underscores, a letter first.",
+        )
+    tree = tree_of(robot.model)
+    n, axes = len(tree.joints), len(robot.friction.drives.axis_names)
+    header = _HEADER.format(
+        robot=_comment(tree.name),
+        prefix=prefix,
+        guard=prefix.upper(),
+        n=n,
+        axes=axes,
+        columns=10 * n,
+    )
+    names = ", ".join(json.dumps(joint.name) for joint in tree.joints)
+    source = [
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        f'#include "{prefix}.h"',
+        "#include <math.h>",
+        "",
+        f"#define N_JOINTS {n}",
+        f"#define PREFIX(name) {prefix}_##name",
+        "",
+        f"const char *const {prefix}_joint_names[N_JOINTS] = {{{names}}};",
+        f"const double {prefix}_armature[N_JOINTS] = {{{_numbers(robot.of('I_a'))}}};",
+        *_tables(tree),
+        files("sysid_core.export").joinpath("c_dynamics.c").read_text(encoding="utf-8"),
+        *_torques(robot, prefix),
+    ]
+    return header, "\n".join(source) + "\n"
+
+
+def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
+    """Write `PREFIX.h` and `PREFIX.c`."""
+    header, source = c_of(robot, prefix)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = folder / f"{prefix}.h", folder / f"{prefix}.c"
+    for path, text in zip(paths, (header, source), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def c_prefix(name: str) -> str:
+    """A C identifier from a robot's name."""
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
+    return plain if plain[:1].isalpha() else f"robot_{plain}".rstrip("_")
+
+
+class CReader:
+    """The compiled code, called from Python.
+
+    Args:
+        source: `PREFIX.c`, its header beside it.
+        n: Number of joints.
+        axes: Number of axes that resist.
+
+    Raises:
+        ModelError: There is no compiler, or it refuses the code.
+    """
+
+    def __init__(self, source: Path, n: int, axes: int) -> None:
+        compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+        if compiler is None:
+            raise ModelError(
+                "There is no C compiler: the code can't be compared.",
+                remedy="Install gcc or clang, or leave the target 'c' out.",
+            )
+        self._folder = tempfile.TemporaryDirectory()
+        library = Path(self._folder.name) / "robot.so"
+        command = [compiler, "-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
+        done = subprocess.run(
+            [*command, str(source), "-o", str(library), "-lm"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+        if done.returncode:
+            raise ModelError(
+                f"'{compiler}' refuses '{source}': {done.stderr.strip()[:500]}",
+                remedy="Report it with the robot's description.",
+            )
+        self._library = ctypes.CDLL(str(library))
+        self._prefix, self._n, self._axes = source.stem, n, axes
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along one gapless motion, from rest; shapes (K, n) to (K, n) [N m]."""
+        state = (ctypes.c_double * (3 * self._axes))()
+        return self._along("torques", q, v, a, state=state)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Not apart from dry friction in code: the rigid bodies' torques."""
+        return self.rigid_torques(q, v, a)
+
+    @property
+    def dry_friction(self) -> Array:
+        """Not apart in code, shape (n,)."""
+        return np.zeros(self._n)
+
+    def rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques of the rigid bodies, shapes (K, n) to (K, n) [N m]."""
+        return self._along("rigid_torques", q, v, a)
+
+    def gravity(self, q: Array) -> Array:
+        """Gravity's torques, (K, n) to (K, n) [N m]."""
+        return self._along("gravity", q)
+
+    def mass_matrix(self, q: Array) -> Array:
+        """Of the rigid bodies, (K, n) to (K, n, n)."""
+        return self._along("mass_matrix", q, size=self._n**2).reshape(-1, self._n, self._n)
+
+    def regressor(self, q: Array, v: Array, a: Array) -> Array:
+        """Of the rigid bodies, (K, n) to (K, n, 10 n)."""
+        size = 10 * self._n**2
+        return self._along("regressor", q, v, a, size=size).reshape(-1, self._n, 10 * self._n)
+
+    def _along(self, name: str, *motion: Array, size: int = 0, state: Any = None) -> Array:
+        function = getattr(self._library, f"{self._prefix}_{name}")
+        function.restype = None
+        rows = [np.ascontiguousarray(x, dtype=float) for x in motion]
+        out = np.empty((len(rows[0]), size or self._n))
+        if state is not None and len(out):
+            reset = getattr(self._library, f"{self._prefix}_reset")
+            reset.restype = None
+            reset(state, _pointer(rows[0][0]))
+        extra = [] if state is None else [state]
+        for k in range(len(out)):
+            function(*(_pointer(x[k]) for x in rows), *extra, _pointer(out[k]))
+        return out
+
+
+def _pointer(row: Array) -> Any:
+    return row.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+
+
+def _tables(tree: Tree) -> list[str]:
+    """Constants of all joints; row 0 is the base."""
+    rows: dict[str, list[Any]] = {
+        key: [np.zeros(size)]
+        for key, size in (
+            *(("R_0", 9), ("R_S", 9), ("R_C", 9)),
+            *(("P_0", 3), ("P_Q", 3), ("TURN", 3), ("SLIDE", 3), ("PI", 10)),
+        )
+    }
+    for joint in tree.joints:
+        turns = 0.0 if joint.slides else 1.0
+        K = pin.skew(joint.axis)
+        rows["R_0"].append(joint.R.ravel())
+        rows["R_S"].append(turns * (joint.R @ K).ravel())
+        rows["R_C"].append(turns * (joint.R @ K @ K).ravel())
+        rows["P_0"].append(joint.p)
+        rows["P_Q"].append((1.0 - turns) * (joint.R @ joint.axis))
+        rows["TURN"].append(turns * joint.axis)
+        rows["SLIDE"].append((1.0 - turns) * joint.axis)
+        rows["PI"].append(joint.pi)
+    parents = ", ".join(str(x) for x in (0, *(joint.parent + 1 for joint in tree.joints)))
+    out = [
+        f"static const double GRAVITY[3] = {{{_numbers(tree.gravity)}}};",
+        f"static const int PARENT[N_JOINTS + 1] = {{{parents}}};",
+    ]
+    for key, table in rows.items():
+        lines = ",\n  ".join(f"{{{_numbers(row)}}}" for row in table)
+        out.append(f"static const double {key}[N_JOINTS + 1][{len(table[0])}] = {{\n  {lines}}};")
+    return [*out, ""]
+
+
+def _torques(robot: Projection, prefix: str) -> list[str]:
+    """`PREFIX_reset` and `PREFIX_torques`: one block for each axis."""
+    friction = robot.friction
+    drives, S = friction.drives, friction.drives.axis_matrix
+    values = dict(zip(friction.names, robot.values.tolist(), strict=True))
+    reset, blocks = [], []
+    for i, axis in enumerate(drives.axis_names):
+        along = {
+            name: " + ".join(f"{_number(S[i, j])} * {name}[{j}]" for j in np.flatnonzero(S[i]))
+            for name in "qva"
+        }
+        reset += [f"  state->q[{i}] = {along['q']};"]
+        reset += [f"  state->play[{i}] = state->breakaway[{i}] = 0.0;"]
+        lines = _axis_lines(friction, i, values)
+        springs = [spring for spring in drives.springs if spring.axis == axis]
+        lines += [line for spring in springs for line in _spring_lines(spring, values)]
+        if not lines:
+            continue
+        declared = {
+            "x": along["q"],
+            "u": along["v"],
+            "w": along["a"],
+            "s": f"tanh(u / {_number(friction.coulomb_velocity)})",
+            "load": f"rigid[{i}]" if i < len(drives.joint_names) else "0.0",
+        }
+        step = [f"const double step = x - state->q[{i}];", f"state->q[{i}] = x;"]
+        blocks += [
+            f"  {{ /* {_comment(axis)} */",
+            *(f"    const double {name} = {text};" for name, text in declared.items()),
+            *(f"    {line}" for line in step if any("step" in line for line in lines)),
+            "    double f = 0.0;",
+            *(f"    {line}" for line in lines),
+            *(f"    tau[{j}] += {_number(S[i, j])} * f;" for j in np.flatnonzero(S[i])),
+            "    " + " ".join(f"(void){name};" for name in declared),
+            "  }",
+        ]
+    return [
+        f"void {prefix}_reset({prefix}_state *state, const double *q) {{",
+        *reset,
+        "}",
+        "",
+        f"void {prefix}_torques(const double *q, const double *v, const double *a,"
+        f" {prefix}_state *state, double *tau) {{",
+        "  double rigid[N_JOINTS];",
+        "  (void)state;",
+        "  newton_euler(q, v, a, 1.0, rigid);",
+        "  for (int i = 0; i < N_JOINTS; ++i) tau[i] = rigid[i];",
+        *blocks,
+        "}",
+    ]
+
+
+# Each term along an axis: x, u, w position, velocity, acceleration; s the smooth sign of u.
+_TERMS: dict[FrictionTerm, Callable[[FrictionModel, int], str]] = {
+    FrictionTerm.COULOMB: lambda f, i: "s",
+    FrictionTerm.VISCOUS: lambda f, i: "u",
+    FrictionTerm.INERTIA: lambda f, i: "w",
+    FrictionTerm.OFFSET: lambda f, i: "1.0",
+    FrictionTerm.ASYMMETRY: lambda f, i: "fabs(s)",
+    FrictionTerm.STRIBECK: lambda f, i: "s * exp(-(u / {0}) * (u / {0}))".format(
+        _number(f.stribeck_velocity)
+    ),
+    FrictionTerm.PLAY: lambda f, i: f"state->play[{i}]",
+    FrictionTerm.BREAKAWAY: lambda f, i: f"(s - state->breakaway[{i}])",
+    FrictionTerm.LOAD: lambda f, i: "fabs(load) * s",
+    FrictionTerm.SATURATION: lambda f, i: "load * fabs(load)",
+    FrictionTerm.THINNING: lambda f, i: "s * sqrt(fabs(u))",
+}
+_WAVES = {
+    FrictionTerm.RIPPLE: "",
+    FrictionTerm.RUNOUT: "s * ",
+    FrictionTerm.SPEED_RIPPLE: "u * ",
+    FrictionTerm.SPEED_RUNOUT: "fabs(u) * ",
+}
+
+
+def _axis_lines(friction: FrictionModel, i: int, values: dict[str, float]) -> list[str]:
+    """Statements that add an axis' terms to f."""
+    axis, out = friction.drives.axis_names[i], []
+    for term in friction.terms_of(axis):
+        names = friction.parameters_of(axis, term)
+        if term.waves:
+            waves = friction.drives.waves_of(term.value, axis)
+            parts = [f"{c}({_number(wave)} * x)" for wave in waves for c in ("cos", "sin")]
+            parts = [_WAVES[term] + part for part in parts]
+        else:
+            parts = [_TERMS[term](friction, i)]
+        for memory, width in (
+            (FrictionTerm.PLAY, friction.play_width),
+            (FrictionTerm.BREAKAWAY, friction.breakaway_width),
+        ):
+            if term is memory:
+                z = f"state->{term.value}[{i}]"
+                out.append(f"{z} = fmin(1.0, fmax(-1.0, {z} + step / {_number(width)}));")
+        out += [
+            f"f += {_number(values[name])} * {part}; /* {term.value} */"
+            for name, part in zip(names, parts, strict=True)
+        ]
+    return out
+
+
+def _spring_lines(spring: Spring, values: dict[str, float]) -> list[str]:
+    """Statements that take a spring's torque off f: the drives needn't give it."""
+    given = {"S_p": spring.preload, "S_k": spring.stiffness}
+    factors = [
+        values[f"{spring.axis}.{symbol}"] if spring.identified else given[symbol]
+        for symbol in spring.symbols
+    ]
+    out = [f"const double angle = x - {_number(spring.zero)};"]
+    if spring.anchors is None:
+        out += ["const double stretch = angle, slope = 1.0;"]
+    else:
+        d1, d2 = spring.anchors
+        square = f"{_number(d1**2 + d2**2)} - {_number(2.0 * d1 * d2)} * cos(angle)"
+        out += [
+            f"const double length = fmax(sqrt({square}), {_number(1e-9 * (d1 + d2))});",
+            f"const double stretch = length - {_number(abs(d1 - d2))};",
+            f"const double slope = {_number(d1 * d2)} * sin(angle) / length;",
+        ]
+    if spring.law is SpringLaw.PNEUMATIC:
+        left = f"fmax(1.0 - stretch / {_number(spring.stroke)}, 1e-3)"
+        functions = [f"slope / pow({left}, {_number(spring.exponent)})"]
+    else:
+        functions = ["stretch"] if spring.anchors is None else ["slope", "stretch * slope"]
+        if spring.anchors is None and not spring.identified:
+            out.append(f"f += {_number(spring.preload)}; /* spring */")
+    out += [
+        f"f += {_number(factor)} * {function}; /* spring */"
+        for factor, function in zip(factors, functions, strict=True)
+    ]
+    return ["{", *(f"  {line}" for line in out), "  (void)slope;", "}"]
+
+
+def _number(value: float) -> str:
+    text = repr(float(value) + 0.0)
+    return f"({text})" if value < 0.0 else text
+
+
+def _numbers(values: Iterable[float] | Sequence[float] | Array) -> str:
+    return ", ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values)))
+
+
+def _comment(text: str) -> str:
+    return text.replace("*/", "* /")

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of one target, and what a reader makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from sysid_core.errors import ModelError
+from sysid_core.export.c_code import CReader, c_prefix, write_c
+from sysid_core.export.geometry import MeshFolder
+from sysid_core.export.losses import Loss, losses_of
+from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields, mjcf_of, write_mjcf
+from sysid_core.export.projection import Projection
+from sysid_core.export.targets import Target
+from sysid_core.export.urdf import UrdfReader, urdf_of
+from sysid_core.robot import Array, write_urdf
+
+
+class Reader(Protocol):
+    """What others make of a file: torques of the drives."""
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Along one gapless motion, shapes (K, n) to (K, n) [N m]."""
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+
+    @property
+    def dry_friction(self) -> Array:
+        """Coulomb friction of the joints, shape (n,) [N m]."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """Files of a target.
+
+    Attributes:
+        target: Their format.
+        files: The one that others load, then those that it needs.
+        losses: What they lack, beside terms of friction.
+    """
+
+    target: Target
+    files: tuple[Path, ...]
+    losses: tuple[Loss, ...]
+
+
+def write_target(
+    target: Target,
+    robot: Projection,
+    out: Path,
+    *,
+    places: Sequence[Path] = (),
+    remarks: Mapping[str, str] | None = None,
+) -> Written:
+    """Write a robot in one format.
+
+    Args:
+        target: The format.
+        robot: In the terms that it holds.
+        out: Folder of all exports: the format has one of its own in it.
+        places: Folders in which meshes are looked for.
+        remarks: Link to what is said of its values, where the format has comments.
+
+    Raises:
+        ModelError: Something that the format can't express.
+    """
+    folder, name = out / target.value, c_prefix(robot.model.name)
+    folder.mkdir(parents=True, exist_ok=True)
+    meshes = None
+    if target is Target.URDF:
+        files = [write_urdf(folder / f"{name}.urdf", urdf_of(robot, remarks))]
+    elif target is Target.MJCF:
+        meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
+        text = mjcf_of(robot.model, joint_fields(robot), meshes=meshes)
+        files = [write_mjcf(folder / f"{name}.xml", text), *meshes.copies]
+    elif target is Target.C:
+        header, source = write_c(folder, robot, name)
+        files = [source, header]
+    else:
+        raise _no_such(target)
+    return Written(target, tuple(files), losses_of(robot.model, target, meshes))
+
+
+def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
+    """What reads a file back.
+
+    Args:
+        target: Its format.
+        file: The first of the written ones.
+        robot: Says the order of the joints, gravity, and where friction's sign turns over.
+    """
+    names, friction = robot.model.joint_names, robot.friction
+    if target is Target.URDF:
+        text = file.read_text(encoding="utf-8")
+        return UrdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
+    if target is Target.MJCF:
+        return MjcfReader(file, names)
+    if target is Target.C:
+        return CReader(file, len(names), len(friction.drives.axis_names))
+    raise _no_such(target)
+
+
+def largest_differences(
+    reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
+) -> dict[str, float]:
+    """Largest difference of torques at random states, joint by joint [N m].
+
+    Args:
+        reader: Of the written file.
+        robot: What was written.
+        whole: Whether dry friction is compared with the rest, at every state; otherwise apart, as a
+            number: simulators treat standstill each in their own way.
+        states: How many.
+        seed: Of the random states: positions within the limits (at most half a turn from zero),
+            velocities and accelerations of 2 rad/s and 8 rad/s^2.
+    """
+    rng, model = np.random.default_rng(seed), robot.model
+    lower, upper = (np.clip(x, -np.pi, np.pi) for x in model.position_limits)
+    upper = np.where(upper > lower, upper, lower + 1.0)
+    q = rng.uniform(lower, upper, size=(states, model.nv))
+    v, a = 2.0 * rng.normal(size=q.shape), 8.0 * rng.normal(size=q.shape)
+    if whole:
+        error = np.abs(reader.torques(q, v, a) - robot.torques(q, v, a)).max(axis=0)
+    else:
+        ours = robot.without_dry_friction().torques(q, v, a)
+        error = np.abs(reader.smooth_torques(q, v, a) - ours).max(axis=0)
+        error = np.maximum(error, np.abs(reader.dry_friction - robot.of("F_c")))
+    return dict(zip(model.joint_names, error.tolist(), strict=True))
+
+
+def _no_such(target: Target) -> ModelError:
+    return ModelError(
+        f"'{target.value}' can't be written by this version.", remedy="Choose another target."
+    )

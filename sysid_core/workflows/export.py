@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A result exported to what others read, with a proof that both agree, and the proof repeated."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sysid_core.batch import hash_of
+from sysid_core.errors import EstimationError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.export import (
+    ExportedError,
+    Loss,
+    Projection,
+    Target,
+    judge_export,
+    largest_differences,
+    projections,
+    reader_of,
+    remarks_on,
+    write_target,
+)
+from sysid_core.files import FileKind, read_json
+from sysid_core.robot import RobotModel, example_robots
+from sysid_core.settings import build_settings
+from sysid_core.signals import ColumnMap, Recording
+from sysid_core.validation import predict_recording
+from sysid_core.workflows.certificate import CertificateCheck
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.recordings import load_recording
+from sysid_core.workflows.result_file import RESULT, json_text
+from sysid_core.workflows.settings import IdentifySettings
+
+PROOF = "proof.json"
+PROOF_SCHEMA = "robot_sysid/export_proof/1"
+STATES, SEED = 1000, 20261122
+# Errors of a repeated proof may differ by this, relative: other versions of libraries round otherwise.
+REPEATED = 1e-6
+_PROOF = FileKind("proof", "Give the proof.json that `sysid export` wrote.", EstimationError)
+
+
+@dataclass(frozen=True, eq=False)
+class ArmResult:
+    """What a folder of `sysid identify` says, with its recordings.
+
+    Attributes:
+        identification: The identified robot.
+        fitted: Runs of the fit.
+        others: Runs that weren't fitted.
+        files: Role, path and sha256 of all inputs.
+        places: Folders in which meshes may be.
+    """
+
+    identification: Identification
+    fitted: tuple[Recording, ...]
+    others: tuple[Recording, ...]
+    files: tuple[Mapping[str, str], ...]
+    places: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class ExportedTarget:
+    """One target of an export.
+
+    Attributes:
+        target: The format.
+        file: What others load.
+        error: Held-out errors inside and as exported.
+        differences: Joint to the largest difference of torques [N m].
+        losses: What the files lack beside terms of friction.
+    """
+
+    target: Target
+    file: Path
+    error: ExportedError
+    differences: Mapping[str, float]
+    losses: tuple[Loss, ...]
+
+    @property
+    def equal(self) -> bool:
+        """Whether the file's torques are ours."""
+        return max(self.differences.values()) <= self.target.tolerance
+
+
+def load_result(folder: Path, data: Path | None = None) -> ArmResult:
+    """Read a result of `sysid identify` and its recordings.
+
+    Args:
+        folder: With result.json, parameters.yaml and estimate.yaml.
+        data: Where recordings are looked for that aren't where they were.
+
+    Raises:
+        SysIdError: It is no arm's result, or files are missing or have changed.
+    """
+    result = read_json(folder / "result.json", RESULT)
+    inputs = result.get("inputs") if isinstance(result, dict) else None
+    if not (isinstance(inputs, dict) and inputs.get("options")):
+        raise RESULT.refusal(folder / "result.json", "doesn't say which files it came from")
+    if not (folder / "parameters.yaml").is_file():
+        raise EstimationError(
+            f"'{folder}' has no parameters.yaml: only results of arms are exported.",
+            remedy="Give a folder that `sysid identify` wrote without --loops.",
+        )
+    files = tuple(_found(file, data) for file in inputs["files"])
+    places = {
+        file["path"]: Path(now["path"]) for file, now in zip(inputs["files"], files, strict=True)
+    }
+    settings = build_settings(IdentifySettings, inputs["options"], places)
+    columns = None if settings.columns is None else ColumnMap.load(settings.columns)
+
+    def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
+        return tuple(load_recording(path, columns, settings.effort_kind) for path in paths)
+
+    description = Path(example_robots().get(settings.robot, settings.robot))
+    return ArmResult(
+        load_identification(
+            folder / "parameters.yaml",
+            RobotModel.from_urdf(settings.robot),
+            Estimate.load(folder / "estimate.yaml"),
+        ),
+        read(settings.recordings),
+        read(settings.validate),
+        files,
+        (description.resolve().parent,) if description.is_file() else (),
+    )
+
+
+def export_result(
+    folder: Path,
+    targets: Sequence[Target],
+    out: Path,
+    *,
+    data: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[ExportedTarget, ...]:
+    """Write a result for others, and a proof of what the files say.
+
+    Args:
+        folder: That `sysid identify` wrote.
+        targets: What to write.
+        out: Folder of the exports and of proof.json.
+        data: Where recordings are looked for that aren't where they were.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: The result can't be read, or has something that a target can't express.
+    """
+    progress(Step.READING)
+    result = load_result(folder, data)
+    made, proofs = [], []
+    for target in targets:
+        progress(Step.WRITING)
+        robot, given_back = projections(result.identification, result.fitted, target)
+        written = write_target(
+            target,
+            robot,
+            out,
+            places=result.places,
+            remarks=remarks_on(result.identification),
+        )
+        differences, error = _judged(result, target, written.files[0], robot, given_back)
+        made.append(ExportedTarget(target, written.files[0], error, differences, written.losses))
+        proofs.append(
+            {
+                "target": target.value,
+                "files": [_hashed(path, out) for path in written.files],
+                "tolerance": target.tolerance,
+                "largest_difference": differences,
+                "errors": error.to_dict(),
+                "losses": [loss.to_dict() for loss in written.losses],
+            }
+        )
+    proof = {
+        "schema": PROOF_SCHEMA,
+        "robot": result.identification.model.name,
+        "urdf_hash": result.identification.model.urdf_hash,
+        "result": str(folder.resolve()),
+        "model": _hashed(folder / "parameters.yaml", folder),
+        "data": [dict(file) for file in result.files],
+        "states": STATES,
+        "seed": SEED,
+        "exports": proofs,
+    }
+    (out / PROOF).write_text(json_text(proof), encoding="utf-8")
+    return tuple(made)
+
+
+def verify_export(
+    path: Path, *, data: Path | None = None, progress: Progress = silent
+) -> list[CertificateCheck]:
+    """Repeat a proof: files by their hashes, torques at the same states, errors from the data.
+
+    Args:
+        path: proof.json.
+        data: Where recordings are looked for that aren't where they were.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: It is no proof, or its result can't be read.
+    """
+    try:
+        proof = read_json(path, _PROOF)
+        folder, model, exports = Path(proof["result"]), proof["model"], proof["exports"]
+        states, seed = int(proof["states"]), int(proof["seed"])
+    except (KeyError, TypeError, ValueError) as err:
+        raise _PROOF.refusal(path, "isn't the proof of an export") from err
+    checks = [_same(model, folder, "model")]
+    checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
+    if not all(check.ok for check in checks):
+        return checks
+    result = load_result(folder, data)
+    for one in exports:
+        target = Target(one["target"])
+        progress(Step.PREDICTING)
+        robot, given_back = projections(result.identification, result.fitted, target)
+        file = path.parent / one["files"][0]["path"]
+        differences, error = _judged(result, target, file, robot, given_back, states, seed)
+        worst = max(differences.values())
+        checks.append(
+            CertificateCheck(
+                f"{target.value}: torques",
+                worst <= target.tolerance,
+                f"{worst:.1e} N m at most in {states} states, allowed {target.tolerance:.0e}",
+            )
+        )
+        told, found = one["errors"]["exported"], error.exported
+        checks.append(
+            CertificateCheck(
+                f"{target.value}: error as exported",
+                abs(found - told) <= REPEATED * abs(told),
+                f"{100 * found:.3f} %, stated {100 * told:.3f} %",
+            )
+        )
+    return checks
+
+
+def _judged(
+    result: ArmResult,
+    target: Target,
+    file: Path,
+    robot: Projection,
+    given_back: Mapping[str, Projection],
+    states: int = STATES,
+    seed: int = SEED,
+) -> tuple[dict[str, float], ExportedError]:
+    """Differences of torques by joint, and errors inside and as exported."""
+    reader = reader_of(target, file, robot)
+    differences = largest_differences(
+        reader, robot, whole=target.holds_all, states=states, seed=seed
+    )
+    runs = result.others or result.fitted
+    error = judge_export(
+        result.identification,
+        target,
+        reader.torques,
+        runs,
+        [predict_recording(result.identification, run) for run in runs],
+        held_out=bool(result.others),
+        robot=robot,
+        given_back=given_back,
+    )
+    return differences, error
+
+
+def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:
+    """The file where it was, or below the folder with data; its content must be the same."""
+    path = Path(file["path"])
+    places = [path, *(sorted(data.rglob(path.name)) if data is not None else [])]
+    here = next((place for place in places if place.exists()), None)
+    if here is None:
+        raise EstimationError(
+            f"'{path}', which the result was made from, isn't there.",
+            remedy="Give the folder that holds it now: --data FOLDER.",
+        )
+    if hash_of(here) != file["sha256"]:
+        raise EstimationError(
+            f"'{here}' has changed since the result was made from it.",
+            remedy="Identify again, or give the folder with the file as it was: --data FOLDER.",
+        )
+    return {**file, "path": str(here.resolve())}
+
+
+def is_proof(path: Path) -> bool:
+    """Whether a file is the proof of an export."""
+    try:
+        return bool(json.loads(path.read_text(encoding="utf-8")).get("schema") == PROOF_SCHEMA)
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _hashed(path: Path, base: Path) -> dict[str, str]:
+    return {"path": str(path.relative_to(base)), "sha256": hash_of(path)}
+
+
+def _same(file: Mapping[str, str], base: Path, what: str) -> CertificateCheck:
+    path = base / file["path"]
+    ok = path.is_file() and hash_of(path) == file["sha256"]
+    return CertificateCheck(
+        f"{what}: {file['path']}", ok, file["sha256"][:16] if ok else "has changed"
+    )

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid export`, and `sysid verify` on its proof."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+from two_joint_arm import URDF, call, columns, swing
+
+from sysid_core.errors import EstimationError, ModelError
+from sysid_core.robot import RobotModel
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory):
+    """Folder of an identified arm with friction, drive inertia and offsets."""
+    folder = tmp_path_factory.mktemp("result")
+    rng, model = np.random.default_rng(5), RobotModel.from_urdf(URDF)
+    for name, seconds in (("train", 20.0), ("test", 8.0)):
+        t, q, v, a = swing(rng, seconds)
+        tau = model.inverse_dynamics(q, v, a)
+        tau += [1.5, 0.8] * np.tanh(v / 0.005) + [1.0, 0.5] * v + [0.3, 0.1] * a + [0.5, 0.2]
+        tau += 0.05 * rng.normal(size=tau.shape)
+        np.savetxt(folder / f"{name}.csv", np.column_stack([t, q, v, tau]), delimiter=",")
+    (folder / "robot.urdf").write_text(URDF)
+    (folder / "columns.yaml").write_text(yaml.safe_dump(columns("link_torque")))
+    status, output = call(
+        *("identify", folder / "train.csv", "--robot", folder / "robot.urdf"),
+        *("--columns", folder / "columns.yaml", "--validate", folder / "test.csv"),
+        *("--friction", "usual", "--out", folder / "out"),
+    )
+    assert status == 0, output
+    return folder
+
+
+def test_exports_and_their_proof(result, tmp_path):
+    out = tmp_path / "exports"
+    status, output = call("export", result / "out", "--to", "urdf,mjcf,c", "--out", out)
+    assert status == 0, output
+    proof = json.loads((out / "proof.json").read_text())
+    found = {one["target"]: one for one in proof["exports"]}
+    assert set(found) == {"urdf", "mjcf", "c"}
+    for target, one in found.items():
+        assert max(one["largest_difference"].values()) < 1e-9
+        errors = one["errors"]
+        meant = errors["exported"] - errors["standstill"]
+        assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
+    assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
+    assert "inertia +" in output and "velocity limits of: j1, j2" in output
+    status, output = call("verify", out / "proof.json")
+    assert status == 0, output
+    text = (out / "c" / "two.c").read_text()
+    (out / "c" / "two.c").write_text(text + "/* changed */\n")
+    status, output = call("verify", out / "proof.json")
+    assert status == 1 and "two.c has changed" in output
+
+
+def test_what_cannot_be_exported_is_refused(result, tmp_path):
+    with pytest.raises(ModelError, match="simulink"):
+        call("export", result / "out", "--to", "simulink", "--out", tmp_path)
+    with pytest.raises(EstimationError, match="result"):
+        call("export", tmp_path, "--to", "c", "--out", tmp_path / "x")
+    chain = tmp_path / "chain"
+    shutil.copytree(result / "out", chain)
+    (chain / "parameters.yaml").unlink()
+    with pytest.raises(EstimationError, match="only results of arms"):
+        call("export", chain, "--to", "c", "--out", tmp_path / "x")
+
+
+def test_recordings_that_were_moved_or_changed_are_told(result, tmp_path):
+    moved = tmp_path / "moved"
+    shutil.copytree(result, moved)
+    raw = json.loads((moved / "out" / "result.json").read_text())
+    for file in raw["inputs"]["files"]:
+        file["path"] = file["path"].replace(str(result), str(tmp_path / "gone"))
+    (moved / "out" / "result.json").write_text(json.dumps(raw))
+    arguments = ("export", moved / "out", "--to", "urdf", "--out", tmp_path / "x")
+    with pytest.raises(EstimationError, match="isn't there"):
+        call(*arguments)
+    assert call(*arguments, "--data", moved)[0] == 0
+    (moved / "train.csv").write_text((moved / "train.csv").read_text() + "1,2,3,4,5,6,7\n")
+    with pytest.raises(EstimationError, match="has changed"):
+        call(*arguments, "--data", moved)
