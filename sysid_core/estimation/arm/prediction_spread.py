@@ -22,7 +22,7 @@ NO_PRIOR = 1e-6  # weight of the prior that stands for none
 _WIDER = 1.5  # typical positions span so much more than the recorded ones
 _FURTHER = 0.3  # [rad] and so much, where joints turn
 _LEAST = 0.3  # of the liveliest joint's velocity and acceleration
-_SAMPLES = 200
+_SAMPLES = 200  # random states: the spread's own error is 5 %
 
 
 @dataclass(frozen=True)

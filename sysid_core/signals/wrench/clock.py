@@ -26,8 +26,8 @@ _STEP = 1e-4  # [s] of derivatives
 _GRID = 0.02  # [s] between trial offsets: a quarter of the period of motion at 12 Hz
 _FEW, _ENOUGH = 2_000, 20_000  # samples for the grid, for the estimate
 _BLOCK = 0.5  # [s] over which residuals hang together
-_FEWEST_BLOCKS = 6
-_ROUNDS = 15
+_FEWEST_BLOCKS = 6  # from which a deviation is computed
+_ROUNDS = 15  # Gauss-Newton steps at most
 _KNOWN = 0.02  # [s] of standard deviation
 _SIGNIFICANT = 3.0  # standard deviations
 
