@@ -134,17 +134,21 @@ def room(name: str) -> str:
 
 
 def reasons() -> str:
-    """What the reasons of verdicts mean, and what to do."""
-    from sysid_core.report import GUIDES
+    """Every code that verdicts may hold: sentence, meaning, remedy."""
+    from sysid_core.reasons import TEXTS
 
     lines = ["# Reasons of verdicts", ""]
     lines += [
-        "Reports say the same below each reason; [Verdicts](../verdicts.md) how each is found."
+        "`result.json` lists each reason by its code, with a severity (failure, warning, held, not"
+        " judged) and its data; terminal and report show the sentence, data in place of the names in"
+        " braces. Codes are stable.",
     ]
-    for guide in GUIDES:
-        link = f"[{guide.page.removesuffix('.md')}](../{guide.page})"
-        lines += ["", f"## {guide.name}", "", guide.meaning, "", f"**To do:** {guide.remedy}"]
-        lines += ["", f"More: {link}."]
+    for code, text in TEXTS.items():
+        link = f"[{text.page.removesuffix('.md')}](../{text.page})"
+        lines += ["", f"## {code}", "", f"*{text.title}.* {_cell(text.sentence)}", ""]
+        lines += [text.meaning, ""] if text.meaning else []
+        lines += [f"**To do:** {_cell(text.remedy)}", ""] if text.remedy else []
+        lines += [f"More: {link}."]
     return "\n".join(lines)
 
 

@@ -18,14 +18,20 @@ def names_of(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[
 
     Args:
         package: `__name__` of the door.
-        modules: Names by the module, relative to the door, that has them.
+        modules: Names by the module, relative to the door, that has them; `its as ours` where they
+            differ.
     """
-    where = {name: module for module, names in modules.items() for name in names}
+    where = {
+        name.split(" as ")[-1]: (module, name.split(" as ")[0])
+        for module, names in modules.items()
+        for name in names
+    }
 
     def get(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
-        value = getattr(import_module(where[name], package), name)
+        module, its = where[name]
+        value = getattr(import_module(module, package), its)
         setattr(sys.modules[package], name, value)
         return value
 

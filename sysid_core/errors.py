@@ -13,6 +13,13 @@ class SysIdError(Exception):
         message: What is wrong, naming the thing.
         remedy: What the user should do about it.
         **data: Names, indices or bounds, kept on the exception as `data`.
+
+    Examples:
+        >>> try:
+        ...     raise SysIdError("The bag is empty.", remedy="Record again.")
+        ... except SysIdError as err:
+        ...     err.remedy
+        'Record again.'
     """
 
     def __init__(self, message: str, *, remedy: str = "", **data: Any) -> None:

@@ -21,9 +21,9 @@ from rich.table import Table
 from robot_sysid.msg import Identifiability, InertialEstimate, PayloadEstimate
 
 from sysid_core.estimation import Estimate
-from sysid_core.judgement import Outcome
 from sysid_core.planning import HeldBox, MotionLimits, Trajectory, export_trajectory
 from sysid_core.planning.payload import plan_payload_motion
+from sysid_core.reasons import Outcome
 from sysid_core.report import (
     Report,
     comparison_rows,

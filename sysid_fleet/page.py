@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 import numpy as np
 import plotly.graph_objects as go
 
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.report import Report, with_deviation
 from sysid_fleet.analysis import FleetState, Key, Trend
 

@@ -18,15 +18,17 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
-from sysid_core.control import TorqueController
+from sysid_core.control import ControllerState, TorqueController
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
+from sysid_core.signals import ClockGate
 from sysid_nodes import conversions
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, run_node
 from sysid_nodes.torque_control import (
     ComputedTorqueControllerConfig,
     IdentifiedParameters,
     ParameterSource,
+    SetPointInput,
 )
 
 
@@ -53,7 +55,13 @@ class ComputedTorqueControllerNode(ManagedNode):
         c: ComputedTorqueControllerConfig = self.config
         chain = c.chain_of(model)
         self._identified = IdentifiedParameters(chain, self.config.gravity_factor)
-        self.controller = c.controller_of(chain)
+        self.controller = c.controller_of(chain, self.common.use_sim_time)
+        limits = c.set_point_limits(chain)
+        self._set_points = SetPointInput(
+            self.controller, limits, lambda: self.count_publishers("setpoint")
+        )
+        ahead = self.controller.timing.ahead
+        self._state_gate = ClockGate("joint_states", oldest=c.state_timeout_s, ahead=ahead)
         self._report(ParameterSource.NOMINAL)
 
     def activate(self) -> None:
@@ -64,6 +72,13 @@ class ComputedTorqueControllerNode(ManagedNode):
             InertialEstimate, "estimator/parameters", self._on_estimate, LATCHED
         )
         self._timer = self.create_timer(1.0 / self.config.rate_hz, self._tick)
+
+    @property
+    def fixed_because(self) -> str:
+        """A clock that is exchanged under a controller that moves is a jump."""
+        moving = (ControllerState.TRACKING, ControllerState.STOPPING)
+        active = self.controller is not None and self.controller.state in moving
+        return "The controller moves the robot" if active else ""
 
     def _now(self) -> float:
         return self.now_ns() * 1e-9
@@ -78,15 +93,12 @@ class ComputedTorqueControllerNode(ManagedNode):
             raise SysIdError(
                 "joint_states has no velocities.", remedy="Feedback needs them: see the driver."
             )
-        stamp = conversions.ns_from_stamp(message.header.stamp) or self.now_ns()
-        self.controller.measured(stamp * 1e-9, q, v)
+        stamp = conversions.ns_from_stamp(message.header.stamp)
+        self.controller.measured(self._state_gate.take(stamp, self.now_ns()) * 1e-9, q, v)
 
     def _on_set_point(self, message: JointTrajectory) -> None:
-        if self.controller is None:
-            return
-        _, q, v, a = conversions.trajectory_arrays(message, self.controller.chain.actuated)
-        stamp = conversions.ns_from_stamp(message.header.stamp) or self.now_ns()
-        self.controller.set_point(stamp * 1e-9, q[-1], v[-1], a[-1])
+        if self.controller is not None:
+            self._set_points.take(message, self.now_ns())
 
     def _on_estimate(self, message: InertialEstimate) -> None:
         if self._identified is None:

@@ -14,13 +14,13 @@ from robot_sysid.msg import ExecutorState as ExecutorStateMessage
 from robot_sysid.msg import Mark
 
 from sysid_core.errors import SysIdError
-from sysid_core.execution import Command, Executor, ExecutorState, SegmentMarks
+from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode, SegmentMarks
 from sysid_core.robot import RobotModel
 from sysid_nodes import conversions, execution
 from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node
 
 _REPORT_EVERY = 10  # ticks
-_STOPS = "the executor stops"
+_STOPS = Fault(FaultCode.SHUTDOWN)
 
 
 class TrajectoryExecutorNode(ManagedNode):
@@ -55,12 +55,15 @@ class TrajectoryExecutorNode(ManagedNode):
         self._show_limits(model)
 
     def changed(self, names: set[str]) -> None:
-        """Limits take effect at once, also on a motion under way."""
+        """The next motion has the new limits."""
         if self.model is not None:
             self._show_limits(self.model)
-            core = self._player.core if self._player is not None else None
-            if core is not None:
-                core.monitor.limits = execution.monitor_limits(self.config, core.limits)
+
+    @property
+    def fixed_because(self) -> str:
+        """Limits and clock of a motion under way are those that it was checked with."""
+        core = self._player.core if self._player is not None else None
+        return "" if core is None or core.state.is_final else "A motion is under way"
 
     def _show_limits(self, model: RobotModel) -> None:
         c = self.config
@@ -101,7 +104,7 @@ class TrajectoryExecutorNode(ManagedNode):
         problem = self._inputs.problem
         if problem and self._player is not None:
             self._arming.disarm()
-            self._player.cancel(problem)
+            self._player.cancel(Fault(FaultCode.SAFETY_INPUT, {"text": problem}))
 
     async def _execute(self, goal: ServerGoalHandle) -> ExecuteTrajectory.Result:
         request, action, player = goal.request, self._action, self._player
@@ -122,9 +125,11 @@ class TrajectoryExecutorNode(ManagedNode):
             self._marks.publish(Mark(stamp=conversions.stamp_from_ns(self.now_ns()), label=label))
         self._steps += 1
         if new or self._steps % _REPORT_EVERY == 0:
-            self._report(execution.state_of(core, command), new, **core.monitor.used)
+            self._report(execution.state_of(core, command), new, command.fault, **core.monitor.used)
 
-    def _report(self, state: ExecutorStateMessage, new: bool, **used: float) -> None:
+    def _report(
+        self, state: ExecutorStateMessage, new: bool, fault: Fault | None, **used: float
+    ) -> None:
         state.header.stamp = conversions.stamp_from_ns(self.now_ns())
         state.limits, state.armed = self._limits, self._arming.armed
         state.dead_man = self.config.dead_man_s if self.config.rolls else 0.0
@@ -134,7 +139,9 @@ class TrajectoryExecutorNode(ManagedNode):
         if new:
             self.get_logger().info(f"{state.state}: {state.message}")
         bad = state.state in (ExecutorState.ABORTING, ExecutorState.ABORTED)
-        self.health.say("motion", WARN if bad else OK, state.message, state=state.state, **used)
+        code = {} if fault is None else {"fault": fault.code.value}
+        level = WARN if bad else OK
+        self.health.say("motion", level, state.message, state=state.state, **code, **used)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -14,6 +14,7 @@ CORE = ROOT / "sysid_core"
 # In the order of the arrows: a room imports only rooms above it, a sub-room only sub-rooms of its
 # room above it.
 ROOMS: dict[str, tuple[str, ...]] = {
+    "reasons": (),
     "files": (),
     "batch": (),
     "robot": ("urdf", "shapes", "loops"),

@@ -77,11 +77,11 @@ def test_the_references_name_every_node_and_command(hooks) -> None:
     assert "- structural_identifiability\n" in hooks.room("sysid_core.identifiability.rpna")
 
 
-def test_the_guides_of_reasons_lead_to_pages_that_exist() -> None:
-    from sysid_core.report import GUIDES
+def test_reasons_lead_to_pages_that_exist(hooks) -> None:
+    from sysid_core.reasons import TEXTS
 
-    assert [g.page for g in GUIDES if not (ROOT / "docs" / g.page).is_file()] == []
-    assert len({g.anchor for g in GUIDES}) == len(GUIDES)
+    assert [t.page for t in TEXTS.values() if not (ROOT / "docs" / t.page).is_file()] == []
+    assert all(f"## {code}\n" in hooks.reasons() for code in TEXTS)
 
 
 def blocks(kind: str) -> list[tuple[str, str]]:
@@ -113,11 +113,24 @@ def test_the_python_of_a_tutorial_runs(name: str, script: str, tmp_path: Path) -
     assert done.returncode == 0, done.stderr[-1500:]
 
 
-def test_the_readmes_python_block_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+README = re.findall(
+    r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL
+)
+
+
+@pytest.mark.parametrize(
+    ("block", "says"), list(zip(README, ("1.2", "warn|pass", "43 of 70"), strict=True))
+)
+def test_a_program_of_the_readme_runs(
+    block: str,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
     exec(compile(block, "README.md", "exec"), {})
-    assert "43 of 70" in capsys.readouterr().out
+    assert re.match(says, capsys.readouterr().out)
 
 
 def test_the_commands_of_the_readme_exist() -> None:

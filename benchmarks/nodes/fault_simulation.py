@@ -14,18 +14,14 @@ SLIDERS = {f"slider {p} %, cancel": p / 100 for p in (95, 90, 80, 65, 50)}
 KILLED = {f"slider {p} %, executor killed": p / 100 for p in (90, 50)}
 
 
-def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
-    """One case in simulated time; None where there is none."""
+def world_of(vendor: str, scaling: float = 1.0) -> tuple[Any, Any]:
+    """Executor, controller and robot of a vendor, and the robot's model."""
     import test_drivers_stops as stops
-    from cosimulation import EffortRobot, FollowingRobot, Log, World, run
+    from cosimulation import EffortRobot, FollowingRobot
     from joint_trajectory_controller import JointTrajectoryController
     from vendors import VENDORS as DRIVERS
 
     v = DRIVERS[vendor]
-    scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
-    no_stop = fault == "protective stop" and not v.safety_inputs
-    if fault == "disk full" or no_stop or (scaling < 1.0 and not v.scaling_topic):
-        return None
     model, home = stops.MODEL, stops.HOME + 0.02
     world = stops.world(scaling)
     if v.gains:
@@ -40,6 +36,23 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
     world.robot = (
         EffortRobot(model, home, v.gains) if v.gains else FollowingRobot(home, v.bandwidth)
     )
+    return world, model
+
+
+def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
+    """One case in simulated time; None where there is none."""
+    import test_drivers_stops as stops
+    from cosimulation import Log, World, run
+    from vendors import VENDORS as DRIVERS
+
+    from sysid_core.execution import Fault, FaultCode
+
+    v = DRIVERS[vendor]
+    scaling = {**SLIDERS, **KILLED}.get(fault, 1.0)
+    no_stop = fault == "protective stop" and not v.safety_inputs
+    if fault == "disk full" or no_stop or (scaling < 1.0 and not v.scaling_topic):
+        return None
+    world, model = world_of(vendor, scaling)
     falsified = {
         "states stop": stops.Gone(),
         "states NaN": stops.nan,
@@ -57,7 +70,8 @@ def simulated(vendor: str, fault: str) -> dict[str, Any] | None:
             w.falsify, w.robot.braking = falsified["states stop"], True
         elif fault == "protective stop":
             w.robot.braking = True
-            w.executor.cancel(f"{v.safety_inputs[-1].split()[0]} says that the robot has stopped")
+            said = f"{v.safety_inputs[-1].split()[0]} says that the robot has stopped"
+            w.executor.cancel(Fault(FaultCode.SAFETY_INPUT, {"text": said}))
         elif "killed" in fault:
             w.killed = True
         elif fault == "clock step":

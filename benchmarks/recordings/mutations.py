@@ -33,7 +33,7 @@ from sysid_core.estimation.arm import (
     prediction_spread,
 )
 from sysid_core.estimation.fit import ConsistentLeastSquares
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict
 from sysid_core.robot import FrictionModel, with_gravity
 from sysid_core.validation import judge_identification, predict_recording
 
@@ -211,14 +211,14 @@ def _rolled(c: dict[str, Any]) -> None:
     c["effort"] = np.roll(c["effort"], len(c["effort"]) // 3, axis=0)
 
 
-def outcome(arm: RealArm) -> tuple[Judgement, Any]:
+def outcome(arm: RealArm) -> tuple[Verdict, Any]:
     """What the default command does: the verdict, and the robot (None if refused before the fit)."""
     try:
         for run in arm.fitted:
             require_fit(arm.model, run)
         examination = examine(arm.model, arm.fitted, arm.drives)
-        if not examination.judgement.ok:
-            return examination.judgement, None
+        if not examination.verdict.ok:
+            return examination.verdict, None
         equations = ArmEquations.build(
             arm.model, arm.fitted, FrictionModel(arm.drives), Processing()
         )
@@ -228,7 +228,7 @@ def outcome(arm: RealArm) -> tuple[Judgement, Any]:
         spread = prediction_spread(equations, found.parameters, weight)
         return judge_identification(found, training, (), examination, spread), found
     except SysIdError as err:
-        return Judgement((f"refused: {err}",)), None
+        return Verdict((f"refused: {err}",)), None
 
 
 def error_on(found: Any, arm: RealArm) -> float:

@@ -84,11 +84,11 @@ def check(
         )
         uses = judge.uses()
     joints = recording.joints
-    fit = any(u.judged and u.judgement.ok for u in uses if use in ("", u.name))
+    fit = any(u.judged and u.verdict.ok for u in uses if use in ("", u.name))
     result: dict[str, Any] = {
         "path": str(path),
         "fit": fit,
-        "uses": [{"use": u.name, "shown": u.shown, **u.judgement.to_dict()} for u in uses],
+        "uses": [{"use": u.name, "shown": u.shown, **u.verdict.to_dict()} for u in uses],
         "streams": streams,
         "wrench_clock": None
         if judge.clock is None

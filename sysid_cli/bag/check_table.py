@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sysid_cli.app import console
 from sysid_cli.tables import print_table
+from sysid_core.reasons import advice_of
 
 if TYPE_CHECKING:
     from sysid_core.diagnosis import Use
@@ -29,7 +30,7 @@ def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
     for note in result["notes"]:
         console.print(note, style="yellow", soft_wrap=True)
     print_table(_uses_table(uses))
-    fit = [use.name for use in uses if use.judged and use.judgement.ok]
+    fit = [use.name for use in uses if use.judged and use.verdict.ok]
     if result["fit"]:
         console.print(f"Fit for: {', '.join(fit)}.", style="green")
     else:
@@ -102,7 +103,8 @@ def _uses_table(uses: Sequence[Use]) -> Table:
     for column in ("for", "verdict", "what it shows", "why, and what to do"):
         table.add_column(column, overflow="fold")
     for use in uses:
-        outcome = use.judgement.outcome.value
+        outcome = use.verdict.outcome.value
         verdict = Text(outcome, style=_STYLES[outcome]) if use.judged else Text("–")
-        table.add_row(use.name, verdict, use.shown, "\n".join(use.judgement.reasons))
+        why = "\n".join(map(advice_of, use.verdict.notable or use.verdict.not_judged))
+        table.add_row(use.name, verdict, use.shown, why)
     return table

@@ -43,4 +43,4 @@ def identify(options: IdentifyOptions) -> None:
         result.print_identified(found)
         written = f"written to {options.out}: {', '.join(files)}"
         result.print_line(written)
-    raise typer.Exit(found.judgement.exit_status)
+    raise typer.Exit(found.verdict.exit_status)

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from sysid_cli.app import console, errors, remark
 from sysid_cli.tables import print_table
-from sysid_cli.verdict import print_judgement
+from sysid_cli.verdict import print_verdict
 from sysid_core import workflows
 
 if TYPE_CHECKING:
@@ -49,10 +49,8 @@ def print_remarks(found: IdentifiedArm) -> None:
 
 def print_identified(found: IdentifiedArm) -> None:
     """Verdict, errors run by run, and notes."""
-    lacks = found.description is None and not found.judgement.ok
-    print_judgement(
-        found.judgement, "identified.urdf isn't written without --force." if lacks else ""
-    )
+    lacks = found.description is None and not found.verdict.ok
+    print_verdict(found.verdict, "identified.urdf isn't written without --force." if lacks else "")
     from sysid_core.report import export_sentence
 
     print_summary(found.identification, found.training, found.validation)
@@ -64,7 +62,7 @@ def print_identified(found: IdentifiedArm) -> None:
 
 def print_validated(found: ValidatedArm) -> None:
     """Verdict and errors run by run."""
-    print_judgement(found.judgement)
+    print_verdict(found.verdict)
     _print_predictions(found.identification, found.predictions)
 
 

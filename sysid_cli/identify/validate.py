@@ -39,4 +39,4 @@ def validate(options: ValidateOptions) -> None:
             workflows.write_validation(found, options.out)
     if not copy_json(workflows.json_text(found.to_dict()), options.json_path):
         result.print_validated(found)
-    raise typer.Exit(found.judgement.exit_status)
+    raise typer.Exit(found.verdict.exit_status)

@@ -73,7 +73,7 @@ def payload(settings: PayloadSettings) -> None:
     if not copy_json(text, settings.json_out):
         show(answer)
         console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
-    raise typer.Exit(answer.judgement.exit_status)
+    raise typer.Exit(answer.verdict.exit_status)
 
 
 def _weigh(

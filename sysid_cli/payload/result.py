@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from sysid_cli.app import console, remark
 from sysid_cli.tables import print_table
-from sysid_cli.verdict import print_judgement
+from sysid_cli.verdict import print_verdict
 from sysid_core.errors import SignalError
+from sysid_core.reasons import advice_of
 
 if TYPE_CHECKING:
     from sysid_core.controller_payload import ControllerSetting
     from sysid_core.estimation import Estimate
     from sysid_core.estimation.payload_live import Weighing
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict
     from sysid_core.report import Report
     from sysid_core.robot import Array, RobotModel
     from sysid_core.robot.shapes import Shape
@@ -64,7 +65,7 @@ class Answer:
         return {"map": self.weighing.estimate} | self.others
 
     @cached_property
-    def judgement(self) -> Judgement:
+    def verdict(self) -> Verdict:
         """Whether it may be sent to a controller."""
         from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
         from sysid_core.estimation.payload_live import judge_weighing
@@ -122,7 +123,7 @@ def _result(answer: Answer) -> dict[str, object]:
         errors = error_summary(estimate, answer.truth, size)
     return {
         "recording": str(answer.recording),
-        "verdict": answer.judgement.to_dict(),
+        "verdict": answer.verdict.to_dict(),
         "estimate": estimate.to_dict(),
         "state": online.state.value,
         "advice": online.advice,
@@ -140,13 +141,13 @@ def _report(answer: Answer) -> Report:
     estimate, session = answer.estimate, answer.weighing.session
     report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
-        answer.judgement,
+        answer.verdict,
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
         next_steps=[
             "Send it to the controller: numbers for each vendor stand at the end of this page."
         ]
-        if answer.judgement.ok
+        if answer.verdict.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
     )
     payload_report(
@@ -185,8 +186,8 @@ def show(answer: Answer) -> None:
 
     estimate, online = answer.estimate, answer.weighing.session.online
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
-    for note in estimate.certify():
-        remark("note:", note)
+    for reason in estimate.certify():
+        remark("note:", advice_of(reason))
     console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
@@ -200,7 +201,7 @@ def show(answer: Answer) -> None:
             highlight=False,
             soft_wrap=True,
         )
-    print_judgement(answer.judgement)
+    print_verdict(answer.verdict)
 
 
 def read_truth(path: Path) -> Array:

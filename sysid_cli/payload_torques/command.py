@@ -17,7 +17,7 @@ from sysid_cli.payload_torques.result import print_summary, result_dict
 from sysid_cli.payload_torques.settings import PayloadTorquesSettings
 from sysid_cli.recordings import load_columns
 from sysid_cli.settings import command
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict, failure, text_of, warning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ class _Data:
 )
 def payload_torques(settings: PayloadTorquesSettings) -> None:
     """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
-    from sysid_cli.verdict import print_judgement
+    from sysid_cli.verdict import print_verdict
 
     require_folder(settings.out)
     columns = load_columns(settings.columns)
@@ -65,14 +65,14 @@ def payload_torques(settings: PayloadTorquesSettings) -> None:
         status.update("weighing the payload")
         fit = _fit(settings, data)
         status.update("looking for faults of data and description")
-        judgement = _judge(settings, data, fit)
+        verdict = _judge(settings, data, fit)
     truth = settings.true_mass if math.isfinite(settings.true_mass) else None
-    text = _write(settings, data, fit, judgement, truth)
+    text = _write(settings, data, fit, verdict, truth)
     if copy_json(text, settings.json_path):
-        raise typer.Exit(judgement.exit_status)
-    print_judgement(judgement)
-    print_summary(fit, truth, settings.out, said=judgement.reasons)
-    raise typer.Exit(judgement.exit_status)
+        raise typer.Exit(verdict.exit_status)
+    print_verdict(verdict)
+    print_summary(fit, truth, settings.out, said=tuple(map(text_of, verdict.notable)))
+    raise typer.Exit(verdict.exit_status)
 
 
 def _robot(name: str) -> RobotModel:
@@ -152,49 +152,36 @@ def _fit(settings: PayloadTorquesSettings, data: _Data) -> LoadedArm:
     )
 
 
-def _judge(settings: PayloadTorquesSettings, data: _Data, fit: LoadedArm) -> Judgement:
+def _judge(settings: PayloadTorquesSettings, data: _Data, fit: LoadedArm) -> Verdict:
     from sysid_core.diagnosis import examine, judge_carried_mass
     from sysid_core.estimation.loaded_arm import with_load
     from sysid_core.validation import judge_estimate
 
-    judgement = judge_estimate(fit.estimate) + judge_added(*fit.added)
+    verdict = judge_estimate(fit.estimate) + judge_added(*fit.added)
     for run in data.loaded:
         q = run.joints.ordered(data.model.joint_names).q
-        judgement += judge_carried_mass(data.model, settings.frame, fit.estimate.values, q)
+        verdict += judge_carried_mass(data.model, settings.frame, fit.estimate.values, q)
     carrying = with_load(data.model, settings.frame, fit.estimate.values)
     for robot, runs in ((carrying, data.loaded), (data.model, data.unloaded)):
         if runs:
-            judgement = judgement + examine(robot, runs, data.drives).judgement
-    return judgement
+            verdict = verdict + examine(robot, runs, data.drives).verdict
+    return verdict
 
 
-def judge_added(mass: float, sd: float) -> Judgement:
+def judge_added(mass: float, sd: float) -> Verdict:
     """Fail where loaded runs carry less than unloaded ones, warn where nothing; in kg."""
     if mass < -3.0 * sd:
-        return Judgement(
-            (
-                f"The loaded runs carry {-mass:.2f} ± {sd:.2f} kg less than the unloaded arm: are"
-                " loaded and unloaded runs exchanged, or are the efforts' signs or the mounting"
-                " (--gravity) wrong?",
-            )
-        )
+        return Verdict((failure("load-negative", mass=-mass, sd=sd),))
     if mass > 3.0 * sd:
-        return Judgement()
-    return Judgement(
-        (),
-        (
-            f"The loaded runs carry no more than the unloaded arm ({mass:+.2f} ± {sd:.2f} kg). Is the"
-            " same run given twice, or has the controller subtracted the payload that it is"
-            " configured for? Record both with its payload at zero.",
-        ),
-    )
+        return Verdict()
+    return Verdict((warning("load-nothing", mass=mass, sd=sd),))
 
 
 def _write(
     settings: PayloadTorquesSettings,
     data: _Data,
     fit: LoadedArm,
-    judgement: Judgement,
+    verdict: Verdict,
     truth: float | None,
 ) -> str:
     """Estimate, report and result; returns the result's text."""
@@ -204,9 +191,9 @@ def _write(
     out.mkdir(parents=True, exist_ok=True)
     fit.estimate.save(out / "estimate.yaml")
     report = loaded_arm_report(fit, gains=gains, gain_sd=float(data.gain_sd.max()), true_mass=truth)
-    report.judged(judgement, payload_sentence(fit.estimate))
+    report.judged(verdict, payload_sentence(fit.estimate))
     save_and_list(report, out / "report.html")
     result = result_dict(fit, gains, data.gain_sd.tolist(), truth)
-    text = json.dumps({"verdict": judgement.to_dict()} | result, indent=2)
+    text = json.dumps({"verdict": verdict.to_dict()} | result, indent=2)
     (out / "result.json").write_text(text + "\n", encoding="utf-8")
     return text

@@ -30,7 +30,7 @@ def result_dict(
         "mass_error_percent": None
         if true_mass is None
         else 100.0 * (float(estimate.values[0]) / true_mass - 1.0),
-        "doubts": list(estimate.certify()),
+        "warnings": [reason.to_dict() for reason in estimate.certify()],
     }
     if estimate.values[0] > 0:
         payload = summarise_payload(estimate)

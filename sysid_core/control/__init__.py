@@ -3,6 +3,7 @@
 
 from sysid_core.control.controller_parameters import judge_for_control
 from sysid_core.control.measurement import JointSensorNoise, recording_of
+from sysid_core.control.set_points import SetPointError, SetPointFault, SetPointLimits
 from sysid_core.control.torque_controller import (
     ControllerState,
     ControllerTiming,
@@ -16,6 +17,9 @@ __all__ = [
     "ControllerTiming",
     "Gains",
     "JointSensorNoise",
+    "SetPointError",
+    "SetPointFault",
+    "SetPointLimits",
     "TorqueController",
     "TrackingRun",
     "judge_for_control",

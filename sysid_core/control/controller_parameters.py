@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Reason, Verdict, failure, held
 from sysid_core.robot import Array, RobotModel, is_physically_consistent
 from sysid_core.robot.loops import ClosedChain
 
@@ -13,7 +13,7 @@ _POSTURES = 64
 _LEAST = 0.05  # of the heaviest joint's gravity torque: lighter joints are judged by it
 
 
-def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: float) -> Judgement:
+def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: float) -> Verdict:
     r"""Judge parameters by what a controller would make of them.
 
     In postures `q` from all over the joints' ranges, with the gravity torques `g` of the candidate
@@ -30,23 +30,23 @@ def judge_for_control(nominal: ClosedChain, candidate: ClosedChain, factor: floa
     failures = [*_finite(candidate), *_bodies(nominal.model, candidate.model)]
     if not failures:
         failures += [*_gravity(nominal.model, candidate.model, factor), *_friction(candidate)]
-    return Judgement(tuple(failures), basis=f"gravity torques within a factor of {factor:g}.")
+    return Verdict(tuple(failures or [held("gravity-torques-near", factor=factor)]))
 
 
-def _finite(chain: ClosedChain) -> list[str]:
+def _finite(chain: ClosedChain) -> list[Reason]:
     drives = [chain.drive(name).values for name in chain.model.joint_names]
     fine = np.all(np.isfinite(chain.model.pi)) and np.all(np.isfinite(drives))
-    return [] if fine else ["Some parameters aren't finite."]
+    return [] if fine else [failure("estimate-not-finite")]
 
 
-def _bodies(nominal: RobotModel, candidate: RobotModel) -> list[str]:
+def _bodies(nominal: RobotModel, candidate: RobotModel) -> list[Reason]:
     """Bodies that can't exist, where the nominal ones can."""
     lost = is_physically_consistent(nominal.pi) & ~is_physically_consistent(candidate.pi)
     names = [link for link, bad in zip(candidate.body_names, lost, strict=True) if bad]
-    return [f"Not physically consistent: {', '.join(names)}."] if names else []
+    return [failure("estimate-inconsistent", bodies=names)] if names else []
 
 
-def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[str]:
+def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[Reason]:
     q = _postures(nominal)
     zero = np.zeros((len(q), nominal.nv))
     g_0, g = (m.inverse_dynamics(q, zero, zero) for m in (nominal, candidate))
@@ -58,13 +58,17 @@ def _gravity(nominal: RobotModel, candidate: RobotModel, factor: float) -> list[
     failures = []
     if not ratio[j] <= factor - 1.0:
         failures.append(
-            f"The gravity torque of {nominal.joint_names[j]} differs from the nominal one by"
-            f" {np.abs(g - g_0)[:, j].max():.3g} N m; nominal are {peak[j]:.3g} N m at most."
+            failure(
+                "gravity-torque-differs",
+                joint=nominal.joint_names[j],
+                difference=np.abs(g - g_0)[:, j].max(),
+                nominal=peak[j],
+            )
         )
     square = float(np.sum(g_0 * g_0))
     if not failures and square > 0.0 and float(np.sum(g * g_0)) < square / factor:
         share = float(np.sum(g * g_0)) / square
-        failures.append(f"The gravity torques are {share:.2g} times the nominal ones.")
+        failures.append(failure("gravity-torques-small", share=share))
     return failures
 
 
@@ -75,8 +79,8 @@ def _postures(model: RobotModel) -> Array:
     return np.random.default_rng(0).uniform(lower, upper, (_POSTURES, model.nv))
 
 
-def _friction(chain: ClosedChain) -> list[str]:
+def _friction(chain: ClosedChain) -> list[Reason]:
     """Joints whose friction alone asks for all that the joint has."""
     limits = zip(chain.actuated, chain.torque_limits, strict=True)
     bad = [n for n, most in limits if abs(chain.drive(n).F_c) + abs(chain.drive(n).beta) > most]
-    return [f"Friction and offset exceed the torque limit of {', '.join(bad)}."] if bad else []
+    return [failure("friction-exceeds-limit", joints=bad)] if bad else []

@@ -9,6 +9,7 @@ every joint's error dies out critically damped, a stretched arm's as a bent one'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +18,7 @@ from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 from sysid_core.robot.loops import ClosedChain, assemble, constrained_motion, constrained_torques
+from sysid_core.signals import AHEAD
 
 _LONGEST_PERIOD = 0.05  # of set points that are followed along their acceleration [s]
 
@@ -38,6 +40,7 @@ class ControllerTiming:
     Attributes:
         setpoint_timeout: Set points older than this end the tracking [s].
         state_timeout: Measured states older than this silence the controller [s].
+        ahead: Set points and states further in the future count as missing [s].
         stop_time: Time constant of the damped stop [s].
         fade: Duration of the change to other parameters [s].
         still_speed: Slower than this, measured and desired, is standing still [rad/s].
@@ -46,6 +49,7 @@ class ControllerTiming:
 
     setpoint_timeout: float = 0.2
     state_timeout: float = 0.2
+    ahead: float = AHEAD
     stop_time: float = 0.15
     fade: float = 1.0
     still_speed: float = 0.05
@@ -119,9 +123,31 @@ class TorqueController:
         if np.any(np.abs(v) > self.timing.still_speed):
             self._moved_at = t
 
+    def _is_fresh(self, t: float, sample: tuple[Any, ...] | None, timeout: float) -> bool:
+        """Whether a sample's time is neither too long ago nor in the future."""
+        return sample is not None and -self.timing.ahead <= t - sample[0] <= timeout
+
+    def goes_on_from(self, t: float) -> tuple[list[tuple[Array, Array]], float]:
+        """Positions and velocities that the next set point may go on from, each (n_a,).
+
+        Args:
+            t: Time of the set point [s].
+
+        Returns:
+            Reference and measured state, as far as there are any, and the time since the set point
+            that is being followed, 0 where none is [s].
+        """
+        near = [] if self._measured is None else [self._measured[1:]]
+        reference = self.desired(t)
+        if reference is None or self._set_point is None:
+            return near, 0.0
+        followed = self._is_fresh(t, self._set_point, self.timing.setpoint_timeout)
+        dt = max(t - self._set_point[0], 0.0) if followed else 0.0
+        return [*near, reference[:2]], dt
+
     def stands_still(self, t: float) -> bool:
         """Whether robot and reference have been at rest for a while, and states are fresh."""
-        fresh = self._measured is not None and t - self._measured[0] <= self.timing.state_timeout
+        fresh = self._is_fresh(t, self._measured, self.timing.state_timeout)
         return fresh and t - self._moved_at >= self.timing.still_time
 
     def use(self, t: float, chain: ClosedChain) -> None:
@@ -158,8 +184,11 @@ class TorqueController:
         since, q_d, v_d, a_d = self._set_point
         dt = float(np.clip(t - since, 0.0, self._period))
         q_d, v_d = q_d + v_d * dt + 0.5 * a_d * dt * dt, v_d + a_d * dt
-        q_d = q_d + v_d * (min(t - since, self.timing.setpoint_timeout) - dt)
+        ahead = float(np.clip(t - since, -self.timing.ahead, self.timing.setpoint_timeout))
+        q_d = q_d + v_d * (ahead - dt)
         late = t - since - self.timing.setpoint_timeout
+        if t - since < -self.timing.ahead:  # a clock that was set back: as old as any
+            late = np.inf
         if late <= 0:
             return q_d, v_d, a_d
         T = self.timing.stop_time
@@ -172,11 +201,12 @@ class TorqueController:
         if reference is None or self._set_point is None:
             self.state = ControllerState.IDLE
             return None
-        if self._measured is None or t - self._measured[0] > self.timing.state_timeout:
+        if not self._is_fresh(t, self._measured, self.timing.state_timeout):
             self.state = ControllerState.BLIND
             return None
         q_d, v_d, _ = reference
-        if t - self._set_point[0] <= self.timing.setpoint_timeout:
+        assert self._measured is not None
+        if self._is_fresh(t, self._set_point, self.timing.setpoint_timeout):
             self.state = ControllerState.TRACKING
         else:
             still = bool(np.all(np.abs(v_d) <= self.timing.still_speed))

@@ -90,7 +90,7 @@ class PayloadExchange:
             )
         if proposal_id != self.proposal.id:
             raise ModelError(
-                f"The proposal that waits is '{self.proposal.id}', not '{proposal_id}'.",
+                f"The proposal that waits isn't '{proposal_id}'.",
                 remedy="Confirm with the id that `propose` answered, or propose again.",
             )
         payload, age_s = self.proposal.payload, now_s - self.proposal.proposed_at

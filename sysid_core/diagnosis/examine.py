@@ -17,11 +17,11 @@ from sysid_core.diagnosis.findings import (
 )
 from sysid_core.diagnosis.gravity import GravityEstimate
 from sysid_core.diagnosis.samples import Samples, collect_samples
-from sysid_core.diagnosis.scale_checks import ScaleFaults, scale_faults
+from sysid_core.diagnosis.scale_checks import scale_faults
 from sysid_core.diagnosis.scores import NominalFit, free_unexplained, joined, nominal_fit
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.diagnosis.unmodelled_load import UnmodelledLoad, unmodelled_load
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Reason, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
@@ -56,10 +56,10 @@ class Examination:
     free: Array
     findings: tuple[Finding, ...]
     gravity: GravityEstimate | None
-    scales: ScaleFaults
+    scales: tuple[Reason, ...]
     shares: tuple[float, float]
     duration: float
-    streams: Judgement = field(default_factory=Judgement)
+    streams: Verdict = field(default_factory=Verdict)
     load: UnmodelledLoad | None = None
 
     @property
@@ -68,50 +68,27 @@ class Examination:
         return joined(self.nominal.unexplained_signed), joined(self.free)
 
     @property
-    def judgement(self) -> Judgement:
+    def verdict(self) -> Verdict:
         """Whether data and description go together."""
-        failures = [finding.text for finding in self.findings]
-        failures += list(self.scales.failures)
-        failures += self.streams.failures
-        warnings = [*self.scales.warnings, *self.streams.warnings]
+        reasons = [finding.reason for finding in self.findings]
+        reasons += [*self.scales, *self.streams.reasons]
         if self.load is not None and self.load.notable:
-            warnings.append(self.load.text)
-        _, free = self.shares
+            reasons.append(self.load.reason)
+        urdf, free = self.shares
         if self.findings and free > WARN_SHARE:
             pass  # the faults that were found say why
         elif free > FAIL_SHARE:
-            failures.append(
-                f"Rigid bodies of any masses with friction leave {100 * free:.0f} % of the torques'"
-                f" variance on blocks of time that weren't fitted (a constant leaves 100 %, more than"
-                f" {100 * FAIL_SHARE:.0f} % is no model): efforts, positions and URDF don't belong"
-                " together. Check columns, units and joint names, and plot the efforts."
-            )
+            reasons.append(failure("no-model", left=free, limit=FAIL_SHARE))
         elif free > WARN_SHARE:
-            warnings.append(
-                f"Rigid bodies of any masses with friction leave {100 * free:.0f} % of the torques'"
-                " variance on blocks of time that weren't fitted."
-            )
+            reasons.append(warning("much-left", left=free))
         chance = [
             name for name, left in zip(self.joint_names, self.free, strict=True) if left >= CHANCE
         ]
         if chance and not self.findings and self.duration >= _LEAST_MOTION:
-            failures.append(
-                f"Efforts of {', '.join(chance)} follow the motion no better than chance: blocks of"
-                " time that weren't fitted are predicted worse than by their mean. Record more motion"
-                " of these joints, or lock them."
-            )
+            reasons.append(failure("joint-chance", joints=chance))
         if self.duration < _LEAST_MOTION:
-            warnings.append(
-                f"Only {self.duration:.1f} s of motion: too little to look for faults in signs, axes"
-                " and units."
-            )
-        return Judgement(
-            tuple(failures),
-            tuple(warnings),
-            f"URDF, signs, units and time stamps agree with the efforts: the URDF's masses leave"
-            f" {100 * self.shares[0]:.2g} % of the torques' variance, any masses"
-            f" {100 * free:.2g} % on blocks that weren't fitted.",
-        )
+            reasons.append(warning("motion-short", duration=self.duration))
+        return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free)]))
 
 
 def examine(
@@ -136,7 +113,7 @@ def examine(
     """
     samples = collect_samples(model, recordings, drives, count=count)
     found = examine_samples(samples, drives.gains if gains_known else None)
-    streams = Judgement()
+    streams = Verdict()
     for recording in recordings:
         streams = streams + effort_faults(recording.joints.ordered(model.joint_names))
     return replace(found, streams=streams)

@@ -26,6 +26,7 @@ from sysid_core.diagnosis.scale_hypotheses import (
 )
 from sysid_core.diagnosis.scores import free_unexplained, joined, nominal_fit
 from sysid_core.errors import ModelError
+from sysid_core.reasons import Reason, failure
 from sysid_core.robot import Array
 
 GAIN = 0.5  # nats that a fault must explain, the sum of both scores' logarithms
@@ -62,15 +63,16 @@ class Finding:
         return float(np.sum(np.log(self.before) - np.log(self.after)))
 
     @property
-    def text(self) -> str:
-        """The sentence with its evidence and the remedy."""
-        (urdf, free), (urdf_after, free_after) = self.before, self.after
-        return (
-            f"{self.hypothesis.text} Evidence: so understood, the URDF's masses leave"
-            f" {100 * urdf_after:.2g} % of the torques' variance unexplained instead of"
-            f" {100 * urdf:.2g} %, free masses {100 * free_after:.2g} % instead of"
-            f" {100 * free:.2g} %. {self.hypothesis.remedy}"
+    def reason(self) -> Reason:
+        """The reason with its evidence."""
+        evidence = dict(
+            zip(
+                ("urdf_before", "free_before", "urdf_after", "free_after"),
+                (*self.before, *self.after),
+                strict=True,
+            )
         )
+        return failure(self.hypothesis.code, **self.hypothesis.data, **evidence)
 
 
 def best_fault(samples: Samples) -> tuple[Finding | None, GravityEstimate | None]:

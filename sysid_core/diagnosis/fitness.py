@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sysid_core.errors import ModelError, SignalError
+from sysid_core.reasons import Reason, failure
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, require_sound_units
 
@@ -65,8 +66,8 @@ def require_joints(model: RobotModel, names: Sequence[str], source: str) -> None
         )
 
 
-def stream_faults(stream: JointStream) -> tuple[str, ...]:
-    """Why nothing can be identified from joint states, in words with remedies; no robot is needed.
+def stream_faults(stream: JointStream) -> tuple[Reason, ...]:
+    """Reasons why nothing can be identified from joint states; no robot is needed.
 
     Args:
         stream: As recorded.
@@ -74,25 +75,21 @@ def stream_faults(stream: JointStream) -> tuple[str, ...]:
     out = []
     twice = sorted({name for name in stream.names if stream.names.count(name) > 1})
     if twice:
-        out.append(f"Several joints are called {', '.join(twice)}: mend the names in the driver.")
+        out.append(failure("names-twice", names=twice))
     steps = np.diff(stream.stamps_ns)
     duration = float(np.sum(np.clip(steps, 0, int(1e9)))) * 1e-9  # gaps don't count
     if len(stream) < _LEAST_SAMPLES or duration < _LEAST_DURATION:
-        out.append(
-            f"Only {len(stream)} samples over {duration:.1f} s: record {_LEAST_DURATION:g} s of"
-            " motion at least."
-        )
+        facts = {"samples": len(stream), "duration": duration, "least": _LEAST_DURATION}
+        out.append(failure("recording-short", **facts))
     back = int(np.sum(steps < 0))
     if back:
-        out.append(f"The stamps run backwards {back} times: one clock must stamp all samples.")
+        out.append(failure("stamps-backward", count=back))
     for key, what in (("q", "positions"), ("v", "velocities"), ("effort", "efforts")):
         values = getattr(stream, key)
         bad = 0.0 if values is None else 1.0 - float(np.mean(np.isfinite(values)))
         if bad > 0.0:
-            out.append(
-                f"{100 * bad:.2g} % of the {what} are NaN or infinite: remove these samples."
-            )
+            out.append(failure("not-finite-samples", share=bad, what=what))
     finite = np.where(np.isfinite(stream.q), stream.q, 0.0)
     if len(stream) and not np.any(np.ptp(finite, axis=0) > _LEAST_TRAVEL):
-        out.append(f"No joint moves by more than {_LEAST_TRAVEL} rad or m: move the robot.")
+        out.append(failure("no-motion", least=_LEAST_TRAVEL))
     return tuple(out)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -44,16 +44,16 @@ class Hypothesis:
 
     Attributes:
         kind: Class of faults.
-        text: The sentence that names it.
-        remedy: What to do if it is true.
+        code: Code of the reason that names it.
+        data: Data of that reason, but the evidence.
         mend: Makes of the samples what they would be without the fault.
         joint: Whose zero or gain is off by `amount`; None for other kinds.
         amount: Angle [rad], or factor of a gain or clock.
     """
 
     kind: Fault
-    text: str
-    remedy: str
+    code: str
+    data: Mapping[str, object]
     mend: Callable[[Samples], Samples]
     joint: int | None = None
     amount: float = 0.0
@@ -69,8 +69,8 @@ def candidates(samples: Samples) -> Iterator[Hypothesis]:
     yield from _zero_angles(names, used)
     yield Hypothesis(
         Fault.GRAVITY_COMPENSATED,
-        "The efforts lack the robot's weight: gravity has been subtracted from them.",
-        "Record torques or currents before gravity compensation.",
+        "gravity-subtracted",
+        {},
         lambda s: s.with_model(with_gravity(s.model, np.zeros(3))),
     )
 
@@ -87,8 +87,8 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
 
     yield Hypothesis(
         Fault.EFFORT_SIGN,
-        "The efforts of all joints have the opposite sign.",
-        "Negate the drives' gains in the column map (or the efforts).",
+        "effort-signs",
+        {},
         effort(-flip),
     )
     for j in used:
@@ -96,20 +96,20 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
         one[j] = -1.0
         yield Hypothesis(
             Fault.EFFORT_SIGN,
-            f"The effort of '{names[j]}' has the opposite sign.",
-            f"Negate the gain of '{names[j]}' in the column map.",
+            "effort-sign",
+            {"joint": names[j]},
             effort(one),
         )
         yield Hypothesis(
             Fault.POSITION_SIGN,
-            f"The position of '{names[j]}' counts the other way round than the URDF's axis.",
-            f"Negate the axis of '{names[j]}' in the URDF, or its columns.",
+            "position-sign",
+            {"joint": names[j]},
             motion(one),
         )
         yield Hypothesis(
             Fault.JOINT_SIGN,
-            f"Position and effort of '{names[j]}' count the other way round than the URDF's axis.",
-            f"Negate the axis of '{names[j]}' in the URDF.",
+            "joint-sign",
+            {"joint": names[j]},
             lambda s, one=one: replace(  # type: ignore[misc]
                 s, q=s.q * one, v=s.v * one, a=s.a * one, tau=s.tau * one
             ),
@@ -131,32 +131,28 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
     def both(order: Array) -> Callable[[Samples], Samples]:
         return lambda s: motion(order)(effort(order)(s))
 
-    remedy = "Check the order of `joints` and `columns` in the column map."
-    swaps = []
+    orders = [np.arange(n)[::-1], np.roll(np.arange(n), 1), np.roll(np.arange(n), -1)]
     for i, j in combinations(range(n), 2):
         order = np.arange(n)
         order[[i, j]] = order[[j, i]]
-        swaps.append((order, f"of '{names[i]}' and '{names[j]}' are exchanged"))
-    whole = [
-        (np.arange(n)[::-1], "come in reversed order"),
-        (np.roll(np.arange(n), 1), "are shifted by one joint"),
-        (np.roll(np.arange(n), -1), "are shifted by one joint"),
-    ]
+        orders.append(order)
     matched = matched_efforts(samples)
     if not np.array_equal(matched, np.arange(n)):
-        text = ", ".join(
-            f"'{names[j]}' has that of '{names[i]}'" for i, j in enumerate(matched) if i != j
-        )
         yield Hypothesis(
-            Fault.EFFORT_ORDER,
-            f"The efforts are in another order: {text}.",
-            remedy,
-            effort(matched),
+            Fault.EFFORT_ORDER, "effort-order", _exchanged(names, matched), effort(matched)
         )
-    for order, text in (*swaps, *whole):
-        yield Hypothesis(Fault.EFFORT_ORDER, f"The efforts {text}.", remedy, effort(order))
-        yield Hypothesis(Fault.POSITION_ORDER, f"The positions {text}.", remedy, motion(order))
-        yield Hypothesis(Fault.JOINT_ORDER, f"The joints' columns {text}.", remedy, both(order))
+    for order in orders:
+        data = _exchanged(names, order)
+        yield Hypothesis(Fault.EFFORT_ORDER, "effort-order", data, effort(order))
+        yield Hypothesis(Fault.POSITION_ORDER, "position-order", data, motion(order))
+        yield Hypothesis(Fault.JOINT_ORDER, "joint-order", data, both(order))
+
+
+def _exchanged(names: tuple[str, ...], order: Array) -> dict[str, object]:
+    """Joints whose data stand elsewhere, and whose data stand in their columns."""
+    found = {int(i): j for j, i in enumerate(order) if i != j}
+    joints = sorted(found)
+    return {"joints": [names[j] for j in joints], "hold": [names[found[j]] for j in joints]}
 
 
 def matched_efforts(samples: Samples) -> Array:
@@ -181,8 +177,8 @@ def _units() -> Iterator[Hypothesis]:
     for unit, factor in _ANGLE_UNITS.items():
         yield Hypothesis(
             Fault.ANGLE_UNIT,
-            f"The positions are in {'degrees' if unit == 'deg' else 'radians'}, not as declared.",
-            f"Declare `position: {{unit: {unit}}}` and `velocity: {{unit: {unit}/s}}`.",
+            "angle-unit",
+            {"unit": "degrees" if unit == "deg" else "radians", "short": unit},
             lambda s, k=factor: s.scaled(length=k),  # type: ignore[misc]
         )
 
@@ -203,9 +199,8 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 
     return Hypothesis(
         Fault.ZERO_ANGLE,
-        f"The zero of '{names[joint]}' is off: {np.degrees(angle):+.0f}° are missing.",
-        f"Add {angle:+.4f} rad to the positions of '{names[joint]}', or turn its origin in the"
-        " URDF.",
+        "zero-angle",
+        {"joint": names[joint], "degrees": float(np.degrees(angle)), "radians": angle},
         mend,
         joint,
         angle,
@@ -215,18 +210,14 @@ def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
 def other_gravity(gravity: ArrayLike) -> Hypothesis:
     """The base is mounted in another direction; gravity in its frame, shape (3,) [m/s^2]."""
     g = np.asarray(gravity, dtype=float)
-    written = ",".join(f"{x:.3f}" for x in g)
-    roll, pitch, yaw = mount_of(g)
-    axis = int(np.argmax(np.abs(g)))
-    off = np.degrees(np.arccos(min(abs(g[axis]) / np.linalg.norm(g), 1.0)))
-    along = f"{'+' if g[axis] > 0 else '-'}{'xyz'[axis]}"
-    near = f", {off:.1f}° from the base's {along} axis" if off < 15.0 else ""
     return Hypothesis(
         Fault.MOUNTING,
-        f"Gravity points along ({written}) m/s² in the base frame{near}: the base isn't mounted as"
-        " the URDF says.",
-        f"Give --gravity {written} (or --mount {roll:.3f},{pitch:.3f},{yaw:.3f}), or `mount:` in"
-        " the column map.",
+        "mounting",
+        {
+            "gravity": g.tolist(),
+            "written": ",".join(f"{x:.3f}" for x in g),
+            "mount": ",".join(f"{x:.3f}" for x in mount_of(g)),
+        },
         lambda s: s.with_model(with_gravity(s.model, g)),
     )
 

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import scipy
 
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.diagnosis.scale_hypotheses import times_as_fast
 from sysid_core.diagnosis.scores import NominalFit, nominal_fit
+from sysid_core.reasons import Reason, failure, warning
 from sysid_core.robot import Array, with_gravity
 
 _CLEAR = 0.1  # share of variance that may be left where a slope counts
@@ -18,10 +16,6 @@ _LOADED = 0.1  # of the most loaded joint's rigid torque: less is friction and U
 # A factor of two and an URDF that is up to a root of two too light look alike from here on.
 FAIL_FACTOR, WARN_FACTOR = float(np.sqrt(2.0)), 1.3
 TIME_FACTOR = 1.4
-_THOUSANDS = {
-    1e3: "milliamperes or N mm declared as amperes or N m? Scale the efforts.",
-    1e-3: "amperes or N m declared in thousandths? Scale the efforts.",
-}
 _UNITS = {
     "kgf m": 1.0 / 9.80665,
     "kgf cm": 100.0 / 9.80665,
@@ -34,48 +28,29 @@ _UNIT_FACTOR = 1.3  # by which masses may be off where a unit is named
 _FELT = 0.3  # share of the URDF's torque that a loaded joint's effort must hold
 
 
-@dataclass(frozen=True)
-class ScaleFaults:
-    """What is wrong with scales.
-
-    Attributes:
-        failures: Sentences about factors that no URDF's masses are off by.
-        warnings: About smaller ones, which masses may be off by.
-    """
-
-    failures: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-def scale_faults(samples: Samples, gains: Array | None = None) -> ScaleFaults:
+def scale_faults(samples: Samples, gains: Array | None = None) -> tuple[Reason, ...]:
     """Compare measured torques with the URDF's in size, where the shape agrees.
 
     Args:
         samples: With the faults mended that were found.
         gains: Gains of the drives, shape (n,); None where they are to be found.
     """
-    failures: list[str] = []
-    warnings: list[str] = []
+    found: list[Reason] = []
     factor, sd = inertial_time_factor(samples)
     if max(factor, 1.0 / factor) > TIME_FACTOR * (1.0 + 4.0 * sd):
-        failures.append(
-            f"Inertial torques are {factor**2:.2g} times what the URDF's masses give with these time"
-            f" stamps, while weights agree: the stamps seem to advance {times_as_fast(factor)} as they"
-            " should. Check the column of time, its unit, or `rate_hz`."
-        )
+        found.append(failure("stamps-inertia", ratio=factor**2, factor=factor))
         samples = samples.scaled(rate=factor)
     rigid = samples.model.inverse_dynamics(samples.q, samples.v, samples.a)
     fit = nominal_fit(samples, rigid)
     joints = _telling(fit, rigid)
     if gains is not None:
-        failures += _missing_load(samples, fit, rigid)
+        found += _missing_load(samples, fit, rigid)
     if gains is not None and len(joints):
-        more, warnings = _gain_faults(samples, fit, joints, gains)
-        failures += more
-    return ScaleFaults(tuple(failures), tuple(warnings))
+        found += _gain_faults(samples, fit, joints, gains)
+    return tuple(found)
 
 
-def _missing_load(samples: Samples, fit: NominalFit, rigid: Array) -> list[str]:
+def _missing_load(samples: Samples, fit: NominalFit, rigid: Array) -> list[Reason]:
     """Loaded joints whose torque doesn't feel the load, though friction explains it."""
     load = np.std(rigid, axis=0)
     loaded = np.flatnonzero((load > 0.3 * load.max()) & samples.used)
@@ -83,11 +58,7 @@ def _missing_load(samples: Samples, fit: NominalFit, rigid: Array) -> list[str]:
     if len(loaded) < 2 or not np.all(lacking[loaded]):  # one joint may have a counterbalance
         return []
     names = [samples.model.joint_names[j] for j in loaded]
-    return [
-        f"The efforts of {', '.join(names)} lack the robot's weight and inertia: they hold less than"
-        f" {100 * _FELT:.0f} % of the URDF's rigid-body torques. Are they gravity-compensated, or no"
-        " torques at all? Record torques or currents before compensation."
-    ]
+    return [failure("weight-lacking", joints=names, share=_FELT)]
 
 
 def _telling(fit: NominalFit, rigid: Array) -> Array:
@@ -100,23 +71,17 @@ def _telling(fit: NominalFit, rigid: Array) -> Array:
         )
 
 
-def _gain_faults(
-    samples: Samples, fit: NominalFit, joints: Array, gains: Array
-) -> tuple[list[str], list[str]]:
+def _gain_faults(samples: Samples, fit: NominalFit, joints: Array, gains: Array) -> list[Reason]:
     names = samples.model.joint_names
     slopes = fit.slope[joints]
     middle = float(np.median(slopes))
-    failures: list[str] = []
-    warnings: list[str] = []
+    found: list[Reason] = []
     size = max(middle, 1.0 / middle)
     even = bool(np.all(np.maximum(slopes / middle, middle / slopes) < 1.6))
-    shown = ", ".join(f"{names[j]} {fit.slope[j]:.3g}" for j in joints)
     if len(joints) > 1 and even and size > WARN_FACTOR:
-        text = (
-            f"Torques are {middle:.3g} times those of the URDF's masses ({shown}):"
-            f" {_explanation(middle, slopes, gains[joints])}"
-        )
-        (failures if size > FAIL_FACTOR else warnings).append(text)
+        say = failure if size > FAIL_FACTOR else warning
+        code, more = _explanation(middle, slopes, gains[joints])
+        found.append(say(code, factor=middle, slopes=slopes, **more))
     else:
         for k, (j, slope) in enumerate(zip(joints, slopes, strict=True)):
             others = np.delete(slopes, k)
@@ -124,35 +89,25 @@ def _gain_faults(
             ratio = slope / near
             off, off_near = max(slope, 1.0 / slope), max(near, 1.0 / near)
             if max(ratio, 1.0 / ratio) > 2.0 and off > max(FAIL_FACTOR, off_near):
-                failures.append(
-                    f"The torque of '{names[j]}' is {slope:.3g} times that of the URDF's masses,"
-                    f" other joints' {near:.3g} times: check its gain and the unit of its effort."
-                )
-    return failures, warnings
+                found.append(failure("joint-scale", joint=names[j], factor=slope, others=near))
+    return found
 
 
-def _explanation(middle: float, slopes: Array, gains: Array) -> str:
-    for factor, text in _THOUSANDS.items():
-        if 0.5 < middle / factor < 2.0:
-            return text
+def _explanation(middle: float, slopes: Array, gains: Array) -> tuple[str, dict[str, object]]:
+    """Code of what makes all torques too large or small, with its data."""
+    if any(0.5 < middle / factor < 2.0 for factor in (1e3, 1e-3)):
+        return "effort-thousandths", {}
     if np.all(gains == 1.0):
         units = [
             f"{name} ({size:.3g} to the N m)"
             for name, size in _UNITS.items()
             if max(middle / size, size / middle) < _UNIT_FACTOR
         ]
-        return (
-            f"{' or '.join([*units, 'motor currents'])} declared as torques [N m], or another variant"
-            " of the robot? Declare the effort's kind and gains, or give the URDF that belongs to the"
-            " robot."
-        )
+        return "effort-unit", {"units": " or ".join([*units, "motor currents"])}
     ratio = slopes / gains
     if np.all((ratio > 0.7) & (ratio < 1.4)):
-        return "the efforts are torques already, not currents? Declare `kind: link_torque`."
-    return (
-        "gains wrong by this factor, or another variant of the robot? Check `drives: gain`, and that"
-        " the URDF belongs to the robot."
-    )
+        return "efforts-are-torques", {}
+    return "effort-scale", {}
 
 
 def inertial_time_factor(samples: Samples) -> tuple[float, float]:

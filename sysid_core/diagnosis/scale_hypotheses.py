@@ -32,9 +32,8 @@ def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
 
     return Hypothesis(
         Fault.GAIN,
-        f"The torque of '{names[joint]}' is about {factor:.2g} times what the torques that its motion"
-        " causes in the other joints ask for.",
-        f"Check the gain, and the unit of the effort, of '{names[joint]}'.",
+        "gain",
+        {"joint": names[joint], "factor": factor},
         mend,
         joint,
         factor,
@@ -45,14 +44,8 @@ def clock_fault(factor: float) -> Hypothesis:
     """Stamps advance `factor` times as fast: whatever the masses are, they are weight and inertia."""
     return Hypothesis(
         Fault.CLOCK,
-        f"The time stamps seem to advance {times_as_fast(factor)} as they should: no masses give"
-        " both these weights and these inertial torques.",
-        "Check the column of time, its unit, or `rate_hz`.",
+        "stamps",
+        {"factor": factor},
         lambda s: s.scaled(rate=factor),
         amount=factor,
     )
-
-
-def times_as_fast(factor: float) -> str:
-    """A factor of time in words."""
-    return f"{factor:.2g} times as fast" if factor > 1.0 else f"at {factor:.2g} of the speed"

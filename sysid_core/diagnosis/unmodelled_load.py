@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from sysid_core.diagnosis.samples import LEAST_ROWS, Samples, collect_samples
 from sysid_core.errors import SysIdError
 from sysid_core.estimation.loaded_arm import with_load
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Reason, Verdict, failure, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel, joint_torque_regressor
 from sysid_core.signals import Recording
 
@@ -52,22 +52,14 @@ class UnmodelledLoad:
         return self.gain > GAIN and abs(self.mass) > _SURE * self.mass_sd
 
     @property
-    def text(self) -> str:
-        """The sentence with its evidence and the remedy."""
-        more = self.mass > 0.0
-        why = (
-            "Is a tool or payload attached that the description lacks? It becomes part of the last"
-            " link's parameters."
-            if more
-            else "Has the controller subtracted the payload that it is configured for, or has the"
-            " URDF a tool that isn't attached? Record efforts before any compensation, with the"
-            " controller's payload at zero, or take the tool out of the URDF."
-        )
-        return (
-            f"The torques ask for {abs(self.mass):.2g} ± {self.mass_sd:.1g} kg"
-            f" {'more' if more else 'less'} at '{self.link}' than the URDF has; so understood,"
-            f" {100 * (1 - np.exp(-self.gain)):.0f} % less of their variance on held-out blocks is left."
-            f" {why}"
+    def reason(self) -> Reason:
+        """The reason with its evidence."""
+        return warning(
+            "load-lacking" if self.mass > 0.0 else "load-surplus",
+            mass=abs(self.mass),
+            sd=self.mass_sd,
+            link=self.link,
+            less=1.0 - float(np.exp(-self.gain)),
         )
 
 
@@ -130,7 +122,7 @@ def _held_out(A: Array, y: Array, fold: Array, joint: Array) -> Array:
     )
 
 
-def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Judgement:
+def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -> Verdict:
     """Warn where the joint torques of a recording ask for a very different mass than was weighed.
 
     Args:
@@ -140,28 +132,22 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
     """
     joints = recording.joints
     if joints.effort is None or not joints.effort_kind.is_torque or not mass > 0.0:
-        return Judgement()
+        return Verdict()
     try:
         drives = DriveTrain.direct(model.joint_names)
         load = unmodelled_load(collect_samples(model, [recording], drives, count=300))
     except SysIdError:  # no motion, no joints: nothing to compare with
-        return Judgement()
+        return Verdict()
     if load is None or not load.notable or load.mass <= 0.0:
-        return Judgement()
+        return Verdict()
     ratio = load.mass / mass
     if 1.0 / _OTHER_UNIT < ratio < _OTHER_UNIT:
-        return Judgement()
-    return Judgement(
-        (),
-        (
-            f"The joint torques ask for {load.mass:.2g} ± {load.mass_sd:.1g} kg at '{load.link}',"
-            f" {ratio:.2g} times what the force-torque sensor weighs. Is the wrench in kgf (9.8 times),"
-            " lbf (4.4) or gram-force (0.0098) instead of N, or does the URDF lack a tool that was tared?",
-        ),
-    )
+        return Verdict()
+    found = warning("masses-disagree", mass=load.mass, sd=load.mass_sd, link=load.link, ratio=ratio)
+    return Verdict((found,))
 
 
-def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Judgement:
+def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -> Verdict:
     """Fail where a load at rest would ask for more than twice the torque limits of the joints.
 
     Args:
@@ -179,11 +165,12 @@ def judge_carried_mass(model: RobotModel, frame: str, pi: ArrayLike, q: Array) -
     share = np.where(known, needed / np.where(known, limits, 1.0), 0.0)
     j = int(np.argmax(share))
     if share[j] <= _PEAK:
-        return Judgement()
-    return Judgement(
-        (
-            f"The arm can't have carried {np.asarray(pi)[0]:.3g} kg: '{model.joint_names[j]}' would need"
-            f" {needed[j]:.0f} of its {limits[j]:.0f} N m at rest. Are forces or efforts in another unit"
-            " than declared (gram-force, kgf, lbf, mA), or a gain wrong?",
-        )
+        return Verdict()
+    found = failure(
+        "load-too-heavy",
+        mass=np.asarray(pi)[0],
+        joint=model.joint_names[j],
+        needed=needed[j],
+        limit=limits[j],
     )
+    return Verdict((found,))

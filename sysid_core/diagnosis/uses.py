@@ -20,8 +20,8 @@ from sysid_core.estimation.closed_chain import (
 from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
 from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.estimation.sequential import motion_segments
-from sysid_core.judgement import Judgement
 from sysid_core.planning.design import Unknowns
+from sysid_core.reasons import Outcome, Verdict, failure, not_judged, warning
 from sysid_core.robot import Array, RobotModel
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.signals import EffortKind, Recording, standstill_share
@@ -40,15 +40,18 @@ class Use:
 
     Attributes:
         name: `arm`, `payload`, `sequential` or `closed-chain`.
-        judgement: Whether it will do; the reasons end in what to do.
+        verdict: Whether it will do; the reasons end in what to do.
         shown: What the motion shows for it, in words; "" where that isn't known.
-        judged: Whether it could be judged.
     """
 
     name: str
-    judgement: Judgement
+    verdict: Verdict
     shown: str = ""
-    judged: bool = True
+
+    @property
+    def judged(self) -> bool:
+        """Whether it could be judged."""
+        return self.verdict.outcome is not Outcome.NOT_JUDGED
 
 
 class UseJudge:
@@ -97,67 +100,63 @@ class UseJudge:
             try:
                 out.append(method())
             except SysIdError as err:
-                out.append(Use(name, Judgement((str(err),))))
+                refused = failure("refused", message=err.message, remedy=err.remedy)
+                out.append(Use(name, Verdict((refused,))))
         return tuple(out)
 
     def arm(self) -> Use:
         """Inertials and friction of the whole arm, all joints at once."""
-        judgement = self._joints() + self._efforts()
+        verdict = self._joints() + self._efforts()
         motion = self._moved()
         if motion is None:
-            return Use("arm", judgement + self._no_robot(judgement))
-        if not judgement.ok:
-            return Use("arm", judgement)
+            return Use("arm", verdict + self._no_robot(verdict))
+        if not verdict.ok:
+            return Use("arm", verdict)
         rank, expected = motion.shows_of_arm(Unknowns.of_arm(motion.model))
         c = rank.excitation
         shown = f"rank {c.rank} of {c.structural_rank}; {expected}"
-        remedy = "Add a motion that shows the rest: `sysid plan arm ROBOT --after BAG`."
         known = float(np.mean(expected.relative <= 0.5))
         if known < _LEAST_KNOWN:
-            few = f"Only {100 * known:.0f} % of the base parameters will be known even roughly."
-            judgement += Judgement((f"{few} {remedy}",))
+            verdict += (failure("parameters-few", share=known),)
         elif not c.maximally_exciting:
-            short = f"The motion shows {c.rank} of {c.structural_rank} directions."
-            judgement += Judgement(warnings=(f"{short} {remedy}",))
-        return Use("arm", judgement + self._standstill() + self._late(motion.model), shown)
+            verdict += (warning("motion-rank", rank=c.rank, full=c.structural_rank),)
+        return Use("arm", verdict + self._standstill() + self._late(motion.model), shown)
 
     def payload(self) -> Use:
         """A load by a force-torque sensor."""
         wrench, labels = self.recording.wrench, [m.label for m in self.recording.marks]
         if wrench is None or not len(wrench):
-            text = "No wrench: record the sensor's topic, or weigh by torques (`sysid payload-torques`)."
-            return Use("payload", Judgement((text,)))
-        faults = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(wrench)]
+            return Use("payload", Verdict((failure("wrench-missing"),)))
+        verdict = self._joints() + tuple(
+            failure("wrench-fault", kind=fault.kind.value, text=fault.text, remedy=fault.remedy)
+            for fault in wrench_faults(wrench)
+        )
         hum = wrench_hum(wrench)
-        hums = () if hum is None else (hum.text,)
-        judgement = self._joints() + Judgement(tuple(faults), warnings=hums)
+        if hum is not None:
+            verdict += (warning("wrench-hum", frequency_hz=hum.frequency_hz, text=hum.text),)
         if motion_window(self.recording) is None:
-            segments = ", ".join(MOTION_SEGMENTS)
-            text = f"No marks of a motion ({segments}, each with :start and :end): play what"
-            judgement += Judgement((f"{text} `sysid plan payload` writes, or mark it.",))
+            verdict += (failure("marks-missing", segments=tuple(MOTION_SEGMENTS)),)
         if not any(label.startswith(TARE_PREFIX) for label in labels):
-            text = "No tare postures are marked: give --calibration of an earlier tare."
-            judgement += Judgement(warnings=(text,))
+            verdict += (warning("tare-missing"),)
         motion = self._moved()
         if motion is None:
-            return Use("payload", judgement + self._no_robot(judgement))
+            return Use("payload", verdict + self._no_robot(verdict))
         if not len(motion):
-            return Use("payload", judgement)
+            return Use("payload", verdict)
         motion.model.frame_id(self._frame)  # refuses a frame that the robot lacks
         shown = motion.shows_of_payload(self._frame, self._noise)
         if not shown.is_complete:
-            text = f"The motion shows {shown.rank} of 10 directions of a load: tilt and turn"
-            judgement += Judgement(warnings=(f"{text} the sensor about all axes.",))
-        return Use("payload", judgement + self._clocks(motion.model), str(shown))
+            verdict += (warning("payload-rank", rank=shown.rank),)
+        return Use("payload", verdict + self._clocks(motion.model), str(shown))
 
     def sequential(self) -> Use:
         """One joint at a time (Lin 1992)."""
-        judgement = self._joints() + self._efforts()
+        verdict = self._joints() + self._efforts()
         joints = self.recording.joints
         step = max(1, len(joints) // 20_000)
         time, q = joints.time[::step], joints.q[::step]
-        if len(time) < 20 or not judgement.ok:
-            return Use("sequential", judgement)
+        if len(time) < 20 or not verdict.ok:
+            return Use("sequential", verdict)
         alone = dict.fromkeys(joints.names, 0.0)
         for segment in motion_segments(time, np.gradient(q, time, axis=0), joints.names, 0.02):
             if len(segment.joints) == 1:
@@ -165,75 +164,65 @@ class UseJudge:
         names = self.model.joint_names if self.model is not None else joints.names
         missing = [name for name in names if alone.get(name, 0.0) < _ALONE_S]
         shown = f"{len(names) - len(missing)} of {len(names)} joints move alone for 2 s or more"
-        remedy = "play what `sysid plan sequential` writes."
-        if len(missing) == len(names):
-            judgement += Judgement((f"No joint moves alone for 2 s: {remedy}",))
-        elif missing:
-            text = f"{', '.join(missing)} never move alone for 2 s: {remedy}"
-            judgement += Judgement(warnings=(text,))
-        return Use("sequential", judgement, shown)
+        if missing:
+            say = failure if len(missing) == len(names) else warning
+            verdict += (say("joints-not-alone", joints=missing, least=_ALONE_S),)
+        return Use("sequential", verdict, shown)
 
     def closed_chain(self) -> Use:
         """A mechanism with loops, by its driven joints."""
         if self.chain is None:
-            text = "Not judged without the loops: give --loops FILE."
-            return Use("closed-chain", Judgement(warnings=(text,)), judged=False)
+            return Use("closed-chain", Verdict((not_judged("loops-missing"),)))
         equations = ConstrainedEquations.build(self.chain, [self.recording])
         estimate = identify_constrained_equations(equations, inertials=True)
         shown = f"rank {estimate.rank} of {estimate.structural_rank}"
-        judgement = self._standstill()
+        verdict = self._standstill()
         if not estimate.maximally_exciting:
-            text = f"The motion shows {shown}: move faster and through more postures"
-            judgement += Judgement(warnings=(f"{text} (`sysid plan loops`).",))
-        return Use("closed-chain", judgement, shown)
+            full = estimate.structural_rank
+            verdict += (warning("chain-rank", rank=estimate.rank, full=full),)
+        return Use("closed-chain", verdict, shown)
 
-    def _joints(self) -> Judgement:
-        return Judgement(stream_faults(self.recording.joints))
+    def _joints(self) -> Verdict:
+        return Verdict(stream_faults(self.recording.joints))
 
-    def _efforts(self) -> Judgement:
+    def _efforts(self) -> Verdict:
         joints = self.recording.joints
         if joints.effort is None:
-            return Judgement(("No efforts: record torques or motor currents.",))
+            return Verdict((failure("efforts-missing"),))
         if joints.effort_kind is EffortKind.UNKNOWN:
-            return Judgement(("Nothing says what `effort` means: pass --effort-kind.",))
+            return Verdict((failure("effort-kind-unknown"),))
         if joints.effort_kind is EffortKind.GRAVITY_COMPENSATED:
-            text = "Efforts without gravity can't be used: record torques or motor currents."
-            return Judgement((text,))
+            return Verdict((failure("effort-kind-unusable"),))
         return effort_faults(joints)
 
-    def _standstill(self) -> Judgement:
+    def _standstill(self) -> Verdict:
         joints = self.recording.joints
         rows = slice(None, None, max(len(joints) // 30_000, 1))
         share = standstill_share(joints.time[rows], joints.q[rows])
         if share < _MUCH_STANDSTILL:
-            return Judgement()
-        text = f"The robot stands still for {100 * share:.0f} % of the time: record less of that."
-        return Judgement(warnings=(text,))
+            return Verdict()
+        return Verdict((warning("standstill", share=share),))
 
-    def _no_robot(self, so_far: Judgement) -> Judgement:
-        text = "What the motion shows isn't known without the robot: give --robot."
-        return Judgement(warnings=(text,)) if so_far.ok else Judgement()
+    def _no_robot(self, so_far: Verdict) -> Verdict:
+        return Verdict((warning("robot-missing"),)) if so_far.ok else Verdict()
 
     def _moved(self) -> RecordedMotion | None:
         if self._motion is None and self.model is not None:
             self._motion = RecordedMotion.of(self.model, self.recording.joints)
         return self._motion
 
-    def _late(self, model: RobotModel) -> Judgement:
+    def _late(self, model: RobotModel) -> Verdict:
         self.lag = effort_lag(self.recording, model)
         if self.lag is None or not self.lag.worth_correcting:
-            return Judgement()
-        text = f"Efforts come {1e3 * self.lag.seconds:.1f} ms late: `sysid identify --delay auto`"
-        return Judgement(warnings=(f"{text} corrects that.",))
+            return Verdict()
+        return Verdict((warning("efforts-late", ms=1e3 * self.lag.seconds),))
 
-    def _clocks(self, model: RobotModel) -> Judgement:
+    def _clocks(self, model: RobotModel) -> Verdict:
         window = motion_window(self.recording)
         clock = clock_of_recording(self.recording, model, self._frame, window_ns=window)
         if not clock.is_known:
-            text = "The motion is too slow to compare the clocks of wrench and joints."
-            return Judgement(warnings=(text,))
+            return Verdict((warning("clocks-unknown"),))
         self.clock = clock
         if clock.largest_s <= _TOLERATED_S:
-            return Judgement()
-        text = f"The wrench's stamps aren't on the joints' clock: {clock}. `sysid payload`"
-        return Judgement(warnings=(f"{text} corrects them; better, synchronise the devices.",))
+            return Verdict()
+        return Verdict((warning("clocks-differ", clock=str(clock)),))

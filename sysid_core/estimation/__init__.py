@@ -2,12 +2,12 @@
 """Estimators: configuration in the constructor, data in `fit`, an `Estimate` out."""
 
 from sysid_core.estimation.difference import EstimateDifference, difference, measured_part
-from sysid_core.estimation.estimate import Estimate, Verdict, residual_statistics
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict, residual_statistics
 
 __all__ = [
     "Estimate",
     "EstimateDifference",
-    "Verdict",
+    "ParameterVerdict",
     "difference",
     "measured_part",
     "residual_statistics",

@@ -25,6 +25,7 @@ from sysid_core.files import (
     write_yaml,
 )
 from sysid_core.kinds import Kind
+from sysid_core.reasons import Reason, failure, warning
 from sysid_core.robot import Array
 
 SCHEMA = "robot_sysid/estimate/1"
@@ -35,7 +36,7 @@ _FILE = FileKind(
 )
 
 
-class Verdict(Kind):
+class ParameterVerdict(Kind):
     """What can be said of one parameter."""
 
     IDENTIFIABLE = "identifiable"  # alone, from these data
@@ -66,6 +67,7 @@ class Estimate:
         urdf_hash: Hash of the model that it belongs to.
         source: The data.
         notes: Remarks, one sentence each.
+        warnings: What its estimator found against it.
         unknown: Names of parameters that the data leave open: they show only in combination with
             others, weakly, or not at all. Their values come from the URDF, and no declared prior
             says how good that is: their deviation is NaN. Together with the measured ones they
@@ -74,6 +76,15 @@ class Estimate:
         changes: How far the values moved in each round of a method that iterates, RMS in
             deviations of independent noise; not kept in files.
         measured: What the data say whatever the prior: the base parameters, with deviations.
+
+    References:
+        Siciliano et al. 2009, section 7.3; GUM (JCGM 100) for standard uncertainties.
+
+    Examples:
+        >>> known = (Verdict.IDENTIFIABLE,)
+        >>> estimate = Estimate("ols", ("j1.F_c",), np.ones(1), ("N m",), 0.01 * np.eye(1), known)
+        >>> estimate["j1.F_c"], estimate.standard_deviations.tolist()
+        (1.0, [0.1])
     """
 
     method: str
@@ -81,7 +92,7 @@ class Estimate:
     values: Array
     units: tuple[str, ...]
     covariance: Array
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ParameterVerdict, ...]
     consistent: Mapping[str, bool] = field(default_factory=dict)
     residual_rms: Mapping[str, float] = field(default_factory=dict)
     condition_number: float = float("nan")
@@ -93,6 +104,7 @@ class Estimate:
     urdf_hash: str = ""
     source: str = ""
     notes: tuple[str, ...] = ()
+    warnings: tuple[Reason, ...] = ()
     unknown: tuple[str, ...] = ()
     combinations: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     measured: Estimate | None = None
@@ -116,7 +128,7 @@ class Estimate:
                     remedy="Give one entry for each parameter.",
                 )
 
-    def rows(self) -> Iterator[tuple[str, float, float, str, Verdict]]:
+    def rows(self) -> Iterator[tuple[str, float, float, str, ParameterVerdict]]:
         """Name, value, standard deviation, unit and verdict of each parameter."""
         return zip(
             self.names,
@@ -153,20 +165,17 @@ class Estimate:
                 remedy=f"It has: {', '.join(self.names)}.",
             ) from None
 
-    def certify(self) -> tuple[str, ...]:
+    def certify(self) -> tuple[Reason, ...]:
         """Reasons not to trust the numbers; empty when there are none."""
         reasons = []
-        if not np.all(np.isfinite(self.values)):
-            reasons.append("Some values are not finite.")
-        if self.structural_rank and not self.maximally_exciting:
-            reasons.append(
-                f"The data have rank {self.rank} of {self.structural_rank}: the motion doesn't"
-                " excite everything that could be identified."
-            )
+        if not np.all(np.isfinite(self.values)) or not np.all(np.isfinite(self.covariance)):
+            reasons.append(failure("estimate-not-finite"))
         bad = [body for body, ok in self.consistent.items() if not ok]
         if bad:
-            reasons.append(f"Not physically consistent: {', '.join(bad)}.")
-        return tuple(reasons)
+            reasons.append(failure("estimate-inconsistent", bodies=bad))
+        if self.structural_rank and not self.maximally_exciting:
+            reasons.append(warning("estimate-rank", rank=self.rank, full=self.structural_rank))
+        return (*reasons, *self.warnings)
 
     def to_dict(self) -> dict[str, object]:
         """Plain data for YAML and JSON."""
@@ -187,6 +196,7 @@ class Estimate:
             "rank_tolerance": float(self.rank_tolerance),
             "n_samples": int(self.n_samples),
             "notes": list(self.notes),
+            "warnings": [reason.to_dict() for reason in self.warnings],
             **({"measured": self.measured._parameters()} if self.measured is not None else {}),
         }
 
@@ -229,8 +239,19 @@ class Estimate:
             **_columns(file.parameters, file.covariance),
             consistent=file.consistent,
             notes=file.notes,
+            warnings=tuple(map(_reason, file.warnings)),
             measured=measured,
         )
+
+
+def _reason(raw: Mapping[str, object]) -> Reason:
+    try:
+        return Reason.from_dict(raw)
+    except (KeyError, ValueError, TypeError, AssertionError) as err:
+        raise EstimationError(
+            "A warning of this estimate has no known code.",
+            remedy="It was edited, or written by a newer version: estimate again.",
+        ) from err
 
 
 def _rows_as_text(matrix: Array) -> list[str]:
@@ -262,7 +283,7 @@ class _ParameterRow(FileSchema):
     value: Number
     sd: AnyNumber | None
     unit: str
-    verdict: Verdict
+    verdict: ParameterVerdict
     stands_for: dict[str, Number] = Field(default_factory=dict)
 
 
@@ -283,6 +304,7 @@ class _EstimateFile(FileSchema):
     rank_tolerance: AnyNumber
     n_samples: Count
     notes: tuple[str, ...]
+    warnings: list[dict[str, Any]] = Field(default_factory=list)
     measured: list[_ParameterRow] = Field(default_factory=list)
     measured_covariance: list[str | list[AnyNumber]] = Field(default_factory=list)
 

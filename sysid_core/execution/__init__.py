@@ -2,6 +2,7 @@
 """Playing a checked motion: executor, monitor, and the ways to have a robot play it."""
 
 from sysid_core.execution.executor import Executor
+from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
 from sysid_core.execution.monitor import (
     ExecutionMonitor,
@@ -24,6 +25,8 @@ __all__ = [
     "Executor",
     "ExecutorSettings",
     "ExecutorState",
+    "Fault",
+    "FaultCode",
     "Measured",
     "MonitorLimits",
     "Outgoing",

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.errors import ExcitationError, SysIdError
+from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
 from sysid_core.execution.monitor import ExecutionMonitor, Measured, MonitorLimits
+from sysid_core.execution.play import Play
 from sysid_core.execution.rolling_play import RollingPlay
 from sysid_core.execution.standing import Standing
 from sysid_core.execution.states import Command, ExecutorSettings, ExecutorState
@@ -21,10 +23,16 @@ from sysid_core.robot import Array, RobotModel
 FOLLOWS = 0.5  # share of the tracking limit within which a robot follows
 ON_PATH = 0.25  # share of it within which a late robot is still on the path
 SLOWEST = 0.3  # of the path's speed: below, a robot is held up rather than late
-LONGEST_STOP = 4.0  # [s]; a robot that still moves then is told to hold
+LONGEST_STOP = 4.0  # after a goal's horizon [s]; a robot that still moves then is told to hold
 PAUSED = 0.01  # speed scaling of a robot that has been paused
 PIECES_REST = 0.05  # how long a robot stands between pieces of a motion [s]
 AT_REST = 0.15  # that a robot may lag behind the end of its stop [s]
+CANCELLED = Fault(FaultCode.CANCELLED)
+_STATES = {
+    **{state: state.value.replace("_", " ") for state in ExecutorState},
+    ExecutorState.IDLE: "nothing to do",
+    ExecutorState.MOVING_TO_START: "moving to the start",
+}
 
 
 class Executor:
@@ -56,17 +64,18 @@ class Executor:
         self.checker = MotionChecker(model, limits)
         self.monitor = ExecutionMonitor(model, monitor or MonitorLimits.from_limits(limits))
         self.state = ExecutorState.IDLE
-        self.message = "nothing to do"
         self._standing = Standing(self.settings)
         self._standing_between = Standing(replace(self.settings, settle_time=PIECES_REST))
-        self.play: StreamedPlay | RollingPlay | None = None
+        self.play: Play | None = None
         self._forget()
 
     def _forget(self) -> None:
         self.play = None
         self.worst_error = 0.0  # largest distance from what was commanded [rad or m]
         self.scaling: float | None = None  # the robot's own; None: nobody says
-        self._cancelled = ""
+        self.lateness = 0.0  # longest time that a goal has taken to the controller [s]
+        self.fault: Fault | None = None  # why it was refused or stopped
+        self._cancelled: Fault | None = None
         self._last_now: float | None = None
         self._dt = 0.0  # last regular step, used when the clock can't be trusted
         self._way: Trajectory | None = None  # to the start, once it is checked
@@ -98,42 +107,51 @@ class Executor:
                 f"The executor is {self.state.value}.", remedy="Cancel the run or let it end."
             )
         self._forget()
-        self.state, self.message = ExecutorState.CHECKING, "checking"
+        self.state = ExecutorState.CHECKING
         try:
             self.checker.check(self.trajectory, progress=progress).raise_if_unsafe()
             self.trajectory = as_played(self.trajectory.in_order(self.model))
         except SysIdError as err:
-            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+            self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
 
-    def cancel(self, reason: str = "cancelled by the operator") -> None:
+    @property
+    def message(self) -> str:
+        """What goes on, or why the run was refused or stopped, for people."""
+        return _STATES[self.state] if self.fault is None else str(self.fault)
+
+    def cancel(self, fault: Fault = CANCELLED) -> None:
         """Stop at the next step; does nothing when no run is going on."""
         if not self.state.is_final:
-            self._cancelled = reason
+            self._cancelled = fault
 
-    def give_up(self, reason: str) -> None:
+    def give_up(self, fault: Fault) -> None:
         """End at once without a stop: who moves the robot has dropped the motion itself."""
         if not self.state.is_final:
-            self.state, self.message = ExecutorState.ABORTED, reason
+            self._refuse(fault)
+
+    def _refuse(self, fault: Fault) -> None:
+        self.state, self.fault = ExecutorState.ABORTED, fault
 
     def clock(self, u: float, stamp: float) -> None:
         """The controller's own time of the motion under way [s], as it was at a stamp [s]."""
-        if isinstance(self.play, RollingPlay):
+        if self.play is not None:
             self.play.clock(u, stamp)
 
     def clock_by(self, q: Array, stamp: float) -> None:
         """The same from what the controller commanded at a stamp [s], shape (n,)."""
-        if isinstance(self.play, RollingPlay):
+        if self.play is not None:
             self.play.clock_by(q, stamp)
 
     def finished(self) -> None:
         """The controller has played the goal that it got last to its end."""
-        if isinstance(self.play, RollingPlay):
+        if self.play is not None:
             self.play.finish()
 
     def outgoing(self, now: float) -> Outgoing | None:
         """The goal that is due for a controller that takes whole trajectories, after each step."""
         if self.play is None or self.state.is_final or self.state is ExecutorState.SETTLING:
             return None
+        self.play.lateness = self.lateness
         return self.play.outgoing(now)
 
     def step(self, now: float, measured: Measured | None) -> Command:
@@ -160,7 +178,8 @@ class Executor:
             if fault:
                 self._abort(fault, now, measured, expected)
             elif expected is not None and measured is not None:
-                self._note(expected, measured)
+                error = expected - self.monitor.in_order(measured)[0]
+                self.worst_error = max(self.worst_error, float(np.max(np.abs(error))))
         if self.state is ExecutorState.CHECKING and measured is not None:
             self._check(measured, now)
         elif self.state in (ExecutorState.MOVING_TO_START, ExecutorState.EXECUTING):
@@ -169,7 +188,7 @@ class Executor:
         elif self.state is ExecutorState.SETTLING and self._stands(
             now, measured, np.inf, self._standing
         ):
-            self.state, self.message = ExecutorState.DONE, "done"
+            self.state = ExecutorState.DONE
         elif self.state is ExecutorState.ABORTING:
             self._end_stop(dt, measured)
         return self._command()
@@ -188,25 +207,17 @@ class Executor:
         if self.play is None or measured is None:
             return None if self._way is None else self._way.q[0]
         longest = self.monitor.limits.max_step
-        if isinstance(self.play, StreamedPlay):
-            return self.play.expected(measured.stamp, longest)
         state = self.monitor.usable(self._last_now or measured.stamp, measured)
         return self.play.expected(measured.stamp, longest, None if state is None else state[0])
 
-    def _fault(self, now: float, measured: Measured | None, expected: Array | None) -> str:
+    def _fault(self, now: float, measured: Measured | None, expected: Array | None) -> Fault | None:
         fault = self.monitor.fault(now, measured, expected)
-        if fault:
+        if fault is not None:
             return fault
-        rolls = isinstance(self.play, RollingPlay)
-        if rolls and self.scaling is not None and self.scaling < PAUSED:
-            return "the robot is paused: its speed scaling is 0"
-        return ""
-
-    def _note(self, expected: Array, measured: Measured) -> None:
-        q, v = self.monitor.in_order(measured)
-        self.worst_error = max(self.worst_error, float(np.max(np.abs(expected - q))))
-        if isinstance(self.play, RollingPlay):
-            self.play.see(q, v, measured.stamp)
+        goes_on_later = self.play is not None and self.play.needs_speed
+        if goes_on_later and self.scaling is not None and self.scaling < PAUSED:
+            return Fault(FaultCode.PAUSED)
+        return None
 
     def _is_newer(self, measured: Measured | None) -> bool:
         return measured is not None and measured.stamp > self._checked_stamp
@@ -215,19 +226,19 @@ class Executor:
         if self._way is not None:
             self._follow(self._way, now)
             self._way = None
-            self.state, self.message = ExecutorState.MOVING_TO_START, "moving to the start"
+            self.state = ExecutorState.MOVING_TO_START
             return
         q, v = self.monitor.in_order(measured)
         moving = np.flatnonzero(np.abs(v) > self.settings.rest_velocity)
         if moving.size:
             names = [self.model.joint_names[j] for j in moving]
-            self.state, self.message = ExecutorState.ABORTED, f"refused: {names} are moving"
+            self._refuse(Fault(FaultCode.MOVES, {"joints": names}))
             return
         try:
             share = self.settings.transfer_share
             self._way = plan_transfer(self.checker, q, self.trajectory.q[0], share=share)
         except SysIdError as err:
-            self.state, self.message = ExecutorState.ABORTED, f"refused: {err}"
+            self._refuse(Fault(FaultCode.UNSAFE, {"text": str(err)}))
         self._checked_stamp, self._last_now = measured.stamp, None
         self.monitor.reset()
 
@@ -235,7 +246,7 @@ class Executor:
         """Play a motion, from some time on [s]."""
         limits, settings = self.limits.acceleration, self.settings
         if settings.horizon > 0.0:
-            known = self.play.scaling if isinstance(self.play, RollingPlay) else 1.0
+            known = 1.0 if self.play is None else self.play.scaling
             scaling = known if self.scaling is None else self.scaling
             self.play = RollingPlay(motion, limits, settings, scaling, begin)
         else:
@@ -254,10 +265,10 @@ class Executor:
             if since and self._stands(now, measured, tolerance, self._standing_between):
                 self._follow(play.path, now, play.place)
         elif self.state is ExecutorState.EXECUTING:
-            self.state, self.message = ExecutorState.SETTLING, "settling"
+            self.state = ExecutorState.SETTLING
         elif self._stands(now, measured, self.settings.start_tolerance, self._standing):
             self._follow(self.trajectory, now)
-            self.state, self.message = ExecutorState.EXECUTING, "executing"
+            self.state = ExecutorState.EXECUTING
 
     def _stands(
         self, now: float, measured: Measured | None, tolerance: float, standing: Standing
@@ -269,38 +280,25 @@ class Executor:
         if standing.look(now, q, v, self.play.command()[0], tolerance):
             return True
         if standing.takes_too_long(now):
-            self._abort(
-                "the robot does not come to rest:"
-                f" {standing.distance:.3g} rad from its goal after"
-                f" {self.settings.settle_timeout:g} s",
-                now,
-                None,
-                None,
-            )
+            numbers = {"distance": standing.distance, "seconds": self.settings.settle_timeout}
+            self._abort(Fault(FaultCode.NOT_AT_REST, numbers), now, None, None)
         return False
 
     def _abort(
-        self, reason: str, now: float, measured: Measured | None, expected: Array | None
+        self, fault: Fault, now: float, measured: Measured | None, expected: Array | None
     ) -> None:
         """Choose the stop: along the path from the command, from where the robot is, or off it."""
-        self.message, play = reason, self.play
+        self.fault, play = fault, self.play
         at_rest = play is None or play.at_rest
         self.state = ExecutorState.ABORTED if at_rest else ExecutorState.ABORTING
         if play is None or at_rest:
             return
-        if isinstance(play, RollingPlay) and reason.startswith("clock"):
-            play.stop_without_clock()
-            return
         limit = self.monitor.limits.tracking_error
-        state = self.monitor.usable(now, measured)
+        state = None if fault.without_clock else self.monitor.usable(now, measured)
         # A robot that has yet to go the last step is not late; past the limit none follows.
         near = np.minimum(FOLLOWS * limit + play.last_move, limit)
         if state is None or expected is None or np.all(np.abs(expected - state[0]) <= near):
-            # A goal that comes late while the slider is down would be a step: the last one ends soon.
-            if isinstance(play, RollingPlay) and not (play.may_replace or self.monitor.exceeded):
-                play.stop_without_clock()
-            else:
-                play.stop()
+            play.stop(soon=fault.exceeds, clocked=not fault.without_clock)
             return
         where = play.nearest(*state)
         assert measured is not None
@@ -311,7 +309,7 @@ class Executor:
 
     def _end_stop(self, dt: float, measured: Measured | None) -> None:
         self._stopping_for += dt * (1.0 if self.scaling is None else max(self.scaling, 0.1))
-        late = self._stopping_for > LONGEST_STOP
+        late = self._stopping_for > LONGEST_STOP + self.settings.horizon
         state = None if measured is None else self.monitor.usable(self._last_now or 0.0, measured)
         moves = state is not None and np.max(np.abs(state[1])) > 5.0 * self.settings.rest_velocity
         paused = self.scaling is not None and self.scaling < PAUSED  # its stop would wait for ever
@@ -344,4 +342,5 @@ class Executor:
             progress=progress,
             segment=segment,
             message=self.message,
+            fault=self.fault,
         )

@@ -12,6 +12,7 @@ import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import ExcitationError
+from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.planning import MotionLimits
 from sysid_core.robot import Array, RobotModel
 
@@ -189,7 +190,6 @@ class ExecutionMonitor:
 
     def reset(self) -> None:
         """Forget the last times, before a new run or after a pause of the caller's own."""
-        self.exceeded = False  # whether the last fault is a limit that was measured to be exceeded
         self._last_now: float | None = None
         self._last_stamp: float | None = None
         self._compared: list[tuple[str, Array, Array, Array]] = []
@@ -226,7 +226,7 @@ class ExecutionMonitor:
 
     def fault(
         self, now: float, measured: Measured | None, q_commanded: ArrayLike | None = None
-    ) -> str | None:
+    ) -> Fault | None:
         """The first reason to stop, or None.
 
         Args:
@@ -234,103 +234,91 @@ class ExecutionMonitor:
             measured: Newest state, or None when none has arrived.
             q_commanded: Shape (n,), or None when nothing is commanded.
         """
-        self.exceeded = False
-        reason = self._clock_fault(now, measured)
-        if reason is not None or measured is None:
-            return reason
+        fault = self._clock_fault(now, measured)
+        if fault is not None or measured is None:
+            return fault
         missing = [n for n in self.model.joint_names if n not in measured.joint_names]
         if missing:
-            return f"wrong joint set: {missing} are missing from the measured state"
+            return Fault(FaultCode.JOINTS_MISSING, {"joints": missing})
         if len({len(measured.joint_names), len(measured.q), len(measured.v)}) != 1:
-            return "wrong joint set: names, positions and velocities differ in number"
+            return Fault(FaultCode.JOINTS_MALFORMED)
         columns = self.model.columns_from(measured.joint_names)  # a gripper's values are its own
         for key, used in (("q", columns), ("v", columns), ("effort", columns), ("wrench", ...)):
             values = getattr(measured, key)
             if values is not None and not np.isfinite(np.asarray(values, dtype=float)[used]).all():
-                return f"NaN or infinite value in the measured {key}"
-        reason = self._state_fault(measured, q_commanded)
-        if reason is None:
-            reason = self._stale_wrench(now, measured)
-            if reason is not None:
-                return reason
-            reason = self._wrench_fault(measured)
-        self.exceeded = reason is not None
-        return reason
+                return Fault(FaultCode.NOT_FINITE, {"kind": key})
+        return (
+            self._state_fault(measured, q_commanded)
+            or self._stale_wrench(now, measured)
+            or self._wrench_fault(measured)
+        )
 
-    def _clock_fault(self, now: float, measured: Measured | None) -> str | None:
+    def _clock_fault(self, now: float, measured: Measured | None) -> Fault | None:
         last_now, self._last_now = self._last_now, now
         if not np.isfinite(now):
-            return "the clock gives no time"
+            return Fault(FaultCode.NO_CLOCK)
         if last_now is not None and not 0.0 <= now - last_now <= self.limits.max_step:
-            return (
-                f"clock jump of {now - last_now:.3f} s, or this process stalled for so long (a busy"
-                " machine): see max_step_s"
-            )
+            return Fault(FaultCode.CLOCK_JUMP, {"seconds": now - last_now})
         if measured is None:
-            return "no joint state has arrived"
+            return Fault(FaultCode.NO_STATE)
         last_stamp, self._last_stamp = self._last_stamp, measured.stamp
         if last_stamp is not None and measured.stamp < last_stamp:
-            return f"clock jump: a state is {last_stamp - measured.stamp:.3f} s older than the last"
+            return Fault(FaultCode.STATE_BACKWARDS, {"seconds": last_stamp - measured.stamp})
         if not now - measured.stamp <= self.limits.stale_after:
-            return f"stale state: the newest is {now - measured.stamp:.3f} s old"
+            return Fault(FaultCode.STATE_STALE, {"seconds": now - measured.stamp})
         if measured.stamp - now > self.limits.max_step:
-            return f"clock jump: a state is {measured.stamp - now:.3f} s in the future"
+            return Fault(FaultCode.STATE_FUTURE, {"seconds": measured.stamp - now})
         return None
 
-    def _state_fault(self, measured: Measured, q_commanded: ArrayLike | None) -> str | None:
+    def _state_fault(self, measured: Measured, q_commanded: ArrayLike | None) -> Fault | None:
         limits, names = self.limits, self.model.joint_names
         q, v = self.in_order(measured)
-        checks = [
-            ("position", q, limits.lower, limits.upper),
-            ("velocity", v, -limits.velocity, limits.velocity),
-        ]
+        checks = {
+            FaultCode.POSITION: ("position", q, limits.lower, limits.upper),
+            FaultCode.VELOCITY: ("velocity", v, -limits.velocity, limits.velocity),
+        }
         if measured.effort is not None:
             columns = self.model.columns_from(measured.joint_names)
             effort = np.asarray(measured.effort, dtype=float)[columns]
-            checks.append(("effort", effort, -limits.effort, limits.effort))
+            checks[FaultCode.EFFORT] = ("effort", effort, -limits.effort, limits.effort)
         if q_commanded is not None:
-            error = np.asarray(q_commanded, dtype=float) - q
-            checks.append(("tracking error", error, -limits.tracking_error, limits.tracking_error))
-        self._compared = checks
-        for kind, value, lower, upper in checks:
+            error, largest = np.asarray(q_commanded, dtype=float) - q, limits.tracking_error
+            checks[FaultCode.TRACKING_ERROR] = ("tracking error", error, -largest, largest)
+        self._compared = list(checks.values())
+        for code, (kind, value, lower, upper) in checks.items():
             outside = np.flatnonzero((value < lower) | (value > upper))
             if outside.size:
                 j = int(outside[0])
-                return (
-                    f"{kind} of {names[j]} is {value[j]:.4g}, outside"
-                    f" [{lower[j]:.4g}, {upper[j]:.4g}]"
-                )
+                numbers = {"value": value[j], "lower": lower[j], "upper": upper[j]}
+                return Fault(code, {"kind": kind, "joint": names[j], **numbers})
         pin.forwardKinematics(self.model.pin_model, self._data, self.model.configuration(q), v)
         velocity = pin.getFrameVelocity(self.model.pin_model, self._data, self._frame)
         speed = float(np.linalg.norm(velocity.linear))
         top = np.array([limits.tcp_speed])
-        checks.append(("TCP speed", np.array([speed]), -top, top))
+        self._compared.append(("TCP speed", np.array([speed]), -top, top))
         if speed > limits.tcp_speed:
-            return f"TCP speed is {speed:.3f} m/s, limit {limits.tcp_speed:.3f}"
+            return Fault(FaultCode.TCP_SPEED, {"value": speed, "upper": limits.tcp_speed})
         return None
 
-    def _stale_wrench(self, now: float, measured: Measured) -> str | None:
+    def _stale_wrench(self, now: float, measured: Measured) -> Fault | None:
         if measured.wrench is None or measured.wrench_stamp is None:
             return None
         age = now - measured.wrench_stamp
         if age <= self.limits.wrench_stale_after:
             return None
-        return (
-            f"stale wrench: the newest is {age:.3f} s old, so that forces aren't watched; is the"
-            " sensor's driver running?"
-        )
+        return Fault(FaultCode.WRENCH_STALE, {"seconds": age})
 
-    def _wrench_fault(self, measured: Measured) -> str | None:
+    def _wrench_fault(self, measured: Measured) -> Fault | None:
         if measured.wrench is None:
             return None
         wrench = np.asarray(measured.wrench, dtype=float)
         if wrench.shape != (6,):
-            return f"the wrench has {wrench.size} components instead of 6"
-        for name, part, limit, unit in (
-            ("force", wrench[:3], self.limits.force, "N"),
-            ("torque", wrench[3:], self.limits.torque, "N m"),
+            return Fault(FaultCode.WRENCH_MALFORMED, {"count": wrench.size})
+        for code, part, limit in (
+            (FaultCode.FORCE, wrench[:3], self.limits.force),
+            (FaultCode.TORQUE, wrench[3:], self.limits.torque),
         ):
             norm = float(np.linalg.norm(part))
             if norm > limit:
-                return f"wrench: {name} is {norm:.1f} {unit}, limit {limit:.1f}"
+                return Fault(code, {"value": norm, "upper": limit})
         return None

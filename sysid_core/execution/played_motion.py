@@ -15,6 +15,8 @@ from sysid_core.robot import Array
 
 KNOT = 5  # samples of 10 ms between two points that a controller gets
 STOP_PERIOD = 0.02  # between the points of a stop [s]
+PERIOD = 0.01  # between the samples of a piece [s]
+RATES = np.linspace(1.0, 0.02, 50)  # shares of the full rate that are tried, fastest first
 STOP_TIMES = np.geomspace(0.1, 3.0, 18)  # that are tried, shortest first [s]
 
 
@@ -65,34 +67,21 @@ class Nearest:
     rate: float
 
 
+@dataclass(frozen=True, eq=False)
 class PlayedMotion:
     """A path with its slow start and speed scale, sampled in the time of who plays it.
 
-    Args:
+    Attributes:
         path: At rest at both ends, inside the acceleration limits.
         acceleration: Limits, shape (n,) in the path's joint order.
-        speed_scale: Share of its speed.
-        slow_start: Time in which the speed rises [s].
-        begin: Time on the path where it begins [s].
+        motion: What is played of it, at equal steps.
+        places: Times on the path of the motion's samples, shape (K,).
     """
 
+    path: Trajectory
+    acceleration: Array
     motion: Trajectory
-    _places: Array  # times on the path of the motion's samples, shape (K,)
-
-    def __init__(
-        self,
-        path: Trajectory,
-        acceleration: ArrayLike,
-        speed_scale: float,
-        slow_start: float,
-        begin: float = 0.0,
-    ) -> None:
-        self.path = path
-        self.acceleration = np.array(acceleration, dtype=float)
-        follower = PathFollower(path, self.acceleration)
-        if begin > 0.0:
-            follower.move_to(begin, 0.0)
-        self.motion, self._places = follower.remaining_trajectory(speed_scale, slow_start)
+    places: Array
 
     @property
     def duration(self) -> float:
@@ -117,7 +106,7 @@ class PlayedMotion:
 
     def place(self, u: float) -> float:
         """Time on the path that is played at a time [s]."""
-        return float(np.interp(u, self.motion.time, self._places))
+        return float(np.interp(u, self.motion.time, self.places))
 
     def goal(self, first: float, until: float, *, exact: bool = False) -> Trajectory:
         """A piece of the motion that ends at rest: as it is until some time, then a stop.
@@ -179,6 +168,75 @@ class PlayedMotion:
         return nearest(self.motion, q, v, since, until)
 
 
+def whole_of(
+    path: Trajectory,
+    acceleration: ArrayLike,
+    speed_scale: float,
+    slow_start: float,
+    begin: float = 0.0,
+) -> PlayedMotion:
+    """The path from some time on [s], its rate rising to a share of its speed in some time [s]."""
+    follower = PathFollower(path, acceleration)
+    if begin > 0.0:
+        follower.move_to(begin, 0.0)
+    motion, places = follower.remaining_trajectory(speed_scale, slow_start)
+    return PlayedMotion(path, follower.acceleration, motion, places)
+
+
+def piece_of(
+    path: Trajectory,
+    acceleration: ArrayLike,
+    speed_scale: float,
+    begin: float,
+    lasts: float,
+) -> PlayedMotion:
+    r"""The path from some place on: its rate rises, and falls again after some time.
+
+    A controller sets its own time to the clock when it takes over a goal, and runs it at the speed
+    scaling `r` afterwards. A goal that comes `dt` late so begins with a step of `(1 - r) dt |v|`,
+    or `r dt |v|` where it is begun at once: nothing only for a robot that stands. So goals follow
+    each other at rest, however late they come.
+
+    Args:
+        path: At rest at both ends, inside the acceleration limits.
+        acceleration: Limits, shape (n,) in the path's joint order.
+        speed_scale: Largest share of its speed.
+        begin: Time on the path where the piece begins [s].
+        lasts: The rate falls after this time, in the time of who plays it [s].
+    """
+    limits, end = np.array(acceleration, dtype=float), float(path.time[-1])
+
+    def rows(rise: float, rate: float, fall: float) -> tuple[Array, Array, Array]:
+        """q, v and a (3, K, n), the places on the path and the times (K,); no fall where it is 0."""
+        time = np.linspace(0.0, lasts + fall, int(np.ceil((lasts + fall) / PERIOD)) + 1)
+        x = np.clip(time / rise, 0.0, 1.0)
+        way = rise * (x**3 - 0.5 * x**4) + np.clip(time - rise, 0.0, lasts - rise)
+        share, slope = 3.0 * x**2 - 2.0 * x**3, (6.0 * x - 6.0 * x**2) / rise
+        if fall > 0.0:
+            falling, down, steep = brake(np.clip((time - lasts) / fall, 0.0, 1.0))
+            way = way + fall * falling
+            share, slope = share * down, slope + steep / fall
+        places = begin + rate * way
+        q, v, a = path.at(np.minimum(places, end))
+        share, slope = rate * share[:, None], rate * slope[:, None]
+        return np.stack([q, v * share, a * share**2 + v * slope]), places, time
+
+    def keeps(rise: float, rate: float, fall: float = 0.0) -> bool:
+        return float(np.max(np.abs(rows(rise, rate, fall)[0][2]) / limits)) <= 1.0
+
+    times = [float(T) for T in STOP_TIMES[lasts >= STOP_TIMES]]
+    tried = [(T, speed_scale) for T in times] + [(lasts, speed_scale * float(r)) for r in RATES]
+    rise, rate = next((each for each in tried if keeps(*each)), tried[-1])
+    fall = next((float(T) for T in STOP_TIMES if keeps(rise, rate, float(T))), STOP_TIMES[-1])
+    sampled, places, time = rows(rise, rate, float(fall))
+    last = int(np.searchsorted(places, end)) if places[-1] >= end else len(places) - 1
+    sampled = sampled[:, : last + 1]
+    sampled[1:, 0] = sampled[1:, -1] = 0.0
+    q, v, a = sampled
+    motion = dataclasses.replace(path, time=time[: last + 1], q=q, v=v, a=a, segments=())
+    return PlayedMotion(path, limits, motion, np.minimum(places[: last + 1], end))
+
+
 def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until: float) -> Nearest:
     """The sample of a motion in a window of time that is nearest to a measured state, each (n,)."""
     i0, i1 = np.searchsorted(motion.time, [since, until])
@@ -194,5 +252,9 @@ def nearest(motion: Trajectory, q: ArrayLike, v: ArrayLike, since: float, until:
     step = float(np.diff(motion.time[:2])[0])
     beside = float(planned @ (np.asarray(q) - motion.q[window][k])) / square
     u = float(motion.time[window][k]) + float(np.clip(beside, -step, step))
+    here, speed, _ = motion.at(u)  # and once more: between samples the motion is no line
+    u += float(
+        np.clip(speed @ (np.asarray(q) - here) / max(float(speed @ speed), 1e-6), -step, step)
+    )
     distance = float(np.max(np.abs(motion.at(u)[0] - np.asarray(q))))
     return Nearest(u, distance, float(planned @ np.asarray(v)) / square)

@@ -7,10 +7,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from sysid_core.errors import ExcitationError
+from sysid_core.execution.faults import Fault
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
-MAY_BE_ZERO = ("horizon", "stop_lead", "latency")
+MAY_BE_ZERO = ("horizon", "stop_lead")
 
 
 class ExecutorState(Kind):
@@ -46,10 +47,9 @@ class ExecutorSettings:
         horizon: How long a controller that takes whole trajectories goes on without a further goal
             before it brakes [s]; zero: commands are streamed.
         resend: Time between two goals [s].
-        stop_lead: How long a motion goes on before a stop begins [s]: the time that a stop needs to
-            reach such a controller.
+        stop_lead: How long a motion goes on at least before a stop begins that replaces the goal
+            under way, where a limit is exceeded [s].
         clocked: Whether the controller says how far it is, so that its speed scaling needs no topic.
-        latency: Time that a goal takes to reach the controller [s].
     """
 
     speed_scale: float = 1.0
@@ -63,7 +63,6 @@ class ExecutorSettings:
     resend: float = 0.2
     stop_lead: float = 0.05
     clocked: bool = False
-    latency: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0.0 < self.speed_scale <= 1.0:
@@ -100,7 +99,8 @@ class Command:
         a: Shape (n,).
         progress: Share of the current motion, 0 to 1.
         segment: Label of the trajectory's segment that is being played, or "".
-        message: What is going on, or why it was aborted.
+        message: What is going on, or why it was aborted, for people.
+        fault: Why it was refused or aborted, or None.
     """
 
     state: ExecutorState
@@ -111,6 +111,7 @@ class Command:
     progress: float
     segment: str
     message: str
+    fault: Fault | None = None
 
 
 class SegmentMarks:

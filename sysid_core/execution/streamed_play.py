@@ -8,15 +8,14 @@ from collections import deque
 import numpy as np
 
 from sysid_core.execution.path_follower import PathFollower
+from sysid_core.execution.play import BEHIND, Play
 from sysid_core.execution.played_motion import Nearest, braking_from, nearest
 from sysid_core.execution.states import ExecutorSettings
 from sysid_core.planning import Trajectory
 from sysid_core.robot import Array
 
-BEHIND = 3.0  # how far behind its command a robot is looked for [s]
 
-
-class StreamedPlay:
+class StreamedPlay(Play):
     """Commands of every instant, along the path.
 
     Args:
@@ -83,7 +82,7 @@ class StreamedPlay:
         self._last_move = np.abs(q - before)
         self._commanded.append((now, q, v))
 
-    def expected(self, stamp: float, longest: float) -> Array:
+    def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
         """Posture that was commanded when a state was measured, shape (n,)."""
         while len(self._commanded) > 1 and self._commanded[1][0] <= stamp:
             self._commanded.popleft()
@@ -92,14 +91,11 @@ class StreamedPlay:
         time, q, v = self._commanded[0]
         return np.asarray(q + min(max(stamp - time, 0.0), longest) * v)
 
-    def outgoing(self, now: float) -> None:
-        """Nothing: what is commanded is streamed."""
-
     def nearest(self, q: Array, v: Array) -> Nearest:
         """Where on the path a robot in some state is, q and v of shape (n,)."""
         return nearest(self.path, q, v, self.place - BEHIND, self.place)
 
-    def stop(self) -> None:
+    def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
         """Brake from the present command on."""
         self._stopping = True
 

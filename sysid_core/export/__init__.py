@@ -23,6 +23,7 @@ from sysid_core.export.mjcf import (
     write_mjcf,
 )
 from sysid_core.export.projection import Projection, inside, lost_in, projected, projections
+from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.tree import Tree, TreeJoint, tree_of
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
@@ -40,6 +41,7 @@ __all__ = [
     "PositionServo",
     "Projection",
     "Reader",
+    "SdfReader",
     "Target",
     "Torques",
     "Tree",
@@ -60,6 +62,7 @@ __all__ = [
     "projections",
     "reader_of",
     "remarks_on",
+    "sdf_of",
     "tree_of",
     "urdf_of",
     "write_c",

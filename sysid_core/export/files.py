@@ -16,6 +16,7 @@ from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import Loss, losses_of
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields, mjcf_of, write_mjcf
 from sysid_core.export.projection import Projection
+from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
 from sysid_core.robot import Array, write_urdf
@@ -79,6 +80,11 @@ def write_target(
         meshes = MeshFolder(folder / "meshes", places, MESH_FORMATS)
         text = mjcf_of(robot.model, joint_fields(robot), meshes=meshes)
         files = [write_mjcf(folder / f"{name}.xml", text), *meshes.copies]
+    elif target is Target.SDF:
+        meshes = MeshFolder(folder / "meshes", places, SDF_MESH_FORMATS)
+        path = folder / f"{name}.sdf"
+        path.write_text(sdf_of(robot, meshes=meshes), encoding="utf-8")
+        files = [path, *meshes.copies]
     elif target is Target.C:
         header, source = write_c(folder, robot, name)
         files = [source, header]
@@ -99,6 +105,9 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
     if target is Target.URDF:
         text = file.read_text(encoding="utf-8")
         return UrdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
+    if target is Target.SDF:
+        text = file.read_text(encoding="utf-8")
+        return SdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.MJCF:
         return MjcfReader(file, names)
     if target is Target.C:

@@ -50,7 +50,7 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         meshes: After the file was written.
     """
     found = {}
-    if target in (Target.URDF,) and not np.array_equal(model.gravity, STANDARD_GRAVITY):
+    if target in (Target.URDF, Target.SDF) and not np.array_equal(model.gravity, STANDARD_GRAVITY):
         found[LossCode.GRAVITY] = [" ".join(f"{x:.6g}" for x in model.gravity)]
     if target is Target.MJCF:
         found[LossCode.VELOCITY_LIMITS] = [

@@ -38,7 +38,7 @@ class MotionBasis(ABC):
     label: ClassVar[str]  # of the segment in a trajectory
     orthogonal: ClassVar[bool] = False  # whether velocities of different coefficients are
     samples_per_unit: ClassVar[int]  # of the coarse grid on which limits are kept, per `size`
-    fine_per_unit: ClassVar[int]  # for the final judgement
+    fine_per_unit: ClassVar[int]  # for the final check
 
     @property
     @abstractmethod
@@ -73,7 +73,7 @@ class MotionBasis(ABC):
 
     @property
     def n_fine(self) -> int:
-        """Samples for the final judgement."""
+        """Samples for the final check."""
         return self.fine_per_unit * self.size
 
     def motion(

@@ -46,6 +46,12 @@ class MotionLimits:
         held: Bounding box and mass of what the robot holds, or None.
         package_dirs: Folders for the meshes' `package://`.
         notes: What was assumed because the description doesn't state it.
+
+    Examples:
+        >>> from sysid_core.robot import RobotModel
+        >>> limits = MotionLimits.from_model(RobotModel.from_urdf("ur5"), tcp_speed=0.5)
+        >>> limits.velocity.shape, limits.tcp_speed
+        ((6,), 0.5)
     """
 
     joint_names: tuple[str, ...]

@@ -37,6 +37,7 @@ from sysid_core.files import (
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.limits import DEFAULT_ACCELERATION, DEFAULT_TCP_SPEED, MotionLimits
+from sysid_core.planning.tool_frame import tool_frame
 from sysid_core.planning.vendor_limits import vendor_limits, vendor_values
 from sysid_core.robot import RobotModel
 
@@ -151,7 +152,7 @@ class LimitsFile(FileSchema):
             held=HeldBox(**self.held.model_dump()) if self.held else None,
             package_dirs=self.package_dirs,
         )
-        notes = [note for note in limits.notes if note.startswith("The TCP")]
+        notes = [tool_frame(model, self.tcp.frame)[1]]
         if self.urdf_hash and model.urdf_hash and self.urdf_hash != model.urdf_hash:
             notes.append(
                 f"The limits were made for another version of the URDF ({self.urdf_hash}, here"

@@ -224,6 +224,15 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
 
     Raises:
         ExcitationError: The trajectory or the limits are another robot's.
+
+    Examples:
+        >>> from sysid_core.planning import straight_move
+        >>> robot = RobotModel.from_urdf("ur5")
+        >>> limits = MotionLimits.from_model(robot, self_collision=False)
+        >>> move = straight_move(np.zeros(6), np.full(6, 0.1), 5.0, 100.0)
+        >>> trajectory = Trajectory(robot.name, robot.urdf_hash, robot.joint_names, *move)
+        >>> check_motion(robot, trajectory, limits).is_safe
+        True
     """
     return MotionChecker(model, limits).check(trajectory)
 

@@ -17,7 +17,6 @@ from sysid_core.report.exports import (
     loss_sentence,
 )
 from sysid_core.report.glossary import GLOSSARY
-from sysid_core.report.guide import GUIDES, guide_to
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
@@ -53,7 +52,6 @@ from sysid_core.report.sequential import error_growth_figure, sequential_report,
 __all__ = [
     "COLOURS",
     "GLOSSARY",
-    "GUIDES",
     "LEGEND",
     "Report",
     "SavedRun",
@@ -70,7 +68,6 @@ __all__ = [
     "export_section",
     "export_sentence",
     "export_warnings",
-    "guide_to",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",

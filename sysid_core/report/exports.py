@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sysid_core.export import ExportedError, Loss, LossCode
+from sysid_core.reasons import Reason, warning
 from sysid_core.report.html import Report
 
 
@@ -41,11 +42,10 @@ def loss_sentence(loss: Loss) -> str:
     return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
 
 
-def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[str, ...]:
-    """Sentences on exports that predict worse than their format excuses."""
+def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
+    """Exports that predict worse than their format excuses."""
     return tuple(
-        f"{export_sentence(error, file)} That is {error.rise:.1f} times as much: use"
-        " `sysid export --to mjcf` or `--to c`, which hold more."
+        warning("export-loses", file=file, sentence=export_sentence(error, file), rise=error.rise)
         for error, file in errors
         if error.worth_a_warning
     )

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-from sysid_core.judgement import Judgement, Outcome
+from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
 from sysid_core.report.glossary import words_in
-from sysid_core.report.guide import guide_to
 
-MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "info": "→"}
+MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
 _PACKAGES = ("robot_sysid", "numpy", "scipy", "pin", "cvxpy", "clarabel")
 
 
@@ -64,6 +63,19 @@ def _cell(value: object, label: str, headed: bool) -> dict[str, object]:
     return {"text": cell_text(value), "number": headed and _is_number(value), "label": label}
 
 
+def _explained(reason: Reason) -> dict[str, str]:
+    """Sentence, remedy and meaning of a reason, with the anchor of its entry in the documentation."""
+    text = TEXTS[reason.code]
+    return {
+        "code": reason.code,
+        "text": text_of(reason),
+        "remedy": remedy_of(reason),
+        "title": text.title,
+        "meaning": text.meaning,
+        "page": text.page,
+    }
+
+
 class Report:
     """Collects sections and writes them as one HTML file.
 
@@ -72,7 +84,7 @@ class Report:
         subtitle: One line below it.
 
     Examples:
-        >>> from sysid_core.judgement import Outcome
+        >>> from sysid_core.reasons import Outcome
         >>> report = Report("Payload")
         >>> report.headline(Outcome.PASS, "1.116 ± 0.007 kg", next_steps=["Send it to the controller."])
         >>> report.table(("quantity", "value"), [("mass [kg]", 1.116)])
@@ -110,7 +122,7 @@ class Report:
 
     def judged(
         self,
-        judgement: Judgement,
+        verdict: Verdict,
         answer: str = "",
         *,
         asked: str = "",
@@ -119,18 +131,18 @@ class Report:
         """The headline of a result that was judged.
 
         Args:
-            judgement: Its reasons stand below the answer.
+            verdict: Its reasons stand below the answer.
             answer: What came out, with its uncertainty; default: the first reason.
             asked: The question, in words.
             next_steps: What to do now.
         """
-        reasons = list(judgement.reasons) or [judgement.basis]
-        sentence = answer or reasons.pop(0)
-        self.headline(judgement.outcome, sentence, asked=asked, next_steps=next_steps)
+        first = (*verdict.notable, *verdict.held, *verdict.not_judged)
+        sentence = answer or (text_of(first[0]) if first else "")
+        self.headline(verdict.outcome, sentence, asked=asked, next_steps=next_steps)
         if self._headline is not None:
-            self._headline["reasons"] = list(judgement.reasons) if answer else reasons
-            self._headline["held"] = judgement.in_order
-            self._headline["not_judged"] = judgement.not_judged
+            self._headline["reasons"] = [_explained(reason) for reason in verdict.notable]
+            self._headline["held"] = [text_of(reason) for reason in verdict.held]
+            self._headline["not_judged"] = [advice_of(reason) for reason in verdict.not_judged]
 
     def provenance(self, facts: Mapping[str, object]) -> None:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
@@ -229,7 +241,6 @@ class Report:
             parts=parts,
             contents=[p for p in parts if p["kind"] == "heading" and p["level"] == 2],
             provenance=[*self._provenance.items(), *_circumstances()],
-            guide_to=guide_to,
             words=words_in(_all_text(headline, parts)),
             plotly=_plotly() if has_charts else "",
         )
@@ -255,7 +266,11 @@ class Report:
         if len(leading) < len(verdicts):
             held = sum(part["level"] == "pass" for part in verdicts)
             sentences.insert(0, f"{held} of {len(verdicts)} checks on this page hold.")
-        headline = {"level": level, "sentence": sentences[0], "reasons": sentences[1:]}
+        headline = {
+            "level": level,
+            "sentence": sentences[0],
+            "reasons": [{"text": text} for text in sentences[1:]],
+        }
         return headline, [part for part in self._parts if part not in leading]
 
 

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
 from sysid_core.estimation.recorded import TorqueDelay
+from sysid_core.reasons import advice_of
 from sysid_core.report.arm_charts import (
     NOMINAL,
     combination_of,
@@ -132,7 +133,7 @@ def identification_report(
         f"Rank {estimate.rank} of {estimate.structural_rank} that ideal motion would reach;"
         f" condition number {estimate.condition_number:.0f}.",
     )
-    report.bullets([*estimate.certify(), *estimate.notes])
+    report.bullets([*map(advice_of, estimate.certify()), *estimate.notes])
     if validation:
         report.heading("Runs that were not used for fitting")
         prediction_table(report, validation)
@@ -213,7 +214,7 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
     _friction_table(report, identification)
     _wave_table(report, identification)
     report.heading("Parameters")
-    counts = {v: sum(x is v for x in estimate.verdicts) for v in Verdict}
+    counts = {v: sum(x is v for x in estimate.verdicts) for v in ParameterVerdict}
     report.paragraph(
         "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count) + "."
     )

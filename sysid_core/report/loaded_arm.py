@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
 from sysid_core.estimation.payload import summarise_payload
+from sysid_core.reasons import advice_of
 from sysid_core.report.charts import time_series
 from sysid_core.report.html import Report, with_deviation
 
@@ -64,7 +65,7 @@ def loaded_arm_report(
             for j in range(i, 3)
         ]
         report.table(["quantity", "value ± standard deviation", "unit"], rows)
-    report.bullets([*estimate.certify(), *estimate.notes])
+    report.bullets([*map(advice_of, estimate.certify()), *estimate.notes])
     report.heading("Parameters")
     report.table(
         ["parameter", "value ± standard deviation", "unit", "verdict"],

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.judgement import Outcome
 from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajectory
+from sysid_core.reasons import Outcome
 from sysid_core.report.charts import (
     COLOURS,
     add_line,

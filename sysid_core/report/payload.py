@@ -16,6 +16,7 @@ from sysid_core.estimation.payload import (
     summarise_payload,
 )
 from sysid_core.estimation.payload_live import PayloadMoment, object_size
+from sysid_core.reasons import advice_of
 from sysid_core.report.charts import strong_correlations
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.payload_charts import (
@@ -198,7 +199,7 @@ def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> Non
             ),
         ),
     )
-    report.bullets([*estimate.notes, *estimate.certify()])
+    report.bullets([*estimate.notes, *map(advice_of, estimate.certify())])
 
 
 def _other_methods(

@@ -131,6 +131,14 @@ class FrictionModel:
         stribeck_velocity: v_s [rad/s].
         play_width: Motion that turns presliding friction over [rad].
         breakaway_width: Motion after a reversal until friction has come down [rad].
+
+    References:
+        Swevers, Verdonck, De Schutter 2007 (friction in the regressor of a robot).
+
+    Examples:
+        >>> model = FrictionModel(DriveTrain.direct(["j1"]), (FrictionTerm.COULOMB,))
+        >>> model.names
+        ('j1.F_c',)
     """
 
     drives: DriveTrain

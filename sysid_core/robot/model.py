@@ -49,6 +49,14 @@ class RobotModel:
         urdf_hash: SHA-256 of the URDF's canonical XML (first 16 hex digits), "" when not from a URDF.
         urdf_xml: The text itself.
         locked: Joints of the URDF that are none of the model, and their positions [rad or m].
+
+    References:
+        Featherstone 2008 (spatial inertias, the tree and its algorithms).
+
+    Examples:
+        >>> robot = RobotModel.from_urdf("ur5")
+        >>> robot.nv, robot.pi.shape
+        (6, (6, 10))
     """
 
     name: str

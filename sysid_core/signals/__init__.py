@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings and what is done to them before a fit."""
 
+from sysid_core.signals.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
 from sysid_core.signals.delay import signal_delay
 from sysid_core.signals.export import export_recording
@@ -25,13 +26,17 @@ from sysid_core.signals.timing import TimingReport, check_timing, in_order, inte
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
 
 __all__ = [
+    "AHEAD",
     "COLUMNS_SCHEMA",
+    "ClockGate",
     "ColumnMap",
     "EffortKind",
     "JointStream",
     "Mark",
     "Recording",
     "SampleOutcome",
+    "StampError",
+    "StampFault",
     "Stamps",
     "StreamMonitor",
     "StreamStatistics",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.kinds import Kind
@@ -199,6 +199,13 @@ class Recording:
         notes: What was repaired or dropped while reading, one sentence each.
         timing: What the stamps of `joints` and `wrench` looked like before anything was dropped;
             empty where nobody has looked.
+
+    Examples:
+        >>> import numpy as np
+        >>> t = np.arange(0.0, 1.0, 0.01)
+        >>> run = Recording.from_arrays(["j1"], t, np.sin(t)[:, None])
+        >>> len(run.joints), run.wrench is None
+        (100, True)
     """
 
     joints: JointStream
@@ -209,6 +216,54 @@ class Recording:
     transforms: tuple[StaticTransform, ...] = field(default=(), repr=False)
     notes: tuple[str, ...] = ()
     timing: Mapping[str, TimingReport] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        names: Sequence[str],
+        time: ArrayLike,
+        q: ArrayLike,
+        v: ArrayLike | None = None,
+        *,
+        effort: ArrayLike | None = None,
+        effort_kind: EffortKind | str = EffortKind.LINK_TORQUE,
+        wrench: ArrayLike | None = None,
+        wrench_frame: str = "",
+        source: str = "arrays",
+    ) -> Recording:
+        """A recording of K samples of n joints, all at the same instants.
+
+        Args:
+            names: Joint names, n of them.
+            time: Shape (K,) [s].
+            q: Positions, shape (K, n) [rad or m].
+            v: Velocities, shape (K, n) [rad/s or m/s]; None where not measured.
+            effort: Shape (K, n) in the unit of `effort_kind`.
+            effort_kind: What the efforts are; default: torques behind the gears [N m].
+            wrench: That the sensor's load side receives, force then torque, shape (K, 6) [N, N m].
+            wrench_frame: Frame of the sensor.
+            source: Name of the recording.
+
+        Raises:
+            SignalError: Arrays whose shapes don't belong together, or an unknown kind of efforts.
+        """
+        stamps = np.round(np.asarray(time, dtype=float) * 1e9).astype(np.int64)
+        velocities, efforts = (
+            None if x is None else np.asarray(x, dtype=float) for x in (v, effort)
+        )
+        kind = EffortKind.named(str(effort_kind), "The kind of efforts", SignalError)
+        joints = JointStream(
+            tuple(names),
+            stamps,
+            np.asarray(q, dtype=float),
+            velocities,
+            effort=efforts,
+            effort_kind=kind,
+        )
+        readings = None
+        if wrench is not None:
+            readings = WrenchStream(wrench_frame, stamps, np.asarray(wrench, dtype=float))
+        return cls(joints, readings, source=source)
 
     def between(self, start: str, end: str) -> Recording:
         """The part from the (last) mark `start` to the first mark `end` after it.

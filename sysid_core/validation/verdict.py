@@ -10,8 +10,8 @@ import numpy as np
 from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, PredictionSpread
-from sysid_core.judgement import Judgement
-from sysid_core.robot.loops import mimic_joints
+from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
+from sysid_core.robot.loops import DrivenRobot, mimic_joints
 from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
@@ -19,6 +19,7 @@ _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking t
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
+_POOR_R2 = 0.5  # of a joint in motion: most of what it does is something else
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
@@ -32,7 +33,7 @@ def judge(
     estimate: Estimate,
     comparisons: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]],
     saturated: Mapping[str, float] | None = None,
-) -> Judgement:
+) -> Verdict:
     """Compare an identified model with the nominal one on runs that weren't fitted.
 
     It fails when a test as a whole is worse than with the nominal model, or a body is physically
@@ -44,24 +45,27 @@ def judge(
         comparisons: Test to (identified, nominal) error of every joint.
         saturated: Joint to share of samples at its torque limit.
     """
-    own = judge_estimate(estimate)
-    failures, warnings = list(own.failures), list(own.warnings)
+    reasons = list(judge_estimate(estimate).reasons)
+    before = len(reasons)
     for test, (identified, nominal) in comparisons.items():
-        if not total(identified) < total(nominal):
-            failures.append(
-                f"{test}: {total(identified):.3g} identified, {total(nominal):.3g} nominal."
+        mine, theirs = total(identified), total(nominal)
+        if not mine < theirs:
+            reasons.append(
+                failure("worse-than-nominal", test=test, identified=mine, nominal=theirs)
             )
             continue
         worse = [joint for joint in identified if identified[joint] > nominal[joint]]
         if worse:
-            warnings.append(f"{test}: {', '.join(worse)} no better than nominal.")
+            reasons.append(warning("joints-no-better", test=test, joints=worse))
     stuck = [joint for joint, share in (saturated or {}).items() if share > _SATURATED]
     if stuck:
-        warnings.append(f"At the torque limit while tracking: {', '.join(stuck)}.")
-    return Judgement(tuple(failures), tuple(warnings), "Better than nominal throughout.")
+        reasons.append(warning("torque-limit", joints=stuck))
+    if comparisons and len(reasons) == before:
+        reasons.append(held("better-than-nominal"))
+    return Verdict(tuple(reasons))
 
 
-def judge_estimate(estimate: Estimate) -> Judgement:
+def judge_estimate(estimate: Estimate) -> Verdict:
     """What an estimate says of itself: finite, physically consistent, excited.
 
     The least that live estimates must pass before anything uses them.
@@ -69,17 +73,7 @@ def judge_estimate(estimate: Estimate) -> Judgement:
     Args:
         estimate: Estimate of an arm or a payload.
     """
-    failures = []
-    if not np.all(np.isfinite(estimate.values)) or not np.all(np.isfinite(estimate.covariance)):
-        failures.append("Some values or deviations are not finite.")
-    bad = [body for body, ok in estimate.consistent.items() if not ok]
-    if bad:
-        failures.append(f"Not physically consistent: {', '.join(bad)}.")
-    # What `certify` says of both is among the failures.
-    warnings = [
-        r for r in estimate.certify() if not r.startswith(("Some values", "Not physically"))
-    ]
-    return Judgement(tuple(failures), tuple(warnings), "Finite, consistent and excited.")
+    return Verdict(estimate.certify() or (held("estimate-sound"),))
 
 
 def judge_identification(
@@ -88,7 +82,7 @@ def judge_identification(
     validation: Sequence[Prediction],
     examination: Examination,
     spread: PredictionSpread | None = None,
-) -> Judgement:
+) -> Verdict:
     """Judge an identified arm by its data, its fit and its predictions.
 
     The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
@@ -102,68 +96,59 @@ def judge_identification(
         spread: Whether the training runs determine the torques of other motions.
     """
     fitted = judge_predictions(training, "the fitted runs")
-    judgement = examination.judgement + judge_estimate(identification.estimate) + fitted
-    judgement += _judge_followers(identification)
+    verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
+    verdict += _judge_followers(identification)
+    if isinstance(identification.model, DrivenRobot):
+        verdict += _judge_joints([*training, *validation])
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
     if left > possible + _MEASURABLE:
-        text = (
-            f"The fit leaves {100 * left:.2g} % of the variance where the URDF's masses leave"
-            f" {100 * urdf:.2g} % and free masses {100 * free:.2g} %: constraints, fixed parameters"
-            " or outliers contradict the data."
-        )
-        failed = left > possible + _CONTRADICTION
-        judgement += Judgement((text,)) if failed else Judgement((), (text,))
-    judgement = judgement + judge_spread(spread)
+        say = failure if left > possible + _CONTRADICTION else warning
+        verdict += (say("fit-contradicted", left=left, urdf=urdf, free=free),)
+    verdict += judge_spread(spread)
     if validation:
-        return judgement + judge_predictions(validation, "runs that weren't fitted", left)
-    return judgement + Judgement(
-        not_judged=("Predictions of runs that weren't fitted: none was given (--validate).",)
-    )
+        return verdict + judge_predictions(validation, "runs that weren't fitted", left)
+    return verdict + (not_judged("unseen-missing"),)
 
 
-def _judge_followers(identification: Identification) -> Judgement:
+def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
     """Joints that follow others are fitted as if they were driven on their own."""
-    followers = ", ".join(f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model))
-    if not followers:
-        return Judgement()
-    text = f"Joints that mimic others, by the URDF: {followers}. They were taken for joints with drives of"
-    text += " their own, so their weight is lacking at their leaders (--loops mimic, or --lock)."
-    return Judgement((), (text,))
+    followers = [f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model)]
+    return (warning("followers", joints=followers),) if followers else ()
 
 
-def judge_spread(spread: PredictionSpread | None) -> Judgement:
+def _judge_joints(predictions: Sequence[Prediction]) -> tuple[Reason, ...]:
+    """Joints of which less than half of the torques' variance is explained, run by run."""
+    reasons = []
+    for p in predictions:
+        joints = p.joints_below(p.band_hz) if p.motion.any() else {}
+        poor = {joint: s["r2"] for joint, s in joints.items() if s["r2"] < _POOR_R2}
+        if poor:
+            say = failure if min(poor.values()) <= 1.0 - CHANCE else warning
+            shown = {"joints": list(poor), "r2": list(poor.values())}
+            reasons.append(say("joint-unexplained", which=p.source, **shown))
+    return tuple(reasons)
+
+
+def judge_spread(spread: PredictionSpread | None) -> Verdict:
     """Judge whether the fitted recordings determine the torques of other motions.
 
     Args:
         spread: Spread of the predictions of typical motion; None: not known.
     """
     if spread is None:
-        return Judgement(
-            not_judged=("Whether the recordings determine other motions: not for this method.",)
-        )
+        return Verdict((not_judged("spread-unknown"),))
+    numbers = {"spread": spread.spread, "relative": spread.relative}
     if not (spread.spread > WARN_SPREAD and spread.relative > _NEGLIGIBLE):
-        return Judgement(
-            basis=f"Without a sixth of the recordings, predictions of typical motion differ by"
-            f" {spread.spread:.2g} times the residual ({100 * spread.relative:.2g} % of the"
-            " efforts)."
-        )
-    text = (
-        "The recordings are too short, or excite too little, to predict other motions: without one"
-        " sixth of them or another, the fit's prediction of typical motion differs by"
-        f" {spread.spread:.2g} times its residual ({100 * spread.relative:.2g} % of the efforts),"
-        f" most at {', '.join(spread.worst)}. Record more, or more exciting, motion (`sysid plan`),"
-        " and judge by runs of other motions (--validate)."
-    )
-    if spread.relative**2 > FAIL_SHARE:  # as for any prediction: so much is no model
-        return Judgement((text,))
-    return Judgement((), (text,))
+        return Verdict((held("spread-small", **numbers),))
+    say = failure if spread.relative**2 > FAIL_SHARE else warning  # so much is no model
+    return Verdict((say("spread-large", worst=spread.worst, **numbers),))
 
 
 def judge_predictions(
     predictions: Sequence[Prediction], which: str, fitted: float | None = None
-) -> Judgement:
+) -> Verdict:
     """Judge how well efforts are predicted.
 
     Args:
@@ -174,30 +159,21 @@ def judge_predictions(
     left = unexplained(predictions)
     if not np.isfinite(left):
         moving = any(p.motion.any() for p in predictions)
-        text = f"The prediction of {which} isn't finite." if moving else ""
-        return Judgement(
-            (text,) if moving else (), () if moving else (f"Nothing moves in {which}.",)
-        )
-    failures, warnings = [], []
-    shown = f"{100 * left:.2g} % of the efforts' variance in {which}"
+        reason = failure("prediction-not-finite", which=which)
+        return Verdict((reason if moving else not_judged("runs-at-rest", which=which),))
+    reasons = []
     if left > FAIL_SHARE:
-        failures.append(
-            f"The model leaves {shown}; more than {100 * FAIL_SHARE:.0f} % is no model."
-        )
+        reasons.append(failure("prediction-poor", left=left, which=which, limit=FAIL_SHARE))
     elif left > WARN_SHARE:
-        warnings.append(f"The model leaves {shown}.")
+        reasons.append(warning("prediction-weak", left=left, which=which))
     if fitted is not None and left > _MEASURABLE:
         ratio = left / max(fitted, _MEASURABLE / DISAGREEMENT)
-        text = (
-            f"The model leaves {shown}, {ratio:.1f} times what it leaves in the fitted runs"
-            f" ({100 * fitted:.2g} %): the runs differ (payload, temperature, mounting?), or the fit"
-            " follows its own runs only."
-        )
-        if ratio > DISAGREEMENT:
-            failures.append(text)
-        elif ratio > 0.5 * DISAGREEMENT:
-            warnings.append(text)
-    return Judgement(tuple(failures), tuple(warnings), f"{shown} left.")
+        if ratio > 0.5 * DISAGREEMENT:
+            say = failure if ratio > DISAGREEMENT else warning
+            reasons.append(
+                say("prediction-differs", left=left, which=which, ratio=ratio, fitted=fitted)
+            )
+    return Verdict(tuple(reasons or [held("prediction-good", left=left, which=which)]))
 
 
 def unexplained(predictions: Sequence[Prediction]) -> float:

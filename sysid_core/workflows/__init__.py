@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
+    from sysid_core.workflows.weighing import Weighed
 
 __getattr__ = names_of(
     __name__,
@@ -73,6 +74,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
+        ".weighing": ("Weighed",),
     },
 )
 
@@ -92,6 +94,7 @@ __all__ = [
     "Step",
     "ValidateSettings",
     "ValidatedArm",
+    "Weighed",
     "certify",
     "drives_of",
     "estimator_from",

@@ -29,8 +29,8 @@ def main(path: Path) -> int:
     except SysIdError as err:
         _say(error=err.message, remedy=err.remedy)
         return 2
-    _say(outcome=found.judgement.outcome.value)
-    return found.judgement.exit_status
+    _say(outcome=found.verdict.outcome.value)
+    return found.verdict.exit_status
 
 
 def _say(**event: str | float) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, describe
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
     export_warnings,
@@ -49,7 +49,7 @@ class IdentifiedArm:
         fit: The identification, and what was chosen.
         training: Predictions of the fitted recordings.
         validation: Predictions of the others.
-        judgement: Whether it may be used.
+        verdict: Whether it may be used.
         description: The URDF with its errors; None where it must not be used, or can't be made.
         inputs: What it came from; empty for data in memory.
     """
@@ -59,7 +59,7 @@ class IdentifiedArm:
     fit: ArmFit | SequentialFit
     training: tuple[Prediction, ...]
     validation: tuple[Prediction, ...]
-    judgement: Judgement
+    verdict: Verdict
     description: Description | None = None
     inputs: Mapping[str, Any] = field(default_factory=dict)
 
@@ -103,7 +103,7 @@ class IdentifiedArm:
         return {
             "schema": "robot_sysid/identification/1",
             "inputs": dict(self.inputs),
-            "verdict": self.judgement.to_dict(),
+            "verdict": self.verdict.to_dict(),
             "unexplained": unexplained(self.training) if self.training else None,
             "gravity": self.data.model.gravity.tolist(),
             "robot": estimate.robot,
@@ -125,14 +125,15 @@ class IdentifiedArm:
             },
             **{kind: [p.to_dict() for p in some] for kind, some in both},
             "friction": result.friction_parameters,
-            "doubts": list(estimate.certify()),
+            "warnings": [reason.to_dict() for reason in estimate.certify()],
             "notes": list(estimate.notes),
             "exports": [] if self.description is None else [self.description.error.to_dict()],
             **self.fit.to_dict(),
         }
 
-    def write(self, folder: Path) -> tuple[str, ...]:
+    def write(self, folder: Path | str) -> tuple[str, ...]:
         """Write estimate, parameters, result, page, and URDF; returns the names of the files."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         files = ["estimate.yaml", "parameters.yaml", "result.json", "report.html"]
         self.estimate.save(folder / "estimate.yaml")
@@ -140,7 +141,7 @@ class IdentifiedArm:
         report = self.fit.report(self.training, self.validation)
         export_section(report, _exports(self.description))
         report.judged(
-            self.judgement,
+            self.verdict,
             prediction_sentence(self.validation or self.training),
             asked=f"parameters of {self.data.model.name} from {len(self.data.runs)} recording(s),"
             f" by {self.settings.method}",
@@ -205,12 +206,12 @@ def identify_data(
         if fit.loaded is not None:
             training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
     others = tuple(predict_recording(fit.identification, run) for run in data.others)
-    judgement = judge_identification(
+    verdict = judge_identification(
         fit.identification, training, others, data.examination, fit.spread
     )
     progress(Step.WRITING)
     description = None
-    if judgement.ok or force:
+    if verdict.ok or force:
         description = describe(
             fit.identification,
             data.runs,
@@ -218,10 +219,8 @@ def identify_data(
             others or [predict_recording(fit.identification, run) for run in data.runs],
             held_out=bool(others),
         )
-        judgement += Judgement(warnings=export_warnings(_exports(description)))
-    return IdentifiedArm(
-        data, settings, fit, training, others, judgement, description, inputs or {}
-    )
+        verdict += export_warnings(_exports(description))
+    return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
 
 
 def _exports(description: Description | None) -> list[tuple[ExportedError, str]]:
@@ -237,7 +236,7 @@ def _pooled(predictions: Sequence[Prediction], joint: str) -> dict[str, float]:
 
 def _next_steps(found: IdentifiedArm) -> list[str]:
     """What to do after an identification."""
-    if not found.judgement.ok:
+    if not found.verdict.ok:
         return ["Mend what the reasons name, record again if it is the motion, and repeat."]
     steps = []
     if not found.validation:

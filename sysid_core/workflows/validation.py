@@ -13,7 +13,7 @@ from sysid_core.diagnosis import require_fit
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Reason, Verdict, failure
 from sysid_core.report import (
     Report,
     prediction_chart,
@@ -38,20 +38,20 @@ class ValidatedArm:
     Attributes:
         identification: The identified robot.
         predictions: One of each recording.
-        judgement: Whether the result holds for them.
+        verdict: Whether the result holds for them.
         name: Name of the identification.
     """
 
     identification: Identification
     predictions: tuple[Prediction, ...]
-    judgement: Judgement
+    verdict: Verdict
     name: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Contents of validation.json."""
         return {
             "schema": "robot_sysid/validation/1",
-            "verdict": self.judgement.to_dict(),
+            "verdict": self.verdict.to_dict(),
             "runs": [p.to_dict() for p in self.predictions],
         }
 
@@ -62,7 +62,7 @@ class ValidatedArm:
             f"Validation of {found.model.name}",
             f"identified by {found.estimate.method} ({self.name})",
         )
-        report.judged(self.judgement, prediction_sentence(self.predictions))
+        report.judged(self.verdict, prediction_sentence(self.predictions))
         prediction_table(report, self.predictions)
         for prediction in self.predictions:
             report.figure(prediction_chart(prediction), prediction.source)
@@ -88,18 +88,18 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     predictions: list[Prediction] = []
-    refused: list[str] = []
+    refused: list[Reason] = []
     for path in settings.recordings:
         try:
             predictions.append(
                 _predict(found, load_recording(path, columns, settings.effort_kind, model))
             )
         except SysIdError as err:
-            refused.append(f"{path}: {err.message} {err.remedy}".strip())
-    judgement = Judgement(tuple(refused)) + judge_predictions(
+            refused.append(failure("refused", message=f"{path}: {err.message}", remedy=err.remedy))
+    verdict = Verdict(tuple(refused)) + judge_predictions(
         predictions, "these runs", _fitted_share(settings.identified)
     )
-    return ValidatedArm(found, tuple(predictions), judgement, settings.identified.name)
+    return ValidatedArm(found, tuple(predictions), verdict, settings.identified.name)
 
 
 def validate_runs(
@@ -116,8 +116,8 @@ def validate_runs(
         SysIdError: A recording doesn't fit the robot.
     """
     predictions = [_predict(found, run) for run in runs]
-    judgement = judge_predictions(predictions, "these runs", fitted_share)
-    return ValidatedArm(found, tuple(predictions), judgement)
+    verdict = judge_predictions(predictions, "these runs", fitted_share)
+    return ValidatedArm(found, tuple(predictions), verdict)
 
 
 def write_validation(found: ValidatedArm, folder: Path) -> None:

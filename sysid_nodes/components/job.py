@@ -131,7 +131,7 @@ class IdentificationJob:
         try:
             found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
             reasons = [*found["failures"], *found["warnings"]]
-            return f"{found['outcome']}: {' '.join(reasons) or found['basis']}"
+            return f"{found['outcome']}: {' '.join(reasons or found['held'])}"
         except (OSError, ValueError, KeyError, TypeError):
             return ""
 

@@ -9,7 +9,7 @@ import numpy as np
 from robot_sysid.msg import Identifiability, InertialEstimate
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.robot import RobotModel
 from sysid_nodes.conversions.stamps import stamp_from_ns
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from sysid_core.identifiability.rpna import Identifiability as StructuralAnswer
 
 VERDICT_CODE = {
-    Verdict.IDENTIFIABLE: InertialEstimate.IDENTIFIABLE,
-    Verdict.COMBINATION: InertialEstimate.COMBINATION,
-    Verdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
-    Verdict.PRIOR_DOMINATED: InertialEstimate.PRIOR_DOMINATED,
+    ParameterVerdict.IDENTIFIABLE: InertialEstimate.IDENTIFIABLE,
+    ParameterVerdict.COMBINATION: InertialEstimate.COMBINATION,
+    ParameterVerdict.UNIDENTIFIABLE: InertialEstimate.UNIDENTIFIABLE,
+    ParameterVerdict.PRIOR_DOMINATED: InertialEstimate.PRIOR_DOMINATED,
 }
 STRUCTURAL_CODE = {  # by the names of `StructuralVerdict`
     "ALONE": InertialEstimate.IDENTIFIABLE,

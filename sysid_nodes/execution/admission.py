@@ -65,9 +65,7 @@ class Admission:
         limits = motion_limits(config, model)
         if request.check_only:
             check_motion(model, trajectory, limits).raise_if_unsafe()
-        settings = executor_settings(
-            config, scale if scale > 0.0 else 1.0, latency=self.drive.latency
-        )
+        settings = executor_settings(config, scale if scale > 0.0 else 1.0)
         return Executor(model, trajectory, limits, monitor_limits(config, limits), settings)
 
     def _require_robot(

@@ -71,10 +71,10 @@ class TrajectoryExecutorConfig:
         live=True,
     )
     max_force: float = parameter(
-        200.0, "Abort beyond this measured force [N].", minimum=1.0, live=True
+        200.0, "Abort beyond this measured force [N].", minimum=1.0, maximum=5000.0, live=True
     )
     max_torque: float = parameter(
-        30.0, "Abort beyond this measured torque [N m].", minimum=0.1, live=True
+        30.0, "Abort beyond this measured torque [N m].", minimum=0.1, maximum=1000.0, live=True
     )
     stale_s: float = parameter(
         0.2, "Abort when joint_states are older [s].", minimum=0.01, maximum=2.0, live=True
@@ -91,7 +91,8 @@ class TrajectoryExecutorConfig:
     )
     stop_lead_s: float = parameter(
         0.05,
-        "Time that a stop needs to reach a whole-trajectory controller [s].",
+        "Time that a stop for an exceeded limit has at least to reach a whole-trajectory controller"
+        " [s].",
         minimum=0.0,
         maximum=1.0,
         live=True,
@@ -107,7 +108,7 @@ class TrajectoryExecutorConfig:
         False, "Whether a motion needs a wrench that is measured.", live=True
     )
     dead_man_s: float = parameter(
-        0.8,
+        0.65,
         "The robot brakes so long after the last goal of a node that died or was cut off [s].",
         minimum=0.4,
         maximum=3.0,

@@ -12,6 +12,8 @@ from sysid_nodes.execution.config import NO_GROUND, TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import CommandMode
 from sysid_nodes.lifecycle import ParameterError
 
+RESEND = 0.15  # share of the dead-man's time between two goals: they may be late by the rest
+
 
 class LimitsConfig(Protocol):
     """Where limits stand, in the parameters of the executor and of who plans for it."""
@@ -82,25 +84,21 @@ def monitor_limits(config: TrajectoryExecutorConfig, limits: MotionLimits) -> Mo
     )
 
 
-def executor_settings(
-    config: TrajectoryExecutorConfig, speed_scale: float, *, latency: float
-) -> ExecutorSettings:
+def executor_settings(config: TrajectoryExecutorConfig, speed_scale: float) -> ExecutorSettings:
     """How a motion is played.
 
     Args:
         config: Parameters of the executor.
         speed_scale: Share of the planned speed.
-        latency: Time that a goal takes to the controller [s].
     """
     return ExecutorSettings(
         speed_scale=speed_scale,
         slow_start=config.slow_start_s,
         start_tolerance=config.start_tolerance,
         horizon=config.dead_man_s if config.command_mode.takes_whole else 0.0,
-        resend=0.25 * config.dead_man_s,
+        resend=RESEND * config.dead_man_s,
         stop_lead=config.stop_lead_s,
         clocked=config.command_mode is CommandMode.FOLLOW,
-        latency=latency,
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from rclpy.task import Future
 from robot_sysid.action import ExecuteTrajectory
 
-from sysid_core.execution import Command, Executor, ExecutorState
+from sysid_core.execution import Command, Executor, ExecutorState, Fault, FaultCode
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import build_drive
 from sysid_nodes.execution.inputs import RobotInputs
@@ -21,6 +21,7 @@ from sysid_nodes.execution.reports import result_of
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
+_CANCELLED = Fault(FaultCode.CANCELLED)
 _PATIENCE_S = 3.0  # for the first messages after a check: meanwhile none was taken in
 _REASON_S = 0.2  # in which a safety input may say why the controller has ended a trajectory
 _LONG_S = 0.1  # of a step that has planned the way to the start
@@ -68,26 +69,26 @@ class MotionPlayer:
         await self._finished
         return result_of(core, self._inputs.now() - began, self._inputs.publishers_hint)
 
-    def cancel(self, reason: str = "cancelled by the operator") -> None:
+    def cancel(self, fault: Fault = _CANCELLED) -> None:
         """Stop the motion under way, smoothly."""
         if self.core is not None:
-            self.core.cancel(reason)
+            self.core.cancel(fault)
 
-    def stopping(self, reason: str) -> bool:
+    def stopping(self, fault: Fault) -> bool:
         """Stop the motion under way; whether its stop still goes on. Ticks must go on."""
         if self.core is None or self.core.state.is_final:
             return False
-        self.core.cancel(reason)
+        self.core.cancel(fault)
         self._stop_by = min(self._stop_by, time.monotonic() + _LONGEST_STOP_S)
         return time.monotonic() < self._stop_by
 
-    def halt(self, reason: str) -> None:
+    def halt(self, fault: Fault) -> None:
         """Stop the motion under way and play the stop to its end: nobody else will.
 
         No callback runs meanwhile, so the time is the steady clock's: simulated time stands still.
         """
         core, now, began = self.core, self._inputs.now(), time.monotonic()
-        while core is not None and self.stopping(reason):
+        while core is not None and self.stopping(fault):
             self._step(core, now + time.monotonic() - began)
             time.sleep(1.0 / self._node.config.rate_hz)
         self._stop_by = math.inf
@@ -99,7 +100,7 @@ class MotionPlayer:
             return
         core, began = self.core, self._inputs.now()
         if core.state is ExecutorState.CHECKING:
-            missing = self._inputs.problem or self._stale
+            missing = self._problem(began) or self._stale
             if missing and began < self._wait_until:
                 return
             if missing:
@@ -110,11 +111,17 @@ class MotionPlayer:
             self._wait_until = began + took + _PATIENCE_S
 
     @property
-    def _stale(self) -> str:
-        """Why the newest state is too old to plan from, or nothing."""
+    def _stale(self) -> Fault | None:
+        """Why the newest state is too old to plan from, or None."""
         age = self._inputs.robot.age_ns(self._node.now_ns()) * 1e-9
-        stale = age > 0.5 * self._node.config.stale_s
-        return f"stale state: the newest joint_states are {age:.2f} s old" if stale else ""
+        if age <= 0.5 * self._node.config.stale_s:
+            return None
+        return Fault(FaultCode.STATE_STALE, {"seconds": age})
+
+    def _problem(self, now: float) -> Fault | None:
+        """What a safety input says against a motion, or None."""
+        words = self._inputs.safety.problem(now)
+        return Fault(FaultCode.SAFETY_INPUT, {"text": words}) if words else None
 
     def _on_clock(self, u: float | None, q: np.ndarray, stamp: float) -> None:
         if abs(self._inputs.now() - stamp) > _OWN_CLOCK_S:
@@ -126,17 +133,18 @@ class MotionPlayer:
 
     def _step(self, core: Executor, now: float) -> None:
         before = core.state
-        problem = self._inputs.safety.problem(now)
+        problem = self._problem(now)
         if self.drive.dropped:
             self._dropped_at = min(self._dropped_at, now)
             if not problem and now - self._dropped_at < _REASON_S:
                 return
-            core.give_up("; ".join(filter(None, (problem, self.drive.dropped))))
+            words = "; ".join(filter(None, (str(problem or ""), self.drive.dropped)))
+            core.give_up(Fault(FaultCode.DROPPED, {"text": words}))
         if problem:
             core.cancel(problem)
         if self.drive.completed:
             core.finished()
-        core.scaling = self._inputs.scaling.value(now)
+        core.scaling, core.lateness = self._inputs.scaling.value(now), self.drive.lateness
         command = core.step(now, self._inputs.robot.measured)
         out = core.outgoing(now) if self.drive.takes_whole else None
         if out is not None:

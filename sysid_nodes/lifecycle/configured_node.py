@@ -35,6 +35,11 @@ class ConfiguredNode(GuardedNode):
     def changed(self, names: set[str]) -> None:
         """Live parameters have new values in `self.config`; raise a SysIdError to refuse them."""
 
+    @property
+    def fixed_because(self) -> str:
+        """Why no parameter may change now, such as a motion under way; empty: they may."""
+        return ""
+
     def read_parameters(self) -> None:
         """Take the parameters as they are set now.
 
@@ -47,6 +52,12 @@ class ConfiguredNode(GuardedNode):
     def _on_set(self, parameters: list[Parameter]) -> SetParametersResult:
         """Validate; take over what is live, refuse what needs another configuration."""
         before = self.config
+        because = self.fixed_because if before is not None else ""
+        if because:
+            names = ", ".join(p.name for p in parameters)
+            return SetParametersResult(
+                successful=False, reason=f"{because}: {names} can't change. End the motion first."
+            )
         try:
             known: dict[str, Any] = {}
             for p in parameters:

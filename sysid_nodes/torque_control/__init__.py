@@ -3,5 +3,11 @@
 
 from sysid_nodes.torque_control.config import ComputedTorqueControllerConfig
 from sysid_nodes.torque_control.identified_parameters import IdentifiedParameters, ParameterSource
+from sysid_nodes.torque_control.set_point_input import SetPointInput
 
-__all__ = ["ComputedTorqueControllerConfig", "IdentifiedParameters", "ParameterSource"]
+__all__ = [
+    "ComputedTorqueControllerConfig",
+    "IdentifiedParameters",
+    "ParameterSource",
+    "SetPointInput",
+]

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sysid_core.control import ControllerTiming, TorqueController
+from sysid_core.control import ControllerTiming, SetPointLimits, TorqueController
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
+from sysid_core.signals import AHEAD
 from sysid_nodes.lifecycle import parameter
 
 
@@ -29,6 +30,12 @@ class ComputedTorqueControllerConfig:
         "Largest acceleration that the tracking error may ask for [rad/s^2].",
         minimum=1.0,
         maximum=10000.0,
+    )
+    largest_step: float = parameter(
+        0.05,
+        "Largest distance of a set point from reference and robot that is no jump [rad or m].",
+        minimum=0.001,
+        maximum=0.5,
     )
     setpoint_timeout_s: float = parameter(
         0.2, "Older set points end in a damped stop [s].", minimum=0.01, maximum=2.0
@@ -55,10 +62,31 @@ class ComputedTorqueControllerConfig:
         """
         return load_closed_chain(self.loops, model.urdf_xml) if self.loops else ClosedChain(model)
 
-    def controller_of(self, chain: ClosedChain) -> TorqueController:
-        """Gains and feedforward for a mechanism."""
+    def set_point_limits(self, chain: ClosedChain) -> SetPointLimits:
+        """What may be asked of a mechanism: its description's limits, and no jumps."""
+        columns, model = chain.actuated_columns, chain.model
+        lower, upper = model.position_limits
+        return SetPointLimits(
+            joint_names=chain.actuated,
+            lower=lower[columns],
+            upper=upper[columns],
+            velocity=model.velocity_limits[columns],
+            step=self.largest_step,
+            bandwidth=self.bandwidth,
+            acceleration=self.feedback_limit,
+        )
+
+    def controller_of(self, chain: ClosedChain, simulated_time: bool = False) -> TorqueController:
+        """Gains and feedforward for a mechanism.
+
+        Args:
+            chain: The mechanism.
+            simulated_time: Whether the clock comes as messages, which others' may overtake.
+        """
         timing = ControllerTiming(
-            setpoint_timeout=self.setpoint_timeout_s, state_timeout=self.state_timeout_s
+            setpoint_timeout=self.setpoint_timeout_s,
+            state_timeout=self.state_timeout_s,
+            ahead=self.setpoint_timeout_s if simulated_time else AHEAD,
         )
         return TorqueController(
             chain,

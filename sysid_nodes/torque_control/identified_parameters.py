@@ -9,8 +9,8 @@ from sysid_core.control import TorqueController, judge_for_control
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.closed_chain import identified_chain
-from sysid_core.judgement import Judgement
 from sysid_core.kinds import Kind
+from sysid_core.reasons import Verdict, failure, text_of
 from sysid_core.robot.loops import ClosedChain
 from sysid_core.validation import judge_estimate
 from sysid_nodes import conversions
@@ -53,13 +53,13 @@ class IdentifiedParameters:
                 remedy="Estimator and controller must use the same robot_description.",
             )
         estimate = conversions.estimate_from_message(message)
-        judgement = judge_estimate(estimate) + _without_springs(estimate)
-        if judgement.ok:
+        verdict = judge_estimate(estimate) + _without_springs(estimate)
+        if verdict.ok:
             candidate = identified_chain(self._nominal, estimate)
-            judgement += judge_for_control(self._nominal, candidate, self._factor)
-        if not judgement.ok:
+            verdict += judge_for_control(self._nominal, candidate, self._factor)
+        if not verdict.ok:
             raise SysIdError(
-                f"The estimate stays unused: {' '.join(judgement.failures)}",
+                f"The estimate stays unused: {' '.join(map(text_of, verdict.failures))}",
                 remedy="Check units, signs and the motion, and identify again (method lmi or"
                 " entropic); the set in use stays.",
             )
@@ -83,10 +83,10 @@ class IdentifiedParameters:
         self.offered = None
 
 
-def _without_springs(estimate: Estimate) -> Judgement:
+def _without_springs(estimate: Estimate) -> Verdict:
     """Springs and counterbalances carry weight that the controller would carry as well."""
     parts = (name.rpartition(".") for name in estimate.names)
     springs = sorted({joint for joint, _, symbol in parts if symbol.startswith("S_")})
     if not springs:
-        return Judgement()
-    return Judgement((f"The controller knows no springs; the estimate has: {', '.join(springs)}.",))
+        return Verdict()
+    return Verdict((failure("springs-unknown", joints=springs),))

@@ -15,6 +15,7 @@ from sysid_core.controller_payload import (
     fixed_pose,
 )
 from sysid_core.robot import RobotModel, transform_pi
+from sysid_core.signals import ClockGate, StampError, StampFault
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import ParameterError, parameter
 from sysid_nodes.vendor_payload.interfaces import payload_from_message
@@ -105,13 +106,18 @@ def payload_at_flange(
             untouched=True,
             remedy="Play a payload motion first, with the estimator running.",
         )
-    age_s = now_s - ns_from_stamp(message.header.stamp) * 1e-9
-    if age_s > config.patience_s:
+    gate = ClockGate("the payload's estimate", oldest=config.patience_s)
+    try:
+        stamp_ns = ns_from_stamp(message.header.stamp) or 1  # 1970 is a stamp, too
+        gate.take(stamp_ns, round(now_s * 1e9))
+    except StampError as err:
         raise NotTakenError(
-            f"The estimate is {age_s:.0f} s old: something else may be held by now.",
+            f"{err.message} Something else may be held by now.",
             untouched=True,
-            remedy="Weigh again, or raise patience_s.",
-        )
+            remedy="Weigh again, or raise patience_s."
+            if err.code is StampFault.OLD
+            else err.remedy,
+        ) from err
     pi = payload_from_message(message).pi
     if message.header.frame_id != config.flange_frame:
         if model is None:

@@ -124,8 +124,8 @@ def _methods(split: Split) -> Iterator[tuple[str, _Run]]:
             settings = FitSettings(method=method)
             data = ArmData.of(split.model, split.fitted, split.drives, settings)
             found = identify_data(data, settings)
-            verdict = found.judgement
-            return found.identification, verdict.outcome.value, " ".join(verdict.reasons)
+            verdict = found.verdict
+            return found.identification, verdict.outcome.value, " ".join(verdict.codes)
 
         return run
 

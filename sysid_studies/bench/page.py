@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.report import Report
 from sysid_studies.bench.measure import METHODS, METRICS
 from sysid_studies.bench.recipe import Recipe

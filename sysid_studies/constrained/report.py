@@ -76,7 +76,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         report.heading(f"Peak velocity {speed:g} rad/s, {how}", 3)
         _tracking(report, study, speed)
     report.heading("Each robot")
-    report.bullets(f"Robot {seed.seed}: {seed.judgement.text}" for seed in study.seeds)
+    report.bullets(f"Robot {seed.seed}: {seed.verdict.text}" for seed in study.seeds)
     report.bullets(study.seeds[0].estimates["identified"].notes)
     report.bullets(study.conditions)
     report.paragraph(

@@ -114,7 +114,7 @@ def study_robot(
         integration[name] = _integrate(model, recordings[-1])
     tracking, saturated = _track_all(chain, plant, models, config, progress)
     first, last = config.speeds[0], config.speeds[-1]
-    judgement = judge(
+    verdict = judge(
         identified,
         {
             "Torque prediction": (_rms(torque["identified"]), _rms(torque["nominal"])),
@@ -138,7 +138,7 @@ def study_robot(
         guess_difference=float(
             np.nanmax(np.abs(again.values - identified.values) / identified.standard_deviations)
         ),
-        judgement=judgement,
+        verdict=verdict,
     )
 
 

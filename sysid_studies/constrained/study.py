@@ -150,7 +150,7 @@ class ConstrainedStudy:
                 }
                 for speed in self.config.speeds
             },
-            "verdicts": [seed.judgement.text for seed in self.seeds],
+            "verdicts": [seed.verdict.text for seed in self.seeds],
             "planning": list(self.conditions),
         }
 

@@ -57,8 +57,8 @@ def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outc
         kind,
         payload_errors(estimate.values, thing.pi, thing.size),
         z,
-        any(note.startswith("The shape") for note in estimate.notes),
-        any("explained" in note for note in estimate.notes),
+        any(reason.code == "shape-differs" for reason in estimate.warnings),
+        any(reason.code == "wrench-misfit" for reason in estimate.warnings),
     )
 
 

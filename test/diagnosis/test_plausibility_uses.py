@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.diagnosis import Use, UseJudge
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.robot.loops import constrained_motion, constrained_torques, load_closed_chain
 from sysid_core.signals import EffortKind, JointStream, Mark, Recording, WrenchStream
@@ -61,17 +61,16 @@ def uses(recording: Recording, robot: RobotModel | None) -> dict[str, Use]:
 
 def test_motion_of_all_joints_with_a_load_will_do_for_arm_and_payload(robot) -> None:
     found = uses(recorded(robot, np.ones(7)), robot)
-    assert found["arm"].judgement.ok and "rank" in found["arm"].shown
-    assert found["payload"].judgement.outcome is Outcome.PASS
+    assert found["arm"].verdict.ok and "rank" in found["arm"].shown
+    assert found["payload"].verdict.outcome is Outcome.PASS
     assert "10 of 10 directions" in found["payload"].shown
-    assert not found["sequential"].judgement.ok
+    assert not found["sequential"].verdict.ok
     assert not found["closed-chain"].judged
 
 
 def test_a_late_wrench_is_said_with_its_delay(robot) -> None:
     judge = UseJudge(recorded(robot, np.ones(7), late_s=0.03), robot)
-    (text,) = judge.payload().judgement.warnings
-    assert "aren't on the joints' clock" in text
+    assert judge.payload().verdict.codes == ("clocks-differ",)
     assert judge.clock is not None
     assert judge.clock.offset_s == pytest.approx(0.03, abs=4.0 * judge.clock.offset_sd)
 
@@ -87,7 +86,7 @@ def test_late_efforts_are_said_with_their_delay(robot, kind) -> None:
         late = late / [40.0, 55.0, 30.0, 25.0, 12.0, 9.0, 6.0]  # [N m/A]
     joints = replace(whole.joints, effort=late, effort_kind=kind)
     judge = UseJudge(replace(whole, joints=joints), robot)
-    assert "--delay auto" in judge.arm().judgement.text
+    assert "efforts-late" in judge.arm().verdict.codes
     assert judge.lag is not None and judge.lag.seconds == pytest.approx(0.012, abs=5e-4)
 
 
@@ -117,24 +116,25 @@ def test_a_closed_chain_is_judged_by_what_its_driven_joints_show(swing, enough) 
         use for use in UseJudge(Recording(joints), None, chain=chain).uses() if "closed" in use.name
     )
     assert use.judged
-    assert (use.judgement.outcome is Outcome.PASS) == enough
-    assert use.shown.startswith("rank ") if enough else use.judgement.reasons
+    assert (use.verdict.outcome is Outcome.PASS) == enough
+    assert use.shown.startswith("rank ") if enough else use.verdict.reasons
 
 
 def test_one_moving_joint_shows_little_of_arm_and_payload(robot) -> None:
     found = uses(recorded(robot, np.eye(7)[3]), robot)
-    assert not found["arm"].judgement.ok and "sysid plan arm" in found["arm"].judgement.text
-    assert "about all axes" in found["payload"].judgement.text
+    assert not found["arm"].verdict.ok and "parameters-few" in found["arm"].verdict.codes
+    assert "payload-rank" in found["payload"].verdict.codes
     assert found["sequential"].shown.startswith("1 of 7 joints")
-    assert "never move alone" in found["sequential"].judgement.text
+    assert "joints-not-alone" in found["sequential"].verdict.codes
 
 
 def test_what_is_missing_is_named_with_the_remedy(robot) -> None:
     whole = recorded(robot, np.ones(7))
     bare = replace(whole, marks=(), joints=replace(whole.joints, effort=None))
     found = uses(bare, None)
-    assert "No efforts" in found["arm"].judgement.text
-    assert "No marks of a motion" in found["payload"].judgement.text
+    assert "efforts-missing" in found["arm"].verdict.codes
+    assert "marks-missing" in found["payload"].verdict.codes
     other = uses(replace(whole, wrench=replace(whole.wrench, frame="nowhere")), robot)
-    assert "nowhere" in other["payload"].judgement.text
-    assert "give --robot" in uses(whole, None)["arm"].judgement.text
+    (refused,) = other["payload"].verdict.failures
+    assert refused.code == "refused" and "nowhere" in refused.data["message"]
+    assert "robot-missing" in uses(whole, None)["arm"].verdict.codes

@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from joint_trajectory_controller import Goal, JointTrajectoryController
 
-from sysid_core.execution import Executor, ExecutorState, Measured, Outgoing
+from sysid_core.execution import Executor, ExecutorState, Fault, FaultCode, Measured, Outgoing
 from sysid_core.robot import RobotModel
 
 PERIOD = 0.002  # of the controller [s]
@@ -149,11 +149,12 @@ def run(
         now += PERIOD
         k += 1
         while way and way[0][0] <= now:
-            _, goal = way.pop(0)
+            arrived, goal, sent_at = way.pop(0)
+            core.lateness = max(core.lateness, arrived - sent_at)
             if goal is None:
                 w.controller.cancel(w.robot.q, w.robot.v)
             elif not w.controller.follow(goal, now) and not w.killed:
-                core.give_up("refused")
+                core.give_up(Fault(FaultCode.DROPPED, {"text": "refused"}))
         command = w.controller.update(now, PERIOD, w.robot.q, w.robot.v, w.scaling)
         w.robot.step(command[0], PERIOD)
         happen(w, now - 1000.0, log)
@@ -198,8 +199,8 @@ def run(
             goal, sent = goal_of(out), sent + 1
             origins[id(goal)] = out.origin
             log.goals.append(goal)
-            way.append((max(now + latency(sent), way[-1][0] if way else 0.0), goal))
+            way.append((max(now + latency(sent), way[-1][0] if way else 0.0), goal, now))
         if core.state is ExecutorState.ABORTED:
-            way.append((now + latency(sent), None))
+            way.append((now + latency(sent), None, now))
     log.message = core.message
     return log

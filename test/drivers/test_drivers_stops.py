@@ -26,9 +26,7 @@ from sysid_core.robot import RobotModel
 MODEL = RobotModel.from_urdf("ur5")
 LIMITS = MotionLimits.from_model(MODEL, tcp_frame="tool0", tcp_speed=1.0)
 HOME = np.array([0.0, -1.2, 1.2, -1.2, -1.5, 0.0])
-ROLLING = ExecutorSettings(
-    slow_start=0.5, horizon=0.8, resend=0.2, stop_lead=0.06, latency=0.006, clocked=True
-)
+ROLLING = ExecutorSettings(slow_start=0.5, horizon=0.65, resend=0.1, stop_lead=0.06, clocked=True)
 MIDDLE = 2.4  # [s] after the beginning: the wrist oscillates at full speed
 
 
@@ -102,7 +100,7 @@ def test_a_robot_with_its_speed_slider_down_is_followed_without_a_step_however_l
     assert log.message == "done" and w.executor.worst_error < 0.1
     assert peak(log) <= 1.0
     if says == "topic":  # else the first goal of the way to the start is of another speed
-        assert commanded(log) <= 1.0
+        assert commanded(log) <= 1.05
         assert max(step for _, step in w.controller.steps) < 2e-5
 
 
@@ -150,9 +148,47 @@ def test_a_cancel_stops_within_the_limits(scaling):
     k = log.state.index(ExecutorState.ABORTING)
     at_end = log.command[-100] - log.command[log.state.index(ExecutorState.ABORTED)]
     assert np.max(np.abs(at_end)) < 2e-5  # the hold of its end isn't behind the stop
-    # With the slider down the goal under way comes to its end: no other could be a step.
-    longest = 0.8 if scaling == 1.0 else ROLLING.horizon + 0.6 / scaling
-    assert still_after(log, log.t[k]) < longest
+    # The goal under way comes to its end: no other could be a step, however late it came.
+    assert still_after(log, log.t[k]) < ROLLING.horizon + 0.05 + 0.7 / scaling
+
+
+def late_after(begin: float, by: float) -> tuple[Callable[..., None], Callable[[int], float]]:
+    """A cancel at a time [s], and goals that are late by so much from then on [s]."""
+    cancelled = []
+
+    def cancel(w: World, t: float, log: Log) -> None:
+        if t > begin and not cancelled:
+            cancelled.append(t)
+            w.executor.cancel()
+
+    return cancel, lambda k: by if cancelled else on_time(k)
+
+
+@pytest.mark.parametrize("by", [0.08, 0.2, 0.5])
+def test_a_network_that_stalls_in_the_moment_of_a_cancel_makes_no_step(by: float):
+    cancel, latency = late_after(MIDDLE, by)
+    w = world()
+    log = run(MODEL, w, cancel, latency=latency)
+    assert log.state[-1] is ExecutorState.ABORTED
+    assert peak(log) <= 1.0 and commanded(log) <= 1.05
+    assert max(step for _, step in w.controller.steps) < 2e-5
+
+
+@pytest.mark.parametrize("phase", [0.011, 0.027, 0.043])
+@pytest.mark.parametrize("by", [0.0, 0.3])
+def test_a_limit_that_is_exceeded_stops_earlier_without_a_step(phase: float, by: float):
+    w = world()
+
+    def hit(w: World, t: float, log: Log) -> None:
+        if t > MIDDLE + phase:
+            w.falsify = spike
+
+    log = run(MODEL, w, hit, latency=lambda k: by + on_time(k))
+    assert log.message.startswith("wrench: force is 900")
+    assert peak(log) <= 1.0 and commanded(log) <= 1.05
+    assert max(step for _, step in w.controller.steps) < 2e-5
+    k = log.state.index(ExecutorState.ABORTING)
+    assert still_after(log, log.t[k]) < (0.9 if by == 0.0 else 1.3)
 
 
 @pytest.mark.parametrize("scaling", [1.0, 0.5])
@@ -167,7 +203,7 @@ def test_an_executor_that_is_killed_leaves_a_robot_that_stops_within_a_second(sc
 
     log = run(MODEL, w, kill)
     stopping = 0.7 / scaling
-    assert 0.3 < still_after(log, at[0]) < 1.0 + stopping
+    assert 0.1 < still_after(log, at[0]) < ROLLING.horizon + 0.2 + stopping
     assert peak(log) <= 1.0
     assert np.max(np.abs(log.v[-1])) < 1e-3
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError, ModelError, SignalError
-from sysid_core.estimation import Verdict
+from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.closed_chain import (
     ConstrainedEquations,
     ConstrainedProcessing,
@@ -109,7 +109,7 @@ def test_exact_data_give_exact_drives(leg, truth):
         # Accelerations come from differences of the velocity, to about 1e-6.
         assert estimate[name] == pytest.approx(value, rel=1e-4, abs=1e-4)
     assert estimate.maximally_exciting and estimate.physically_consistent
-    assert set(estimate.verdicts) == {Verdict.IDENTIFIABLE}
+    assert set(estimate.verdicts) == {ParameterVerdict.IDENTIFIABLE}
 
 
 def test_exact_data_leave_torques_of_a_millionth(leg, truth):

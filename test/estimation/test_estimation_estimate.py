@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.files import write_yaml
 
 
@@ -22,7 +22,7 @@ def estimate() -> Estimate:
         values=np.array([1.0, -0.5]),
         units=("kg", "kg m"),
         covariance=np.array([[0.04, 0.01], [0.01, 0.09]]),
-        verdicts=(Verdict.IDENTIFIABLE, Verdict.PRIOR_DOMINATED),
+        verdicts=(ParameterVerdict.IDENTIFIABLE, ParameterVerdict.PRIOR_DOMINATED),
         consistent={"a": True},
         residual_rms={"joint1": 0.1},
         condition_number=3.0,
@@ -40,15 +40,16 @@ def test_it_is_read_back_as_it_was_written(estimate: Estimate, tmp_path: Path) -
     estimate.save(tmp_path / "estimate.yaml")
     back = Estimate.load(tmp_path / "estimate.yaml")
     assert back.to_dict() == estimate.to_dict()
-    assert back["a.mx"] == -0.5 and back.verdicts[1] is Verdict.PRIOR_DOMINATED
+    assert back["a.mx"] == -0.5 and back.verdicts[1] is ParameterVerdict.PRIOR_DOMINATED
     np.testing.assert_allclose(back.standard_deviations, [0.2, 0.3])
 
 
 def test_it_names_the_reasons_not_to_trust_it(estimate: Estimate) -> None:
     assert estimate.certify() == () and estimate.physically_consistent
     poor = dataclasses.replace(estimate, rank=1, consistent={"a": True, "b": False})
-    reasons = " ".join(poor.certify())
-    assert "rank 1 of 2" in reasons and "b" in reasons and not poor.maximally_exciting
+    inconsistent, rank = poor.certify()
+    assert inconsistent.code == "estimate-inconsistent" and inconsistent.data["bodies"] == ("b",)
+    assert rank.code == "estimate-rank" and not poor.maximally_exciting
     unknown = dataclasses.replace(estimate, consistent={})
     assert unknown.physically_consistent is None
 

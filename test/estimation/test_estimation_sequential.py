@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import Verdict
+from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.fit import LeastSquares, Regression, friction_scale
 from sysid_core.estimation.sequential import (
     SequentialLeastSquares,
@@ -306,4 +306,4 @@ def test_recording_of_all_joints_at_once_is_refused(stanford) -> None:
 def test_verdicts_tell_alone_from_in_combination(stanford, rng) -> None:
     estimate = SequentialLeastSquares(stanford.minimal).fit(stanford.regression(0.05, rng))
     verdicts = set(estimate.verdicts)
-    assert Verdict.COMBINATION in verdicts and Verdict.IDENTIFIABLE in verdicts
+    assert ParameterVerdict.COMBINATION in verdicts and ParameterVerdict.IDENTIFIABLE in verdicts

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from mcap.writer import CompressionType, Writer
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, Trajectory, limits_text, read_limits
 from sysid_core.robot import (
     RobotModel,
@@ -60,7 +60,7 @@ def finite(*arrays: Any) -> None:
 def estimate_yaml() -> dict[str, Any]:
     found = Estimate(
         "ols", ("a.m", "a.mx"), np.ones(2), ("kg", "kg m"), np.eye(2),
-        (Verdict.IDENTIFIABLE,) * 2,
+        (ParameterVerdict.IDENTIFIABLE,) * 2,
     )  # fmt: skip
     return yaml.safe_load(yaml.safe_dump(found.to_dict()))
 

@@ -103,7 +103,7 @@ def test_a_plan_of_the_whole_description_plays_without_the_fingers_that_are_held
     motion = Trajectory("panda", whole.urdf_hash, whole.joint_names, t, q, v, a)
     motion.save(tmp_path / "motion.npz")
     goal = ExecuteTrajectory.Goal(trajectory_file="motion.npz", check_only=True)
-    admission = execution.Admission(SimpleNamespace(latency=0.01), None, None)
+    admission = execution.Admission(SimpleNamespace(), None, None)
     settings = config(trajectories=(str(tmp_path),))
     admitted = admission.admit(goal, arm, settings, 0.0)
     assert admitted.trajectory.joint_names == arm.joint_names

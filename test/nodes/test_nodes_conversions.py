@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 from sensor_msgs.msg import JointState
 
 from sysid_core.errors import SignalError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import Trajectory
 from sysid_nodes import conversions
 
@@ -60,7 +60,11 @@ def test_an_estimate_survives_the_round_trip(rng: np.random.Generator) -> None:
         values=np.array([1.0, 2.0, 3.0]),
         units=("kg", "m", ""),
         covariance=root @ root.T,
-        verdicts=(Verdict.IDENTIFIABLE, Verdict.COMBINATION, Verdict.PRIOR_DOMINATED),
+        verdicts=(
+            ParameterVerdict.IDENTIFIABLE,
+            ParameterVerdict.COMBINATION,
+            ParameterVerdict.PRIOR_DOMINATED,
+        ),
         consistent={"payload": True},
         rank=2,
         structural_rank=3,

@@ -12,7 +12,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation import Estimate, Verdict, difference
+from sysid_core.estimation import Estimate, ParameterVerdict, difference
 from sysid_core.report import SavedRun, comparison_report, differences_from_first
 
 NAMES = tuple(f"link{k}.m" for k in range(12))
@@ -25,7 +25,7 @@ def fitted(rng: np.random.Generator, change: float = 0.0) -> Estimate:
     pi = TRUE + change * (np.arange(len(NAMES)) == 2)
     covariance = 0.3**2 * np.linalg.inv(Y.T @ Y)
     values = np.linalg.lstsq(Y, Y @ pi + 0.3 * rng.normal(size=200), rcond=None)[0]
-    verdicts = (Verdict.IDENTIFIABLE,) * len(NAMES)
+    verdicts = (ParameterVerdict.IDENTIFIABLE,) * len(NAMES)
     return Estimate("ols", NAMES, values, ("kg",) * len(NAMES), covariance, verdicts, robot="arm")
 
 

@@ -12,7 +12,7 @@ from html import unescape
 import numpy as np
 import pytest
 
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.report import Report, time_series, with_deviation
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -112,52 +112,16 @@ def test_runs_below_results_are_listed_and_nothing_else_is_overwritten(tmp_path)
     assert foreign.read_text(encoding="utf-8") == "mine"
 
 
-def test_every_reason_of_a_warning_or_failure_is_explained() -> None:
-    """Sentences of the judges, as they stand in the code, each have a guide."""
-    import ast
-    from pathlib import Path
-
-    from sysid_core.report import guide_to
-
-    root = Path(__file__).resolve().parents[2] / "sysid_core"
-    files = ["validation/verdict.py", "diagnosis/examine.py", "diagnosis/hypotheses.py"]
-    files += ["diagnosis/scale_checks.py", "diagnosis/scale_hypotheses.py"]
-    files += ["diagnosis/stream_checks.py"]
-    files += ["estimation/payload_live/weighing.py"]
-    unexplained, seen = [], 0
-    for name in files:
-        tree = ast.parse((root / name).read_text(encoding="utf-8"))
-        docs = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.JoinedStr, ast.Constant)) and id(node) not in docs:
-                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-                text = "".join(
-                    str(p.value) if isinstance(p, ast.Constant) else "1 joint" for p in parts
-                )
-                sentence = len(text) > 50 and text[:1].isupper() and " " in text
-                if sentence and not text.startswith(_NO_REASONS):
-                    seen += 1
-                    unexplained += [text] if guide_to(text) is None else []
-    assert unexplained == [] and seen > 20
-
-
-# Remedies, what is in order, and what was not judged.
-_NO_REASONS = (
-    "Record", "Add ", "Declare", "Check", "Negate", "Give", "URDF, signs", "Without a sixth",
-    "Predictions of runs", "Whether the recordings", "Explained by", "The unit of force: a gain",
-)  # fmt: skip
-
-
 def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
-    from sysid_core.judgement import Judgement
+    from sysid_core.reasons import Verdict, held, not_judged, warning
 
-    judged = Judgement(warnings=("The model leaves 12 % of the efforts' variance.",))
-    judged = judged + Judgement(basis="Signs agree.") + Judgement(not_judged=("Other motions.",))
+    weak = warning("prediction-weak", left=0.12, which="a run")
+    judged = Verdict((weak, held("estimate-sound"), not_judged("unseen-missing")))
     report = Report("Arm")
     report.judged(judged, "Error 12 %.")
     report.table(("joint", "F_c"), [("elbow", 2.0)])
     text = report.save(tmp_path / "a.html").read_text(encoding="utf-8")
-    assert "A model that leaves much: what it means" in text and "In order (1)" in text
+    assert "A model that leaves much: what to do" in text and "In order (1)" in text
     assert "Not judged (1)" in text and "<dt>F_c</dt>" in text and "<dt>F_v</dt>" not in text
 
 

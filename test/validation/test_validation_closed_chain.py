@@ -17,11 +17,11 @@ from sysid_core.control import (
     track,
 )
 from sysid_core.errors import ModelError, SignalError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.judgement import Outcome
 from sysid_core.planning.closed_chain import sine_trajectory
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -210,7 +210,7 @@ def an_estimate(consistent: bool = True) -> Estimate:
         values=np.ones(1),
         units=("N m",),
         covariance=np.eye(1),
-        verdicts=(Verdict.IDENTIFIABLE,),
+        verdicts=(ParameterVerdict.IDENTIFIABLE,),
         consistent={"shin": consistent},
     )
 
@@ -221,7 +221,7 @@ def test_a_model_passes_warns_and_fails_for_reasons():
     mixed = {"torque": ({"a": 0.1, "b": 1.1}, {"a": 2.0, "b": 1.0})}
     verdict = judge(an_estimate(), mixed, {"a": 0.5})
     assert verdict.outcome is Outcome.WARN
-    assert "b no better" in verdict.text and "torque limit while tracking: a" in verdict.text
+    assert verdict.codes == ("joints-no-better", "torque-limit")
     bad = {"torque": ({"a": 3.0}, {"a": 2.0})}
     assert judge(an_estimate(), bad).outcome is Outcome.FAIL
     assert judge(an_estimate(consistent=False), good).outcome is Outcome.FAIL

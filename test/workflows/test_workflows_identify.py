@@ -58,7 +58,7 @@ def test_arrays_and_files_give_the_same_numbers(from_files) -> None:
     data = ArmData.of(model, [run], drives_of(model, columns), FIT, others=[other])
     again = identify_data(data, FIT)
     assert (again.estimate.values == found.estimate.values).all()
-    assert again.judgement == found.judgement
+    assert again.verdict == found.verdict
     assert again.errors() == found.errors()
 
 
@@ -70,9 +70,9 @@ def test_a_worker_process_writes_the_same_result_and_reports_steps(from_files, t
         [sys.executable, "-m", "sysid_core.workflows", str(job)], capture_output=True, check=False
     )
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert done.returncode == found.judgement.exit_status
+    assert done.returncode == found.verdict.exit_status
     assert [e["step"] for e in events[:-1]] == [step.code for step in steps]
-    assert events[-1] == {"outcome": found.judgement.outcome.value}
+    assert events[-1] == {"outcome": found.verdict.outcome.value}
     values = Estimate.load(tmp_path / "out" / "estimate.yaml").values
     assert values == pytest.approx(found.estimate.values, rel=1e-12)
 

@@ -8,6 +8,7 @@ other motions differently.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +54,7 @@ def prediction_spread(
     parameters: Array,
     prior_weight: float = NO_PRIOR,
     *,
+    fixed: Sequence[str] = (),
     n_blocks: int = 6,
 ) -> PredictionSpread:
     r"""Spread of predictions of typical motion over fits without one block of time each.
@@ -65,11 +67,12 @@ def prediction_spread(
         equations: The recordings.
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: rho of the fit's prior.
+        fixed: What the fit held, as in an estimator's `fixed`.
         n_blocks: B.
     """
     split = equations.model.n_bodies * 10
     scores = BlockScores.build(equations, parameters[:split], n_blocks)
-    fits = scores.fits_without_blocks(prior_weight)
+    fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
     q, v, a = _typical_motion(equations)
     rigid = joint_torque_regressor(equations.model, q, v, a)
     Y = np.concatenate(

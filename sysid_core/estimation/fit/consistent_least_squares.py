@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.bounded import bounded_fit
 from sysid_core.estimation.fit.compressed import Compressed, compress
 from sysid_core.estimation.fit.consistent_problem import (
@@ -161,7 +161,7 @@ class ConsistentLeastSquares:
             unknown=tuple(
                 name
                 for name, verdict, told in zip(regression.names, verdicts, declared, strict=True)
-                if verdict is not Verdict.IDENTIFIABLE and not told
+                if verdict is not ParameterVerdict.IDENTIFIABLE and not told
             ),
             measured=measured,
         )
@@ -266,7 +266,7 @@ def _consistency(regression: Regression, values: Array) -> dict[str, bool]:
 
 def _verdicts(
     regression: Regression, free: NDArray[np.bool_], base: BaseParameters, measured: Estimate
-) -> tuple[Verdict, ...]:
+) -> tuple[ParameterVerdict, ...]:
     """From the structure first, then from what the data say of the base parameters."""
     # The row space of the regrouping is what motion can show; a parameter alone lies inside it.
     Q = np.linalg.qr(base.regrouping.T)[0]
@@ -276,11 +276,11 @@ def _verdicts(
     out = []
     for name, is_free, share in zip(regression.names, free, shown, strict=True):
         if not is_free:
-            out.append(Verdict.PRIOR_DOMINATED)
+            out.append(ParameterVerdict.PRIOR_DOMINATED)
         elif share < 1e-9:
-            out.append(Verdict.UNIDENTIFIABLE)
+            out.append(ParameterVerdict.UNIDENTIFIABLE)
         elif share < 1.0 - 1e-9:
-            out.append(Verdict.COMBINATION)
+            out.append(ParameterVerdict.COMBINATION)
         else:
-            out.append(of_base.get(name, Verdict.PRIOR_DOMINATED))
+            out.append(of_base.get(name, ParameterVerdict.PRIOR_DOMINATED))
     return tuple(out)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.compressed import Compressed, compress
 from sysid_core.estimation.fit.model_error import model_error, widened
 from sysid_core.estimation.fit.regression import Regression
@@ -117,13 +117,15 @@ def excitation_rows(
     return R[:, free], regression.structure[:, free]
 
 
-def base_verdicts(base: BaseParameters, uncertainty: ParameterUncertainty) -> tuple[Verdict, ...]:
+def base_verdicts(
+    base: BaseParameters, uncertainty: ParameterUncertainty
+) -> tuple[ParameterVerdict, ...]:
     """Verdict of every base parameter."""
     weak = uncertainty.prior_dominated
     return tuple(
-        Verdict.PRIOR_DOMINATED
+        ParameterVerdict.PRIOR_DOMINATED
         if weak[i]
-        else (Verdict.IDENTIFIABLE if base.is_alone(i) else Verdict.COMBINATION)
+        else (ParameterVerdict.IDENTIFIABLE if base.is_alone(i) else ParameterVerdict.COMBINATION)
         for i in range(base.rank)
     )
 

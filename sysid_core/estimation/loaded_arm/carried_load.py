@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import Processing, prepare
-from sysid_core.estimation.estimate import Verdict
+from sysid_core.estimation.estimate import ParameterVerdict
 from sysid_core.estimation.recorded import filled, require_finite, require_torques
 from sysid_core.identifiability import numerical_rank, random_states
 from sysid_core.robot import (
@@ -73,7 +73,7 @@ def with_load(model: RobotModel, frame: str, pi: ArrayLike) -> RobotModel:
     return model.with_pi(model.pi.ravel() + added)
 
 
-def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdict, ...]]:
+def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[ParameterVerdict, ...]]:
     """How many of the ten parameters this arm could ever show at this frame, and which."""
     states = random_states(model, 40, np.random.default_rng(0))
     Y = payload_torque_regressor(model, frame, *states).reshape(-1, 10)
@@ -83,9 +83,9 @@ def structural_verdicts(model: RobotModel, frame: str) -> tuple[int, tuple[Verdi
     kernel = np.linalg.svd(Y / np.where(unseen, np.inf, length))[2][rank:]
     leak = np.where(unseen, 0.0, np.linalg.norm(kernel, axis=0))
     return rank, tuple(
-        Verdict.UNIDENTIFIABLE
+        ParameterVerdict.UNIDENTIFIABLE
         if none
-        else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
+        else (ParameterVerdict.COMBINATION if x > 1e-6 else ParameterVerdict.IDENTIFIABLE)
         for none, x in zip(unseen, leak, strict=True)
     )
 

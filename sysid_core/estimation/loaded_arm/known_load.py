@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PAYLOAD_NAMES
 from sysid_core.robot import (
     INERTIAL_NAMES,
@@ -81,7 +81,8 @@ def load_estimate(estimate: Estimate, pi_L: Array, load: KnownLoad) -> Estimate:
     )
     covariance[np.ix_(own, own)] = estimate.covariance[np.ix_(of, of)]
     verdicts = [
-        Verdict.PRIOR_DOMINATED if name in load.fixed else Verdict.COMBINATION for name in names
+        ParameterVerdict.PRIOR_DOMINATED if name in load.fixed else ParameterVerdict.COMBINATION
+        for name in names
     ]
     for k, i in zip(own, of, strict=True):
         verdicts[k] = estimate.verdicts[i]

@@ -21,7 +21,7 @@ import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit import (
     inverse,
     span_slices,
@@ -212,7 +212,7 @@ class PayloadFromTorques:
             notes.append("The mass is less than three standard deviations: it may well be nothing.")
         structural_rank, structural = structural_verdicts(self.model, self.frame)
         verdicts = tuple(
-            found if can is Verdict.IDENTIFIABLE else can
+            found if can is ParameterVerdict.IDENTIFIABLE else can
             for found, can in zip(verdicts_from_prior(covariance, prior), structural, strict=True)
         )
         factor = np.linalg.cholesky(prior)

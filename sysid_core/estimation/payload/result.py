@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload.data import RANK_TOLERANCE, CompressedWrenches
+from sysid_core.reasons import Reason
 from sysid_core.robot import (
     INERTIAL_NAMES,
     INERTIAL_UNITS,
@@ -42,11 +43,11 @@ def payload_estimate(
     method: str,
     pi: Array,
     covariance: Array,
-    verdicts: tuple[Verdict, ...],
+    verdicts: tuple[ParameterVerdict, ...],
     information: CompressedWrenches,
     *,
     source: str = "",
-    notes: tuple[str, ...] = (),
+    warnings: tuple[Reason, ...] = (),
 ) -> Estimate:
     """The common result of all payload estimators."""
     return Estimate(
@@ -64,7 +65,7 @@ def payload_estimate(
         rank_tolerance=RANK_TOLERANCE,
         n_samples=information.n_samples,
         source=source,
-        notes=notes,
+        warnings=warnings,
     )
 
 
@@ -83,7 +84,7 @@ def shrunk_estimate(
 
 def verdicts_from_prior(
     covariance: Array, prior_covariance: Array, mass_sd: float | None = None
-) -> tuple[Verdict, ...]:
+) -> tuple[ParameterVerdict, ...]:
     """Prior-dominated where the data have not even halved the prior's variance.
 
     Moments of inertia are judged with mass and centre of mass given: knowing these from gravity
@@ -102,7 +103,10 @@ def verdicts_from_prior(
     before[4:] = np.diag(_given_first_moments(prior_covariance))
     # Where the shape alone settles a moment, the data have nothing to add.
     ratio = np.where(before > floor, after / np.maximum(before, floor), 1.0)
-    return tuple(Verdict.PRIOR_DOMINATED if r > 0.5 else Verdict.IDENTIFIABLE for r in ratio)
+    return tuple(
+        ParameterVerdict.PRIOR_DOMINATED if r > 0.5 else ParameterVerdict.IDENTIFIABLE
+        for r in ratio
+    )
 
 
 def _given_first_moments(covariance: Array) -> Array:
@@ -113,7 +117,7 @@ def _given_first_moments(covariance: Array) -> Array:
     return covariance[4:, 4:] - cross.T @ (inverse / np.outer(scale, scale)) @ cross
 
 
-def verdicts_from_rank(information: CompressedWrenches) -> tuple[Verdict, ...]:
+def verdicts_from_rank(information: CompressedWrenches) -> tuple[ParameterVerdict, ...]:
     """What the data alone determine: alone, in combination, or not at all."""
     R = np.vstack([information.force[:, :10], information.torque[:, :10]])
     length = np.linalg.norm(R, axis=0)
@@ -121,9 +125,9 @@ def verdicts_from_rank(information: CompressedWrenches) -> tuple[Verdict, ...]:
     kernel = Vt[s <= RANK_TOLERANCE * max(s[0], np.finfo(float).tiny)]
     leak = np.linalg.norm(kernel, axis=0)
     return tuple(
-        Verdict.UNIDENTIFIABLE
+        ParameterVerdict.UNIDENTIFIABLE
         if size == 0
-        else (Verdict.COMBINATION if x > 1e-6 else Verdict.IDENTIFIABLE)
+        else (ParameterVerdict.COMBINATION if x > 1e-6 else ParameterVerdict.IDENTIFIABLE)
         for size, x in zip(length, leak, strict=True)
     )
 

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Verdict
+from sysid_core.estimation.estimate import ParameterVerdict
 from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (
     BALL_SPREAD,
@@ -97,7 +97,7 @@ class PayloadPosterior:
     log_evidence: float
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[ParameterVerdict, ...]:
         """Which of the ten come from the data, and which mostly from the prior."""
         return verdicts_from_prior(self.covariance, self.spread, MASS_SPREAD * float(self.pi[0]))
 

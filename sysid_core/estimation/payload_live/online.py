@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     PayloadData,
@@ -22,6 +22,7 @@ from sysid_core.estimation.payload_live.change import (
 )
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.kinds import Kind
+from sysid_core.reasons import Reason, advice_of
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -225,15 +226,15 @@ class OnlinePayload:
         if np.max(com) > self.tolerances[1]:
             return PayloadState.MASS_KNOWN
         diagonal = [estimate.verdicts[i] for i in (4, 6, 9)]
-        if Verdict.PRIOR_DOMINATED in diagonal:
+        if ParameterVerdict.PRIOR_DOMINATED in diagonal:
             return PayloadState.PRIOR_DOMINATED
         known = np.max(inertia) <= self.tolerances[2] and not self.warnings
         return PayloadState.INERTIA_KNOWN if known else PayloadState.COM_KNOWN
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Reason, ...]:
         """What the estimate says against itself: a misfit, a shape that can't be right."""
-        return self.estimate().notes if self.n_samples else ()
+        return self.estimate().warnings if self.n_samples else ()
 
     def uncertainty(self, summary: PayloadSummary) -> tuple[float, Array, Array]:
         """Relative standard deviations: of the mass, of the COM (3,), of the inertia's diagonal."""
@@ -264,7 +265,7 @@ class OnlinePayload:
                 f" along {axis} is the least known."
             )
         if self.warnings:
-            return self.warnings[0]
+            return advice_of(self.warnings[0])
         axis = "xyz"[int(np.argmax(inertia))]
         if state is PayloadState.INERTIA_KNOWN:
             return "Enough is known; more motion only sharpens it."

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import LoadChange, PayloadSession
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
-from sysid_core.judgement import Judgement
+from sysid_core.reasons import Verdict, failure, held, not_judged, warning
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording
@@ -83,7 +83,7 @@ def judge_weighing(
     estimate: Estimate,
     calibration: SensorCalibration | None,
     changes: Sequence[LoadChange] = (),
-) -> Judgement:
+) -> Verdict:
     """Whether a payload may be sent to a controller.
 
     It fails without a positive mass that is known to 30 %, or where no body has these parameters; it
@@ -94,31 +94,23 @@ def judge_weighing(
         calibration: Calibration of the sensor, or None.
         changes: Changes of the load during the motion.
     """
-    failures = []
+    reasons = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
     if not mass > 0 or sd > _MASS_LIMIT * mass:
-        failures.append(f"The mass is not known: {mass:.3g} ± {sd:.2g} kg.")
+        reasons.append(failure("mass-unknown", mass=mass, sd=sd))
     if estimate.physically_consistent is False:
-        failures.append("No body has these parameters.")
-    notes = () if calibration is None else calibration.notes
-    notes += tuple(
-        f"The load changed during the motion ({change.kind.value}, {change.mass:+.2g} kg): what"
-        " came before is not used."
-        for change in changes
+        reasons.append(failure("no-body"))
+    reasons += estimate.warnings
+    reasons += (
+        [warning("sensor-remark", text=note) for note in calibration.notes] if calibration else []
     )
-    dominated = sum(v is Verdict.PRIOR_DOMINATED for v in estimate.verdicts)
-    basis = "Explained by the sensor's errors" + (
-        f"; {dominated} of ten parameters come mostly from the prior." if dominated else "."
-    )
-    return Judgement(
-        tuple(failures),
-        (*estimate.notes, *notes),
-        basis,
-        not_judged=(
-            "The unit of force: a gain common to all axes (kgf or lbf for N) scales mass and moments"
-            " alike, and no motion shows it. Weigh something of known mass once.",
-        ),
-    )
+    reasons += [warning("load-changed", kind=c.kind.value, mass=c.mass) for c in changes]
+    if not reasons:
+        reasons.append(held("wrench-explained"))
+    dominated = sum(v is ParameterVerdict.PRIOR_DOMINATED for v in estimate.verdicts)
+    if dominated:
+        reasons.append(held("prior-dominates", count=dominated))
+    return Verdict((*reasons, not_judged("force-unit-unseen")))
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,7 +107,9 @@ class PayloadMAP:
             nuisance_misfit(fit.nuisances, fit.prior),
             found.wrong_shape,
         )
-        covariance, notes = reported_misfit(found.covariance, misfit, int(spiked.sum()), len(data))
+        covariance, warnings = reported_misfit(
+            found.covariance, misfit, int(spiked.sum()), len(data)
+        )
         return payload_estimate(
             self.method,
             found.pi,
@@ -115,7 +117,7 @@ class PayloadMAP:
             found.verdicts,
             compressed,
             source=data.source,
-            notes=notes,
+            warnings=warnings,
         )
 
     def _noise_sd(self, data: PayloadData) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from sysid_core.reasons import Reason, warning
 from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
@@ -90,8 +91,8 @@ def spikes(relative: Array) -> NDArray[np.bool_]:
 
 def reported_misfit(
     covariance: Array, misfit: Misfit, n_spikes: int = 0, n_samples: int = 0
-) -> tuple[Array, tuple[str, ...]]:
-    """Wider standard deviations, and remarks, where the model doesn't explain the wrench.
+) -> tuple[Array, tuple[Reason, ...]]:
+    """Wider standard deviations, and warnings, where the model doesn't explain the wrench.
 
     Args:
         covariance: Shape (10, 10).
@@ -99,28 +100,14 @@ def reported_misfit(
         n_spikes: Samples that were left out.
         n_samples: Number of all.
     """
-    notes = []
+    found = []
     if misfit.wrong_shape > WRONG_SHAPE_LIMIT:
-        notes.append(
-            "The shape, or where it is, doesn't fit what was measured (probability"
-            f" {min(misfit.wrong_shape, 0.999):.1%}): check its size, its unit and its pose in the"
-            " sensor frame. The standard deviations allow for another shape."
-        )
+        found.append(warning("shape-differs", probability=min(misfit.wrong_shape, 0.999)))
     if misfit.worse_sensor > WORSE_SENSOR_LIMIT:
-        notes.append(
-            "The sensor's bias is off, or wanders, by more than is explained by its tare and its usual drift"
-            f" (probability {min(misfit.worse_sensor, 0.999):.1%}): tare it again, and look for a hum near"
-            " a multiple of the sampling rate, cables that pull, or contact. The standard deviations"
-            " allow for it."
-        )
+        found.append(warning("bias-wanders", probability=min(misfit.worse_sensor, 0.999)))
     factor = misfit.factor
     if factor > 1.0:
-        notes.append(
-            f"The wrench is explained {factor:.1f} times worse than the sensor allows: check the"
-            " shape and where it is, gravity's direction, the sensor's mounting and frame, contact,"
-            " a hum near a multiple of the sampling rate, or a load that moves. The standard"
-            " deviations were widened by that factor."
-        )
+        found.append(warning("wrench-misfit", factor=factor))
     if n_spikes > _FEW_SPIKES * n_samples:
-        notes.append(f"{n_spikes} of {n_samples} samples were spikes and were left out.")
-    return covariance * factor**2, tuple(notes)
+        found.append(warning("wrench-spikes", count=n_spikes, samples=n_samples))
+    return covariance * factor**2, tuple(found)

@@ -259,7 +259,7 @@ class RunningMAP:
             raise EstimationError("No samples yet.", remedy="Call `update` first.")
         self._take_waiting()
         found, misfit = self._sum.posterior(self.information.n_samples)
-        covariance, notes = reported_misfit(found.covariance, misfit)
+        covariance, warnings = reported_misfit(found.covariance, misfit)
         return payload_estimate(
             self.method,
             found.pi,
@@ -267,7 +267,7 @@ class RunningMAP:
             found.verdicts,
             self.information,
             source=source,
-            notes=notes,
+            warnings=warnings,
         )
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:

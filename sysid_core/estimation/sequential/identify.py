@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.estimate import Estimate, Verdict
+from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.sequential.equations import (
     SolvableEquations,
@@ -251,10 +251,10 @@ def _listed(names: tuple[str, ...], limit: int = 8) -> str:
     return "; ".join(names[:limit]) + more
 
 
-def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[Verdict, ...]:
+def _verdicts(base: BaseParameters, weak: NDArray[np.bool_]) -> tuple[ParameterVerdict, ...]:
     return tuple(
-        Verdict.PRIOR_DOMINATED
+        ParameterVerdict.PRIOR_DOMINATED
         if weak[i]
-        else (Verdict.IDENTIFIABLE if base.is_alone(i) else Verdict.COMBINATION)
+        else (ParameterVerdict.IDENTIFIABLE if base.is_alone(i) else ParameterVerdict.COMBINATION)
         for i in range(base.rank)
     )

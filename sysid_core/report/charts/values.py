@@ -45,7 +45,7 @@ def dots_with_bars(
         sd: Standard deviations, shape (n,).
         reference: Values to compare with, shape (n,); NaN where there is none.
         reference_name: Where they come from.
-        groups: Verdict of each parameter: colours and legend.
+        groups: ParameterVerdict of each parameter: colours and legend.
         details: What each stands for, shown under the pointer.
         unit: Label of the axis.
     """

@@ -44,6 +44,13 @@ class Shape:
         name: For reports.
         fingers: From one finger to the other of the gripper that holds it, shape (3,) [m], where
             that width is all that is known (`grasped`); None for any other shape.
+
+    References:
+        Nadeau, Giamou, Kelly 2022 (cells that carry the mass).
+
+    Examples:
+        >>> Shape.box((0.2, 0.1, 0.05)).homogeneous(1.0)[4:7].round(6).tolist()  # Ixx, Ixy, Iyy
+        [0.001042, 0.0, 0.003542]
     """
 
     points: Array

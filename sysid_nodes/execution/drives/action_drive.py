@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -74,7 +73,7 @@ class ActionDrive(RobotDrive):
         self._goal, self.dropped, self.completed = None, "", False
         follow = partial(self._on_feedback, self._sent, out.origin, out.trajectory.joint_names)
         answer = self._client.send_goal_async(goal, feedback_callback=follow)
-        answer.add_done_callback(partial(self._on_answer, self._sent, time.monotonic()))
+        answer.add_done_callback(partial(self._on_answer, self._sent, self._node.now_ns()))
 
     def cancel(self) -> None:
         """Have the controller hold the robot, where it still plays a goal."""
@@ -96,7 +95,7 @@ class ActionDrive(RobotDrive):
         stamp = ns_from_stamp(feedback.header.stamp) * 1e-9
         self._on_clock(origin + t if t > 0.0 else None, q, stamp)
 
-    def _on_answer(self, number: int, sent_at: float, answer: Future) -> None:
+    def _on_answer(self, number: int, sent_ns: int, answer: Future) -> None:
         handle = answer.result()
         if handle is not None and handle.accepted:
             self.watch.ours(handle)
@@ -106,8 +105,7 @@ class ActionDrive(RobotDrive):
         if handle is None or not handle.accepted:
             self._goal, self.dropped = None, "the robot's controller refused the trajectory"
             return
-        half = min(0.5 * (time.monotonic() - sent_at), 0.05)
-        self.latency += 0.3 * (half - self.latency)
+        self.lateness = max(self.lateness, (self._node.now_ns() - sent_ns) * 1e-9)
         handle.get_result_async().add_done_callback(partial(self._on_result, number))
 
     def _on_result(self, number: int, answer: Future) -> None:

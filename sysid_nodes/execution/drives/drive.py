@@ -12,8 +12,6 @@ from sysid_nodes.execution.drives.controller_watch import ControllerWatch
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
 
-_LATENCY_S = 0.005  # of the first goal; then as measured
-
 
 class RobotDrive:
     """Sends what the executor's core says, goal by goal or as a stream.
@@ -23,7 +21,7 @@ class RobotDrive:
 
     Attributes:
         watch: Watches the controller's action, where it has one.
-        latency: Time that a goal takes to the controller [s].
+        lateness: Longest time that a goal of this run has taken to the controller and back [s].
         dropped: Why the controller doesn't play what was sent last; empty: it does.
         completed: Whether the controller has said that it played what was sent last to its end.
         takes_whole: Whether the controller takes whole trajectories instead of a stream.
@@ -34,7 +32,7 @@ class RobotDrive:
     def __init__(self, node: ManagedNode) -> None:
         self._node = node
         self.watch: ControllerWatch | None = None
-        self.latency = _LATENCY_S
+        self.lateness = 0.0
         self.dropped, self.completed = "", False
 
     @property
@@ -53,7 +51,7 @@ class RobotDrive:
         Raises:
             SysIdError: Nobody listens, or another one drives the robot.
         """
-        self.dropped, self.completed = "", False
+        self.dropped, self.completed, self.lateness = "", False, 0.0
         if not self.ready:
             raise SysIdError(
                 f"There isn't {self.listener}: the robot would not move.",

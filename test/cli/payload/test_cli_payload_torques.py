@@ -16,7 +16,7 @@ from sysid_cli.payload_torques.gains import column_range
 from sysid_cli.payload_torques.result import print_summary
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 
 ROOT = Path(__file__).resolve().parents[3]
 

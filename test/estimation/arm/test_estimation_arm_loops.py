@@ -88,7 +88,7 @@ def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     drives = DriveTrain.direct(leg.actuated)
     assert not examine(DrivenRobot.of(leg), [run], drives).findings
-    assert not examine(DrivenRobot.of(leg), [wrong], drives).judgement.ok
+    assert not examine(DrivenRobot.of(leg), [wrong], drives).verdict.ok
 
 
 def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(shared_data):

@@ -10,7 +10,7 @@ import pytest
 import scipy.linalg
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import ArmEquations, Processing, first_times
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
@@ -116,13 +116,13 @@ def test_combinations_are_the_data_s_answer_whatever_the_prior(clean):
         for weight in (1.0, 30.0)
     ]
     for one in fits:
-        open_ = [v is not Verdict.IDENTIFIABLE for v in one.verdicts]
+        open_ = [v is not ParameterVerdict.IDENTIFIABLE for v in one.verdicts]
         np.testing.assert_array_equal(np.isnan(one.standard_deviations), open_)
         assert one.unknown and one.measured is not None
         # The same deviations, and the same values but for what the data hardly show.
         ratio = one.measured.standard_deviations / fits[0].measured.standard_deviations
         assert np.all(np.abs(ratio - 1.0) < 0.25)
-        known = [v is not Verdict.PRIOR_DOMINATED for v in one.measured.verdicts]
+        known = [v is not ParameterVerdict.PRIOR_DOMINATED for v in one.measured.verdicts]
         far = np.abs(one.measured.values - fits[0].measured.values)
         assert np.mean((far < 2.0 * one.measured.standard_deviations)[known]) > 0.9
 

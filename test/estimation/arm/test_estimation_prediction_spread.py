@@ -15,7 +15,7 @@ from sysid_core.estimation.arm import (
     prediction_spread,
 )
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.judgement import Outcome
+from sysid_core.reasons import Outcome
 from sysid_core.validation import judge_spread
 
 

@@ -11,7 +11,7 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.loaded_arm import (
     PayloadFromTorques,
     drive_gains_from_targets,
@@ -103,7 +103,7 @@ def test_payload_is_recovered_from_clean_torques(
     np.testing.assert_allclose(estimate.values, PAYLOAD, atol=2e-4)
     assert estimate.physically_consistent
     assert estimate.rank == estimate.structural_rank == 10
-    assert set(estimate.verdicts) == {Verdict.IDENTIFIABLE}
+    assert set(estimate.verdicts) == {ParameterVerdict.IDENTIFIABLE}
 
 
 @pytest.mark.slow
@@ -183,7 +183,7 @@ def test_identified_arm_replaces_the_unloaded_recording(
         values=values,
         units=("",) * len(values),
         covariance=1e-8 * np.eye(len(values)),
-        verdicts=(Verdict.IDENTIFIABLE,) * len(values),
+        verdicts=(ParameterVerdict.IDENTIFIABLE,) * len(values),
         consistent=dict.fromkeys(robot.body_names, True),
     )
     found = estimator.fit([run(arm, PAYLOAD, rng, 0.1, 0.3)], identified=identified)
@@ -204,8 +204,8 @@ def test_shape_prior_keeps_an_even_bodys_inertia(
         )
         errors.append(np.linalg.norm(found.values[4:] - even[4:]))
     assert errors[1] < 0.5 * errors[0]
-    assert found.verdicts[0] is Verdict.IDENTIFIABLE
-    assert Verdict.PRIOR_DOMINATED in found.verdicts[4:]
+    assert found.verdicts[0] is ParameterVerdict.IDENTIFIABLE
+    assert ParameterVerdict.PRIOR_DOMINATED in found.verdicts[4:]
 
 
 def test_shape_in_the_wrong_place_is_named(
@@ -236,7 +236,7 @@ def test_payload_near_the_base_is_partly_unidentifiable(
         [run(arm, 0 * PAYLOAD, rng, 0.1, 0.3)], [run(arm, 0 * PAYLOAD, rng, 0.1, 0.0)]
     )
     assert estimate.rank == estimate.structural_rank == 1
-    assert estimate.verdicts[0] is Verdict.UNIDENTIFIABLE
+    assert estimate.verdicts[0] is ParameterVerdict.UNIDENTIFIABLE
 
 
 def test_frame_on_the_base_is_refused(robot: RobotModel) -> None:
@@ -262,7 +262,7 @@ def test_foreign_estimate_is_refused_as_the_arm(
         values=np.ones(1),
         units=("kg",),
         covariance=np.eye(1),
-        verdicts=(Verdict.IDENTIFIABLE,),
+        verdicts=(ParameterVerdict.IDENTIFIABLE,),
     )
     with pytest.raises(EstimationError, match="full parameters"):
         PayloadFromTorques(robot, FLANGE).fit(
@@ -316,6 +316,6 @@ def test_real_ur10e_payload_is_weighed_by_its_currents(shared_data: Path) -> Non
     assert abs(payload.mass - 2.805) < 2 * payload.mass_sd
     assert payload.mass_sd < 0.15
     assert estimate.physically_consistent
-    assert Verdict.PRIOR_DOMINATED in estimate.verdicts[4:]
+    assert ParameterVerdict.PRIOR_DOMINATED in estimate.verdicts[4:]
     control = PayloadFromTorques(robot, "tool0").fit(other, unloaded)
     assert control["payload.m"] < 3 * control.standard_deviations[0]

@@ -6,7 +6,7 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation import Verdict
+from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.payload import (
     DensityPrior,
     PayloadData,
@@ -71,7 +71,7 @@ def test_mass_and_centre_need_no_shape(estimator, rng):
     mass, com, _ = mass_com_inertia_from_pi(pi)
     assert payload.mass == pytest.approx(mass, rel=0.02)
     assert np.allclose(payload.com, com, atol=5e-3)
-    assert estimate.verdicts[:4] == (Verdict.IDENTIFIABLE,) * 4
+    assert estimate.verdicts[:4] == (ParameterVerdict.IDENTIFIABLE,) * 4
     assert is_physically_consistent(estimate.values)
     assert np.all(np.abs(far_off(estimate, pi)) < 3.5)
 

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
-from sysid_core.estimation import Estimate, Verdict
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.planning import MotionLimits, export_trajectory, plan_arm_motion
 from sysid_core.robot import RobotModel, inertial_parameter_names
 from sysid_core.robot.loops import ClosedChain, load_closed_chain
@@ -78,7 +78,7 @@ def estimate_of(model: RobotModel, share: float) -> Estimate:
         values=share * model.pi.ravel(),
         units=("",) * p,
         covariance=np.eye(p) * 1e-6,
-        verdicts=(Verdict.IDENTIFIABLE,) * p,
+        verdicts=(ParameterVerdict.IDENTIFIABLE,) * p,
         consistent={"robot": True},
         condition_number=1.0,
         rank=p,

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peak acceleration of cancelled motions whose goals come late: lateness, speed slider, driver.
+
+    python benchmarks/nodes/lateness_table.py [--phases N]
+
+In simulated time. "all" has every goal late by so much, "random" by anything up to it, "stop" only
+those after the cancel. The peak is the robot's, over the limit of 5 rad/s^2; the invariant is 1.05.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+import numpy as np
+from fault_simulation import world_of
+
+ROOT = Path(__file__).resolve().parents[2]
+for folder in ("test", "test/drivers", "test/nodes", "test/nodes/drivers"):
+    sys.path.insert(0, str(ROOT / folder))
+
+DRIVERS = {"ur": (1.0, 0.9, 0.8, 0.5), "franka": (1.0,), "xarm": (1.0,)}  # and sliders
+LATE = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
+LARGEST = 1.05
+
+
+def cancelled(vendor: str, slider: float, late: float, kind: str, phase: float) -> float:
+    """Peak of one run over its limit."""
+    import test_drivers_stops as stops
+    from cosimulation import run
+
+    world, model = world_of(vendor, slider)
+    rng, done = np.random.default_rng(round(1000 * (late + phase))), []
+
+    def cancel(w: object, t: float, log: object) -> None:
+        if t > (stops.MIDDLE + phase) / slider and not done:
+            done.append(t)
+            world.executor.cancel()
+
+    def latency(k: int) -> float:
+        on_time = stops.on_time(k)
+        if kind == "stop":
+            return late if done and late else on_time
+        return on_time + (float(rng.uniform(0.0, late)) if kind == "random" else late)
+
+    log = run(model, world, cancel, latency=latency)
+    a, v, t = log.array("a"), log.array("v"), log.array("t")
+    if vendor != "ur" and hasattr(world.robot, "ARMATURE"):  # as fault_simulation: over 20 ms
+        a = (v[10:] - v[:-10]) / (t[10] - t[0])
+    return float(np.max(np.abs(a)) / stops.LIMITS.acceleration[0])
+
+
+def main() -> int:
+    """Print the table; 1 where a peak is too high."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--phases", type=int, default=3, help="instants of the cancel")
+    phases = 0.017 * np.arange(parser.parse_args().phases)
+    worst = 0.0
+    print("driver  slider  goals   " + "".join(f"{late:7.2f}" for late in LATE) + "  [s] late")
+    for vendor, sliders in DRIVERS.items():
+        for slider in sliders:
+            for kind in ("all", "random", "stop"):
+                peaks = [
+                    max(cancelled(vendor, slider, late, kind, float(p)) for p in phases)
+                    for late in LATE
+                ]
+                worst = max(worst, *peaks)
+                row = "".join(f"{x:7.2f}" for x in peaks)
+                print(f"{vendor:8}{slider:6.0%}  {kind:8}{row}", flush=True)
+    print(f"largest peak {worst:.3f} of the limit")
+    return int(worst > LARGEST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which set points a controller believes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
+from sysid_core.robot import Array
+
+
+class SetPointFault(Kind):
+    """Why a set point is refused."""
+
+    POSITION = "set_point_outside_position_limits"
+    VELOCITY = "set_point_beyond_velocity_limits"
+    STEP = "set_point_too_far_away"
+    SPEED_STEP = "set_point_speed_jumps"
+    NO_STATE = "set_point_without_state"
+    SECOND_PUBLISHER = "set_points_of_two_publishers"
+
+
+class SetPointError(SignalError):
+    """A set point that isn't followed; `code` says why."""
+
+    def __init__(self, code: SetPointFault, message: str, *, remedy: str = "", **data: Any) -> None:
+        super().__init__(message, remedy=remedy, code=code, **data)
+        self.code = code
+
+
+@dataclass(frozen=True, eq=False)
+class SetPointLimits:
+    """Limits of what may be asked of a robot, arrays in the order of its actuated joints.
+
+    A set point may lie as far from where the reference goes on its own as the feedback could have
+    brought the robot meanwhile: `step + a dt^2 / 2` in position, `w step + a dt` in velocity.
+
+    Attributes:
+        joint_names: The actuated joints.
+        lower: Shape (n_a,) [rad or m].
+        upper: Shape (n_a,).
+        velocity: Shape (n_a,) [rad/s or m/s].
+        step: Distance that is no jump [rad or m].
+        bandwidth: Bandwidth of the tracking error, w [rad/s].
+        acceleration: What the feedback may ask for, a [rad/s^2].
+    """
+
+    joint_names: tuple[str, ...]
+    lower: Array
+    upper: Array
+    velocity: Array
+    step: float
+    bandwidth: float
+    acceleration: float
+
+    def require(
+        self,
+        q: Array,
+        v: Array,
+        near: list[tuple[Array, Array]],
+        dt: float = 0.0,
+    ) -> None:
+        """Refuse a set point that the robot can't or mustn't follow.
+
+        Args:
+            q: Its positions, shape (n_a,).
+            v: Its velocities, shape (n_a,).
+            near: Positions and velocities that it may go on from: reference, measured state.
+            dt: Time since the set point before, 0 where none is followed [s].
+
+        Raises:
+            SetPointError: It is beyond a limit, or too far from all of them.
+        """
+        beyond = np.flatnonzero((q < self.lower) | (q > self.upper))
+        if beyond.size:
+            j = int(beyond[0])
+            raise SetPointError(
+                SetPointFault.POSITION,
+                f"The set point of {self.joint_names[j]} is {q[j]:.4g}, outside"
+                f" [{self.lower[j]:.4g}, {self.upper[j]:.4g}].",
+                remedy="Who publishes it? `ros2 topic info -v` says.",
+                joint=self.joint_names[j],
+            )
+        fast = np.flatnonzero(np.abs(v) > self.velocity)
+        if fast.size:
+            j = int(fast[0])
+            raise SetPointError(
+                SetPointFault.VELOCITY,
+                f"The set point's speed of {self.joint_names[j]} is {v[j]:.4g}, limit"
+                f" {self.velocity[j]:.4g}.",
+                remedy="Who publishes it? `ros2 topic info -v` says.",
+                joint=self.joint_names[j],
+            )
+        if not near:
+            raise SetPointError(
+                SetPointFault.NO_STATE,
+                "A set point came before any joint state: nobody knows how far away it is.",
+                remedy="Start the robot's driver first.",
+            )
+        far = [float(np.max(np.abs(q - q_0))) for q_0, _ in near]
+        faster = [float(np.max(np.abs(v - v_0))) for _, v_0 in near]
+        if min(far) > self.step + 0.5 * self.acceleration * dt**2:
+            raise SetPointError(
+                SetPointFault.STEP,
+                f"A set point is {min(far):.3g} rad away from reference and robot at once.",
+                remedy="Set points must go on from where the robot is; does a second node publish"
+                " them?",
+                distance=min(far),
+            )
+        if min(faster) > self.bandwidth * self.step + self.acceleration * dt:
+            raise SetPointError(
+                SetPointFault.SPEED_STEP,
+                f"A set point's velocity differs by {min(faster):.3g} rad/s at once.",
+                remedy="Set points must go on from where the robot is; does a second node publish"
+                " them?",
+                speed=min(faster),
+            )

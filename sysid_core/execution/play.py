@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every way of having a robot play a path has in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from sysid_core.execution.goals import Outgoing
+from sysid_core.execution.played_motion import Nearest
+from sysid_core.planning import Trajectory
+from sysid_core.robot import Array
+
+BEHIND = 3.0  # how far behind its command a robot is looked for [s]
+
+
+class Play(ABC):
+    """A path on its way to the robot: command by command, or goal by goal.
+
+    Attributes:
+        scaling: Speed scaling of the robot, as it says itself or as it plays.
+        lateness: Longest time that a goal has taken to the controller in this run [s].
+    """
+
+    scaling = 1.0
+    lateness = 0.0
+
+    @property
+    @abstractmethod
+    def path(self) -> Trajectory:
+        """What is played."""
+
+    @property
+    @abstractmethod
+    def place(self) -> float:
+        """Time on the path [s]."""
+
+    @property
+    @abstractmethod
+    def at_end(self) -> bool:
+        """Whether the last command of this play has been given, and is a posture at rest."""
+
+    @property
+    @abstractmethod
+    def at_rest(self) -> bool:
+        """Whether nothing moves by command."""
+
+    @property
+    def needs_speed(self) -> bool:
+        """Whether a robot that is paused would go on by itself later."""
+        return False
+
+    @property
+    @abstractmethod
+    def last_move(self) -> Array:
+        """How far the last command is from the one before, shape (n,): not yet gone by the robot."""
+
+    @abstractmethod
+    def command(self) -> tuple[Array, Array, Array]:
+        """q, v and a of this instant, each (n,)."""
+
+    @abstractmethod
+    def advance(self, now: float, dt: float, scaling: float | None) -> None:
+        """Go on by a time step [s] with the robot's speed scaling, where it says one."""
+
+    @abstractmethod
+    def expected(self, stamp: float, longest: float, q: Array | None) -> Array:
+        """Posture that was commanded when a state was measured, shape (n,).
+
+        Args:
+            stamp: Stamp of the state [s].
+            longest: Largest age of a state that counts [s].
+            q: The state, shape (n,), where it can be used.
+        """
+
+    def outgoing(self, now: float) -> Outgoing | None:
+        """The goal that is due, or None."""
+        return None
+
+    def clock(self, u: float, stamp: float) -> None:
+        """Take over the controller's own time [s], as it was at a stamp on the executor's clock."""
+        return
+
+    def clock_by(self, q: Array, stamp: float) -> None:
+        """The same from what the controller commanded then, (n,), where it doesn't say its time."""
+        return
+
+    def finish(self) -> None:
+        """The controller has played its last goal to the end."""
+        return
+
+    @abstractmethod
+    def nearest(self, q: Array, v: Array) -> Nearest:
+        """Where on the path a robot in some state is, q and v of shape (n,)."""
+
+    @abstractmethod
+    def stop(self, *, soon: bool = False, clocked: bool = True) -> None:
+        """Brake along the path.
+
+        Args:
+            soon: As soon as it can be done; else so that no delay on the way makes a step.
+            clocked: Whether the clock can be trusted.
+        """
+
+    @abstractmethod
+    def stop_at(self, where: Nearest, age: float) -> None:
+        """Brake along the path from where the robot is, as measured some time ago [s]."""
+
+    @abstractmethod
+    def stop_from(self, q: Array, v: Array) -> None:
+        """Brake from where the robot is, off the path; q and v of shape (n,)."""

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SDFormat 1.9, read by Gazebo and Drake: inertias, `<dynamics><damping><friction>`, limits.
+
+A joint stands in the frame of the body before it, the body that it moves in the joint's; rotations
+are quaternions. Links behind fixed joints are frames of the body that carries them.
+"""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import ModelError
+from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
+from sysid_core.export.projection import Projection
+from sysid_core.export.tree import Tree, TreeJoint, link_elements, tree_of
+from sysid_core.robot import INERTIA_ENTRIES, Array, mass_com_inertia_from_pi
+
+SDF_MESH_FORMATS = (".stl", ".obj", ".dae")
+# Gazebo takes no link without mass, even one that is fixed to the world.
+_BASE_MASS = 1.0  # [kg]; never moves
+
+
+def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
+    """A robot's SDF.
+
+    Args:
+        robot: In the terms of SDF.
+        meshes: Where meshes are and go, below the file's own folder; None: none are written.
+
+    Raises:
+        ModelError: A joint or body that SDF can't express.
+    """
+    tree, links = tree_of(robot.model), link_elements(robot.model)
+    root = ET.Element("sdf", version="1.9")
+    model = ET.SubElement(root, "model", name=tree.name)
+    base = robot.model.root_link if robot.model.root_link != "world" else "base"
+    if base in {joint.link for joint in tree.joints}:
+        base = f"{base}_fixed"
+    _base(model, base)
+    _shapes(model[-2], tree, links, -1, meshes)
+    friction = zip(robot.of("F_c").tolist(), robot.of("F_v").tolist(), strict=True)
+    for joint, (coulomb, viscous) in zip(tree.joints, friction, strict=True):
+        parent = tree.joints[joint.parent].link if joint.parent >= 0 else base
+        model.append(_joint(joint, parent, coulomb, viscous))
+        link = ET.SubElement(model, "link", name=joint.link)
+        ET.SubElement(link, "pose", relative_to=joint.name).text = "0 0 0 0 0 0"
+        link.append(_inertial(joint.pi))
+    by_name = {element.get("name"): element for element in model.findall("link")}
+    for j, joint in enumerate(tree.joints):
+        _shapes(by_name[joint.link], tree, links, j, meshes)
+    for frame in tree.links:
+        carrier = tree.joints[frame.joint].link if frame.joint >= 0 else base
+        if frame.name in (*by_name, "world"):
+            continue
+        element = ET.SubElement(model, "frame", name=frame.name, attached_to=carrier)
+        element.append(_pose(frame.R, frame.p))
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+class SdfReader:
+    """Torques of an SDF as simulators read it: rigid bodies, and friction of the joints.
+
+    Args:
+        text: The XML, of one model.
+        joint_names: Order of the joint arrays, n of them.
+        gravity: In the base frame, shape (3,) [m/s^2]: a world's matter in SDF.
+        sign_velocity: Where friction's smooth sign turns over [rad/s].
+
+    Raises:
+        ModelError: It isn't a tree of turning and sliding joints from the world on.
+    """
+
+    def __init__(
+        self, text: str, joint_names: tuple[str, ...], gravity: Array, sign_velocity: float
+    ) -> None:
+        model = ET.fromstring(text).find("model")
+        assert model is not None
+        bodies = {str(link.get("name")): link for link in model.findall("link")}
+        joints = {str(joint.get("name")): joint for joint in model.findall("joint")}
+        tree = pin.Model()
+        tree.gravity.linear = np.asarray(gravity, dtype=float)
+        moved: dict[str, int] = {}
+        left = dict(joints)
+        while left:
+            ready = [n for n, j in left.items() if j.findtext("parent") in ("world", *moved)]
+            if not ready:
+                raise ModelError(
+                    f"The joints {list(left)} of the SDF hang on nothing.",
+                    remedy="Start from a link that is fixed to the world.",
+                )
+            for name in ready:
+                _add(tree, moved, name, left.pop(name), bodies)
+        if sorted(tree.names[1:]) != sorted(joint_names):
+            raise ModelError(
+                f"The SDF has the joints {list(tree.names[1:])}, expected {list(joint_names)}.",
+                remedy="Export again.",
+            )
+        self._tree, self._sign_velocity = tree, sign_velocity
+        self._columns = [joint_names.index(name) for name in tree.names[1:]]
+
+        def dynamics(key: str) -> Array:
+            return np.array(
+                [float(joints[n].findtext(f"axis/dynamics/{key}", "0")) for n in joint_names]
+            )
+
+        self._coulomb, self._viscous = dynamics("friction"), dynamics("damping")
+
+    @property
+    def dry_friction(self) -> Array:
+        """Coulomb friction of the joints, shape (n,) [N m]."""
+        return self._coulomb
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        data, out, k = self._tree.createData(), np.empty_like(q), self._columns
+        for i in range(len(q)):
+            out[i, k] = pin.rnea(self._tree, data, q[i, k], v[i, k], a[i, k])
+        return np.asarray(out + self._viscous * v)
+
+
+def _add(
+    tree: pin.Model,
+    moved: dict[str, int],
+    name: str,
+    joint: ET.Element,
+    bodies: Mapping[str, ET.Element],
+) -> None:
+    """Put a joint and its body behind those that are there."""
+    child, parent = str(joint.findtext("child")), str(joint.findtext("parent"))
+    before = moved.get(parent, 0)
+    if joint.get("type") == "fixed":
+        moved[child] = before
+        return
+    axis = _floats(joint.findtext("axis/xyz", "0 0 1"))
+    made = (
+        pin.JointModelPrismaticUnaligned
+        if joint.get("type") == "prismatic"
+        else pin.JointModelRevoluteUnaligned
+    )(axis)
+    index = tree.addJoint(before, made, _se3(joint.find("pose")), name)
+    inertial = bodies[child].find("inertial")
+    assert inertial is not None
+    moments = {key: float(inertial.findtext(f"inertia/{key}", "0")) for key in INERTIA_ENTRIES}
+    inertia = np.array(
+        [
+            [moments["ixx"], moments["ixy"], moments["ixz"]],
+            [moments["ixy"], moments["iyy"], moments["iyz"]],
+            [moments["ixz"], moments["iyz"], moments["izz"]],
+        ]
+    )
+    tree.inertias[index] = _se3(inertial.find("pose")).act(
+        pin.Inertia(float(inertial.findtext("mass", "0")), np.zeros(3), inertia)
+    )
+    moved[child] = index
+
+
+def _se3(pose: ET.Element | None) -> pin.SE3:
+    if pose is None:
+        return pin.SE3.Identity()
+    values = _floats(pose.text or "")
+    if pose.get("rotation_format") == "quat_xyzw":
+        return pin.SE3(pin.Quaternion(values[3:]).normalized().matrix(), values[:3])
+    return pin.SE3(pin.rpy.rpyToMatrix(values[3:]), values[:3])
+
+
+def _floats(text: str) -> Array:
+    return np.array([float(x) for x in text.split()])
+
+
+def _base(model: ET.Element, name: str) -> None:
+    """The link that never moves, and the joint that holds it."""
+    link = ET.SubElement(model, "link", name=name)
+    link.append(_inertial(np.array([_BASE_MASS, 0, 0, 0, 1.0, 0, 1.0, 0, 0, 1.0])))
+    joint = ET.SubElement(model, "joint", name=f"{name}_to_world", type="fixed")
+    ET.SubElement(joint, "parent").text = "world"
+    ET.SubElement(joint, "child").text = name
+
+
+def _joint(joint: TreeJoint, parent: str, coulomb: float, viscous: float) -> ET.Element:
+    bounded = bool(np.all(np.isfinite(joint.limits))) and joint.limits[0] < joint.limits[1]
+    kind = "prismatic" if joint.slides else "revolute" if bounded else "continuous"
+    element = ET.Element("joint", name=joint.name, type=kind)
+    element.append(_pose(joint.R, joint.p, parent))
+    ET.SubElement(element, "parent").text = parent
+    ET.SubElement(element, "child").text = joint.link
+    axis = ET.SubElement(element, "axis")
+    ET.SubElement(axis, "xyz").text = _text(joint.axis)
+    limit = ET.SubElement(axis, "limit")
+    if bounded:
+        ET.SubElement(limit, "lower").text = _text([joint.limits[0]])
+        ET.SubElement(limit, "upper").text = _text([joint.limits[1]])
+    for key, value in (("effort", joint.effort), ("velocity", joint.velocity)):
+        if 0.0 < value < np.inf:
+            ET.SubElement(limit, key).text = _text([value])
+    dynamics = ET.SubElement(axis, "dynamics")
+    ET.SubElement(dynamics, "damping").text = _text([viscous])
+    ET.SubElement(dynamics, "friction").text = _text([coulomb])
+    return element
+
+
+def _inertial(pi: Array) -> ET.Element:
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    element = ET.Element("inertial")
+    ET.SubElement(element, "pose").text = f"{_text(com)} 0 0 0"
+    ET.SubElement(element, "mass").text = _text([mass])
+    moments = ET.SubElement(element, "inertia")
+    for key, (i, j) in INERTIA_ENTRIES.items():
+        ET.SubElement(moments, key).text = _text([inertia[i, j]])
+    return element
+
+
+def _shapes(
+    link: ET.Element, tree: Tree, links: Mapping[str, ET.Element], j: int, meshes: MeshFolder | None
+) -> None:
+    """Shapes of a body and of all links that are fixed to it."""
+    carried = [(f.name, pin.SE3(f.R, f.p)) for f in tree.links if f.joint == j]
+    if j >= 0:
+        carried.insert(0, (tree.joints[j].link, pin.SE3.Identity()))
+    for name, placement in carried:
+        for i, shape in enumerate(geometries_of(links[name]) if name in links else ()):
+            geometry = _geometry(shape, meshes)
+            if geometry is None:
+                continue
+            kind = "collision" if shape.collides else "visual"
+            element = ET.SubElement(link, kind, name=f"{name}_{kind}_{i}")
+            at = placement * pin.SE3(shape.R, shape.p)
+            element.append(_pose(at.rotation, at.translation))
+            element.append(geometry)
+
+
+def _geometry(shape: Geometry, meshes: MeshFolder | None) -> ET.Element | None:
+    element = ET.Element("geometry")
+    if shape.kind == "mesh":
+        copied = None if meshes is None else meshes.copy(shape.mesh)
+        if meshes is None or copied is None:
+            return None
+        mesh = ET.SubElement(element, "mesh")
+        ET.SubElement(mesh, "uri").text = f"{meshes.out.name}/{copied}"
+        ET.SubElement(mesh, "scale").text = _text(shape.size)
+        return element
+    inner = ET.SubElement(element, shape.kind)
+    if shape.kind == "box":
+        ET.SubElement(inner, "size").text = _text(shape.size)
+    else:
+        for key, value in zip(("radius", "length"), shape.size, strict=False):
+            ET.SubElement(inner, key).text = _text([value])
+    return element
+
+
+def _pose(R: Array, p: Array, relative_to: str = "") -> ET.Element:
+    quaternion = pin.Quaternion(np.asarray(R)).normalized()
+    attributes = {"relative_to": relative_to} if relative_to else {}
+    element = ET.Element("pose", attributes | {"rotation_format": "quat_xyzw"})
+    element.text = f"{_text(p)} {_text(quaternion.coeffs())}"
+    return element
+
+
+def _text(values: object) -> str:
+    """Numbers that read back to the bit; never a negative zero."""
+    return " ".join(repr(float(x) + 0.0) for x in np.ravel(np.asarray(values, dtype=float)))

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of the front door: `import sysid_core as sysid`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload_live import (
+    OnlinePayload,
+    PayloadSession,
+    judge_weighing,
+    weigh_recording,
+)
+from sysid_core.estimation.payload_map import PayloadMAP
+from sysid_core.files import FileKind, read_json, read_yaml
+from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
+from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.robot import DriveTrain, RobotModel
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import ColumnMap, Recording
+from sysid_core.signals.bags import read_bag
+from sysid_core.signals.wrench import SensorCalibration
+from sysid_core.workflows import (
+    ArmData,
+    FitSettings,
+    IdentifiedArm,
+    ValidatedArm,
+    Weighed,
+    drives_of,
+    fixed_base,
+    identify_data,
+    is_bag,
+    load_recording,
+    validate_runs,
+)
+
+Source = Recording | str | Path
+
+_ARRAYS = ("time", "wrench", "a", "omega", "alpha", "gravity")
+
+
+def identifiable(
+    robot: RobotModel | str, *, gravity: ArrayLike | None = None, static: bool = False
+) -> Identifiability:
+    """Combinations of a robot's inertial parameters that perfect joint torques would show, exactly.
+
+    Args:
+        robot: The robot, a URDF file, or a name in example-robot-data.
+        gravity: In the base frame, shape (3,) [m/s^2]; default: the robot's.
+        static: Whether only resting postures are measured.
+
+    Raises:
+        SysIdError: No such robot, or a joint that isn't covered.
+
+    References:
+        Wensing, Niemeyer, Slotine 2024, eqs. (48) to (55).
+
+    Examples:
+        >>> import sysid_core as sysid
+        >>> answer = sysid.identifiable("ur5")
+        >>> answer.n_base, answer.n_parameters
+        (36, 60)
+    """
+    return structural_identifiability(_robot(robot), gravity=gravity, static=static)
+
+
+def plan_motion(
+    robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
+) -> ArmPlan:
+    """The motion after which an arm's parameters will be known best, checked against its limits.
+
+    Args:
+        robot: The robot, a URDF file, or a name in example-robot-data.
+        limits: What the motion keeps to; default: the limits of the description.
+        options: Those of `plan_arm_motion`, such as `period` [s], `seed`, `n_starts`.
+
+    Returns:
+        The plan: `trajectory` with q of shape (K, n) [rad or m], `conditioning`, `expectation`.
+
+    Raises:
+        ExcitationError: No motion passes the check; the limits to blame are named.
+
+    References:
+        Swevers et al. 1997: Fourier series; the D-criterion of the expected covariance.
+
+    Examples:
+        >>> import sysid_core as sysid
+        >>> plan = sysid.plan_motion("double_pendulum_continuous", period=5.0, n_harmonics=3,
+        ...     n_candidates=2, n_starts=1, n_iterations=2)
+        >>> plan.trajectory.q.shape[1], plan.check.is_safe
+        (2, True)
+    """
+    return plan_arm_motion(_robot(robot), limits, **options)
+
+
+def identify(
+    robot: RobotModel | str,
+    recordings: Source | Sequence[Source],
+    *,
+    validation: Source | Sequence[Source] = (),
+    columns: ColumnMap | str | Path | None = None,
+    drives: DriveTrain | None = None,
+    **settings: Any,
+) -> IdentifiedArm:
+    r"""Inertial, friction and drive parameters from recorded motion, with their verdict.
+
+    `Y(q, v, a) [pi; friction] = tau`, solved such that every body is physically possible.
+
+    Args:
+        robot: The robot on a fixed base, a URDF file, or a name in example-robot-data.
+        recordings: Recordings that are fitted together, or files: bags, tables with `columns`.
+        validation: Recordings that are only predicted.
+        columns: Column map of tables, or its file.
+        drives: Gains and couplings; default: those of the column map, or else efforts are torques.
+        settings: Fields of `FitSettings`, such as `method="ols"`, `friction="usual"`,
+            `delay="auto"`.
+
+    Returns:
+        The result: `estimate` with values of shape (p,), covariance (p, p) and verdicts, `verdict`,
+        predictions; `write(folder)` makes the files that `sysid identify` makes.
+
+    Raises:
+        SysIdError: A recording can't be read or doesn't fit the robot, or settings each other.
+
+    References:
+        Wensing, Kim, Slotine 2018 (physical consistency by linear matrix inequalities).
+
+    Examples:
+        >>> import numpy as np, sysid_core as sysid
+        >>> robot = sysid.Robot.from_urdf("double_pendulum_continuous")
+        >>> t = np.arange(0.0, 20.0, 0.01)[:, None]
+        >>> w = np.array([2.0, 3.1])
+        >>> q, v, a = np.sin(w * t) + np.sin(0.7 * t), w * np.cos(w * t) + 0.7 * np.cos(0.7 * t), (
+        ...     -(w**2) * np.sin(w * t) - 0.49 * np.sin(0.7 * t))
+        >>> tau = robot.inverse_dynamics(q, v, a) + 0.1 * v
+        >>> run = sysid.Recording.from_arrays(robot.joint_names, t[:, 0], q, v, effort=tau)
+        >>> found = sysid.identify(robot, run, friction="viscous", method="ols")
+        >>> found.training[0].relative_error() < 0.02
+        True
+    """
+    model = fixed_base(robot) if isinstance(robot, str) else robot
+    known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
+    fit = FitSettings(**settings)
+    data = ArmData.of(
+        model,
+        _recordings(recordings, known),
+        drives or drives_of(model, known),
+        fit,
+        others=_recordings(validation, known),
+    )
+    return identify_data(data, fit)
+
+
+def weigh(
+    recording: Source | Mapping[str, ArrayLike],
+    *,
+    shape: Shape | None = None,
+    robot: RobotModel | str = "",
+    sensor_frame: str = "",
+    calibration: SensorCalibration | None = None,
+) -> Weighed:
+    """Mass, centre of mass and inertia of what a robot with a force-torque sensor holds.
+
+    Args:
+        recording: A recording with joint states, wrench and marks, a bag, or arrays of K samples in
+            the sensor's axes by name: `time` (K,) [s], `wrench` on the object, force then torque,
+            (K, 6) [N, N m], `a` proper acceleration of the sensor's origin (K, 3) [m/s^2], `omega`
+            (K, 3) [rad/s], `alpha` (K, 3) [rad/s^2], `gravity` (K, 3) [m/s^2].
+        shape: Shape of the object in the sensor's frame; without it the inertia is known less well.
+        robot: The robot, for recordings that don't hold their description.
+        sensor_frame: Frame of the sensor, for recordings.
+        calibration: Calibration of the sensor; default: tared in the recording's marked postures.
+
+    Raises:
+        SysIdError: There is no wrench or no motion, or the data ask for a negative mass.
+
+    References:
+        Nadeau, Giamou, Kelly 2022 (the model of point masses); Lee, Wensing, Park 2020 (the metric).
+
+    Examples:
+        >>> import numpy as np, sysid_core as sysid
+        >>> from sysid_core.robot import wrench_regressor
+        >>> t, box = np.arange(0.0, 2.0, 0.01), sysid.Shape.box((0.2, 0.1, 0.05))
+        >>> alpha = np.stack([3 * np.sin(3 * t), 2 * np.cos(4 * t), np.sin(5 * t)], axis=1)
+        >>> omega = np.cumsum(alpha, axis=0) * 0.01
+        >>> g = 9.81 * np.stack([np.sin(t), 0 * t, -np.cos(t)], axis=1)
+        >>> wrench = wrench_regressor(-g, omega, alpha) @ box.homogeneous(1.2)
+        >>> wrench += np.random.default_rng(0).normal(0, 0.01, wrench.shape)
+        >>> found = sysid.weigh({"time": t, "wrench": wrench, "a": -g, "omega": omega,
+        ...     "alpha": alpha, "gravity": g}, shape=box)
+        >>> round(found.summary.mass, 1)
+        1.2
+    """
+    if isinstance(recording, Mapping):
+        missing = [name for name in _ARRAYS if name not in recording]
+        if missing:
+            raise SignalError(
+                f"The arrays {missing} are missing.", remedy=f"Give {', '.join(_ARRAYS)}."
+            )
+        arrays = {name: np.asarray(recording[name], dtype=float) for name in _ARRAYS}
+        data = PayloadData(**arrays)  # type: ignore[arg-type]
+        estimate = PayloadMAP(shape).fit(data)
+        return Weighed(estimate, judge_weighing(estimate, calibration))
+    run = recording if isinstance(recording, Recording) else read_bag(Path(recording))
+    if not sensor_frame or not (robot or run.urdf_xml):
+        raise SignalError(
+            "A recording is weighed with its robot and the frame of the sensor.",
+            remedy="Give sensor_frame, and robot where the recording has no description.",
+        )
+    model = _robot(robot or run.urdf_xml)
+    session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
+    found = weigh_recording(run, session, shape)
+    verdict = judge_weighing(found.estimate, session.calibration, session.changes)
+    return Weighed(found.estimate, verdict)
+
+
+def validate(
+    found: IdentifiedArm,
+    recordings: Source | Sequence[Source],
+    *,
+    columns: ColumnMap | str | Path | None = None,
+) -> ValidatedArm:
+    """Whether an identified robot predicts the efforts of recordings that weren't fitted.
+
+    Args:
+        found: What `identify` gave.
+        recordings: Recordings, or files: bags, tables with `columns`.
+        columns: Column map of tables, or its file; default: that of the identification.
+
+    Returns:
+        `predictions`, measured and predicted efforts of shape (K, n) each, and `verdict`.
+
+    Raises:
+        SysIdError: A recording can't be read or doesn't fit the robot.
+
+    References:
+        Sousa and Cortesão 2014 (parameters are judged by data that weren't fitted).
+
+    Examples:
+        >>> import sysid_core as sysid
+        >>> table = {"columns": "examples/ur5/columns.yaml"}
+        >>> found = sysid.identify("ur5", "examples/ur5/train.csv", method="ols",
+        ...     friction="usual", **table)
+        >>> sysid.validate(found, "examples/ur5/validate.csv", **table).verdict.ok
+        True
+    """
+    known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
+    runs = _recordings(recordings, known or found.data.columns)
+    return validate_runs(found.identification, runs)
+
+
+def load(path: str | Path) -> Any:
+    """Read a file of this package: an estimate, a trajectory, a column map, a calibration, a bag.
+
+    Args:
+        path: File, or a folder that `sysid identify` or `sysid payload` wrote. Files of results that
+            have no type of their own, such as result.json, are given as plain data.
+
+    Raises:
+        SysIdError: It isn't there, or is no file of this package.
+
+    References:
+        `docs/files.md` lists all schemas.
+
+    Examples:
+        >>> import sysid_core as sysid
+        >>> sysid.load("examples/ur5/columns.yaml").joints[0]
+        'shoulder_pan_joint'
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = path / ("estimate.yaml" if (path / "estimate.yaml").exists() else "trajectory.npz")
+    if path.suffix == ".npz":
+        return Trajectory.load(path)
+    if is_bag(path):
+        return read_bag(path)
+    raw = read_json(path, _FILE) if path.suffix == ".json" else read_yaml(path, _FILE)
+    schema = raw.get("schema") if isinstance(raw, dict) else None
+    if not isinstance(schema, str) or not schema.startswith("robot_sysid/"):
+        raise _FILE.refusal(path, "names no schema of this package")
+    loader = _LOADERS.get(schema.split("/")[1])
+    return raw if loader is None else loader(path)
+
+
+_FILE = FileKind("file of this package", "Give a file that `sysid` wrote.", SysIdError)
+# What gives a type to files, by the name in their schema; other files are given as plain data.
+_LOADERS: Mapping[str, Callable[[Path], Any]] = {
+    "columns": ColumnMap.load,
+    "estimate": Estimate.load,
+    "sensor_calibration": SensorCalibration.load,
+}
+
+
+def _robot(robot: RobotModel | str) -> RobotModel:
+    return RobotModel.from_urdf(robot) if isinstance(robot, str) else robot
+
+
+def _recordings(
+    sources: Source | Sequence[Source], columns: ColumnMap | None
+) -> tuple[Recording, ...]:
+    some = (sources,) if isinstance(sources, Recording | str | Path) else sources
+    return tuple(
+        one if isinstance(one, Recording) else load_recording(Path(one), columns) for one in some
+    )

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reasons of verdicts as values: codes and data in the program, sentences at its edge."""
+
+from sysid_core.reasons.reason import (
+    Reason,
+    Severity,
+    advice_of,
+    failure,
+    held,
+    not_judged,
+    remedy_of,
+    text_of,
+    warning,
+)
+from sysid_core.reasons.texts import TEXTS, Text
+from sysid_core.reasons.verdict import Outcome, Verdict
+
+__all__ = [
+    "TEXTS",
+    "Outcome",
+    "Reason",
+    "Severity",
+    "Text",
+    "Verdict",
+    "advice_of",
+    "failure",
+    "held",
+    "not_judged",
+    "remedy_of",
+    "text_of",
+    "warning",
+]

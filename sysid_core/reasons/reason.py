@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A reason as a value: a code, a severity and data; its sentence is made at the edge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sysid_core.kinds import Kind
+from sysid_core.reasons.texts import TEXTS, sentence
+
+Plain = str | int | float | bool | None | tuple["Plain", ...]
+
+
+class Severity(Kind):
+    """What a reason means for a result."""
+
+    FAILURE = "failure"  # the result must not be used
+    WARNING = "warning"  # to keep in mind
+    HELD = "held"  # looked at, and in order
+    NOT_JUDGED = "not judged"  # not looked at
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A finding, warning or failure.
+
+    Attributes:
+        code: Stable name of the kind of reason, a key of `TEXTS`.
+        severity: What it means for a result.
+        data: Names and numbers of the evidence in SI units, plain values only.
+
+    Raises:
+        KeyError: The code is unknown (an error of the program).
+
+    Examples:
+        >>> reason = warning("motion-short", duration=2.5)
+        >>> text_of(reason)
+        'Only 2.5 s of motion: too little to look for faults in signs, axes and units.'
+        >>> Reason.from_dict(reason.to_dict()) == reason
+        True
+    """
+
+    code: str
+    severity: Severity
+    data: Mapping[str, Plain] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        TEXTS[self.code]
+        object.__setattr__(self, "severity", Severity(self.severity))
+        object.__setattr__(self, "data", {key: _plain(x) for key, x in self.data.items()})
+
+    def __hash__(self) -> int:
+        return hash((self.code, self.severity, repr(sorted(self.data.items()))))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON."""
+        data = {key: list(x) if isinstance(x, tuple) else x for key, x in self.data.items()}
+        return {"code": self.code, "severity": self.severity.value, "data": data}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, object]) -> Reason:
+        """The reason that `to_dict` wrote.
+
+        Raises:
+            KeyError: A key is missing, or the code is unknown.
+        """
+        data = raw["data"]
+        assert isinstance(data, Mapping)
+        return cls(str(raw["code"]), Severity(str(raw["severity"])), data)
+
+
+def _plain(value: object) -> Plain:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_plain(x) for x in value)
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    raise TypeError(f"{type(value).__name__} is no plain value")
+
+
+def failure(code: str, **data: object) -> Reason:
+    """A reason not to use a result."""
+    return Reason(code, Severity.FAILURE, data)  # type: ignore[arg-type]
+
+
+def warning(code: str, **data: object) -> Reason:
+    """A reason to keep in mind."""
+    return Reason(code, Severity.WARNING, data)  # type: ignore[arg-type]
+
+
+def held(code: str, **data: object) -> Reason:
+    """Something that was looked at and is in order."""
+    return Reason(code, Severity.HELD, data)  # type: ignore[arg-type]
+
+
+def not_judged(code: str, **data: object) -> Reason:
+    """Something that was not looked at."""
+    return Reason(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
+
+
+def text_of(reason: Reason) -> str:
+    """The sentence of a reason, without its remedy."""
+    return sentence(TEXTS[reason.code].sentence, reason.data)
+
+
+def remedy_of(reason: Reason) -> str:
+    """What to do; "" where there is nothing to do."""
+    return sentence(TEXTS[reason.code].remedy, reason.data)
+
+
+def advice_of(reason: Reason) -> str:
+    """The sentence with its remedy."""
+    return f"{text_of(reason)} {remedy_of(reason)}".strip()

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a result may be used: pass, warn or fail, with the reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from sysid_core.kinds import Kind
+from sysid_core.reasons.reason import Reason, Severity, advice_of, text_of
+
+
+class Outcome(Kind):
+    """What to do with a result."""
+
+    PASS = "pass"
+    WARN = "warn"
+    FAIL = "fail"
+    NOT_JUDGED = "not judged"
+
+
+_EXIT = {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}  # 2: the command itself failed
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """An outcome with its reasons.
+
+    The outcome follows from the reasons: any failure fails, any warning warns. A result of which
+    nothing was looked at, though something should have been, isn't judged.
+
+    Attributes:
+        reasons: All of them, each once.
+
+    Examples:
+        >>> from sysid_core.reasons import warning
+        >>> verdict = Verdict((warning("motion-short", duration=2.5),))
+        >>> verdict.outcome.value, verdict.ok
+        ('warn', True)
+    """
+
+    reasons: tuple[Reason, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reasons", tuple(dict.fromkeys(self.reasons)))
+
+    def _of(self, severity: Severity) -> tuple[Reason, ...]:
+        return tuple(reason for reason in self.reasons if reason.severity is severity)
+
+    @property
+    def failures(self) -> tuple[Reason, ...]:
+        """Why the result must not be used."""
+        return self._of(Severity.FAILURE)
+
+    @property
+    def warnings(self) -> tuple[Reason, ...]:
+        """What to keep in mind."""
+        return self._of(Severity.WARNING)
+
+    @property
+    def held(self) -> tuple[Reason, ...]:
+        """What was looked at and is in order."""
+        return self._of(Severity.HELD)
+
+    @property
+    def not_judged(self) -> tuple[Reason, ...]:
+        """What was not looked at, and why."""
+        return self._of(Severity.NOT_JUDGED)
+
+    @property
+    def notable(self) -> tuple[Reason, ...]:
+        """Failures, then warnings."""
+        return (*self.failures, *self.warnings)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Codes of failures, then of warnings."""
+        return tuple(reason.code for reason in self.notable)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst that any reason asks for."""
+        if self.failures:
+            return Outcome.FAIL
+        if self.not_judged and not self.held and not self.warnings:
+            return Outcome.NOT_JUDGED
+        return Outcome.WARN if self.warnings else Outcome.PASS
+
+    @property
+    def ok(self) -> bool:
+        """Whether the result may be used: it passes or warns."""
+        return self.outcome in (Outcome.PASS, Outcome.WARN)
+
+    @property
+    def exit_status(self) -> int:
+        """0 for a result that may be used, 1 for one that must not be, 3 for one that wasn't judged."""
+        return _EXIT.get(self.outcome, 0)
+
+    @property
+    def text(self) -> str:
+        """One line: the outcome with what stands behind it."""
+        shown = self.notable or self.held or self.not_judged
+        return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
+
+    def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:
+        """Reasons of both, each once."""
+        more = other.reasons if isinstance(other, Verdict) else tuple(other)
+        return Verdict((*self.reasons, *more))
+
+    def to_dict(self) -> dict[str, object]:
+        """Plain data for JSON: codes and data for programs, sentences for people."""
+        return {
+            "outcome": self.outcome.value,
+            "reasons": [reason.to_dict() for reason in self.reasons],
+            "failures": [advice_of(reason) for reason in self.failures],
+            "warnings": [advice_of(reason) for reason in self.warnings],
+            "held": [text_of(reason) for reason in self.held],
+            "not_judged": [advice_of(reason) for reason in self.not_judged],
+        }

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one way by which stamps of messages become times of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from sysid_core.errors import SignalError
+from sysid_core.kinds import Kind
+
+AHEAD = 0.05  # [s]: NTP keeps machines within 0.01 s, a driver's stamp may be of its period's end
+FORGETS = 0.02  # [s/s] that the smallest delay rises: above any quartz's drift, so that it follows
+
+
+class StampFault(Kind):
+    """What is wrong with a stamp."""
+
+    FUTURE = "stamp_from_the_future"
+    OLD = "stamp_too_old"
+    BACKWARDS = "stamp_before_the_last"
+
+
+class StampError(SignalError):
+    """A message whose stamp can't be believed; `code` says why."""
+
+    def __init__(self, code: StampFault, message: str, *, remedy: str = "", **data: Any) -> None:
+        super().__init__(message, remedy=remedy, code=code, **data)
+        self.code = code
+
+
+class ClockGate:
+    """Stamps of one topic: too old, too new, backwards; and how far each publisher's clock is ahead.
+
+    The smallest delay between a stamp and its arrival is at least zero where both clocks agree. A
+    negative one is the skew of the publisher's clock, but for the time on the way.
+
+    Args:
+        topic: What the stamps are of, for messages.
+        oldest: Largest age that is let in [s]; infinite: all.
+        ahead: By how much a stamp may lie in the future [s]; infinite: any.
+        in_order: Whether a publisher's stamp before its last is refused.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        *,
+        oldest: float = float("inf"),
+        ahead: float = AHEAD,
+        in_order: bool = False,
+    ) -> None:
+        self.topic, self.oldest, self.ahead, self.in_order = topic, oldest, ahead, in_order
+        self._delays: dict[Hashable, tuple[float, int]] = {}  # smallest [s], and when [ns]
+        self._last: dict[Hashable, int] = {}
+        self.backwards = 0  # stamps before the last of the same publisher
+
+    @property
+    def publishers(self) -> int:
+        """How many have sent something."""
+        return len(self._delays)
+
+    @property
+    def skew(self) -> dict[Hashable, float]:
+        """By how much each publisher's clock is ahead of this one, at least [s]; 0: not seen to be."""
+        return {who: max(-delay, 0.0) for who, (delay, _) in self._delays.items()}
+
+    def forget(self) -> None:
+        """Begin anew: another clock, other publishers."""
+        self._delays.clear()
+        self._last.clear()
+        self.backwards = 0
+
+    def take(self, stamp_ns: int, now_ns: int, publisher: Hashable = "") -> int:
+        """The time of a message [ns]: its stamp, or now where it has none.
+
+        Args:
+            stamp_ns: As the message says [ns]; 0: it has none.
+            now_ns: This process's clock [ns].
+            publisher: Who sent it, as far as that is known.
+
+        Raises:
+            StampError: It can't be believed.
+        """
+        if stamp_ns == 0:
+            return now_ns
+        delay = (now_ns - stamp_ns) * 1e-9
+        smallest, at = self._delays.get(publisher, (delay, now_ns))
+        smallest += FORGETS * max(now_ns - at, 0) * 1e-9
+        self._delays[publisher] = (min(delay, smallest), now_ns)
+        last = self._last.get(publisher, stamp_ns)
+        if last - now_ns > self.ahead * 1e9:
+            last = stamp_ns  # this process's clock was set back
+        self.backwards += stamp_ns < last
+        if -delay > self.ahead:
+            raise StampError(
+                StampFault.FUTURE,
+                f"A stamp of {self.topic} is {-delay:.3g} s in the future.",
+                remedy="Synchronise the clocks of both machines (chrony, PTP).",
+                seconds=-delay,
+            )
+        if delay > self.oldest:
+            raise StampError(
+                StampFault.OLD,
+                f"A stamp of {self.topic} is {delay:.3g} s old.",
+                remedy="Send it anew; synchronise the clocks of both machines (chrony, PTP).",
+                seconds=delay,
+            )
+        if self.in_order and stamp_ns < last:
+            raise StampError(
+                StampFault.BACKWARDS,
+                f"A stamp of {self.topic} is {(last - stamp_ns) * 1e-9:.3g} s before the last one.",
+                remedy="One publisher with one clock may send it.",
+                seconds=(last - stamp_ns) * 1e-9,
+            )
+        self._last[publisher] = stamp_ns
+        return stamp_ns

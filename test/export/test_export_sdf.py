@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from exported_arm import LOADED, identified
+from random_tree import random_urdf, with_consistent_bodies
+
+from sysid_core.errors import ModelError
+from sysid_core.export import Projection, SdfReader, Target, projected, sdf_of
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, example_robots
+
+
+def frictionless(model: RobotModel) -> Projection:
+    return Projection(model, FrictionModel(DriveTrain.direct(model.joint_names), ()), np.zeros(0))
+
+
+def largest_difference(model: RobotModel, rng: np.random.Generator, states: int) -> float:
+    read = SdfReader(sdf_of(frictionless(model)), model.joint_names, model.gravity, 0.01)
+    q, v, a = 2.0 * rng.normal(size=(3, states, model.nv))
+    return float(np.abs(read.torques(q, v, a) - model.inverse_dynamics(q, v, a)).max())
+
+
+@pytest.mark.parametrize("name", [n for n in ("panda", "ur5") if n in example_robots()])
+def test_sdf_has_our_torques(name, rng):
+    model = with_consistent_bodies(RobotModel.from_urdf(name), rng)
+    assert largest_difference(model, rng, 1000) < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sdf_has_our_torques_of_random_trees(seed):
+    rng = np.random.default_rng(seed)
+    assert largest_difference(RobotModel.from_urdf(random_urdf(rng)), rng, 20) < 1e-9
+
+
+@pytest.mark.slow
+def test_sdf_has_our_torques_of_all_example_robots(rng):
+    for name, path in example_robots().items():
+        try:
+            model = RobotModel.from_urdf(path)
+        except ModelError:
+            continue  # parts without joints, unexpanded files
+        if set(model.degrees_of_freedom) == {1}:
+            assert largest_difference(with_consistent_bodies(model, rng), rng, 50) < 1e-9, name
+
+
+def test_drake_has_our_torques(rng):
+    plants = pytest.importorskip("pydrake.multibody.plant", reason="drake isn't installed")
+    from pydrake.multibody.parsing import Parser
+    from pydrake.multibody.tree import MultibodyForces
+
+    for seed in range(5):
+        model = RobotModel.from_urdf(random_urdf(np.random.default_rng(seed)))
+        plant = plants.MultibodyPlant(0.0)
+        Parser(plant).AddModelsFromString(sdf_of(frictionless(model)), "sdf")
+        plant.Finalize()
+        context = plant.CreateDefaultContext()
+        at = [plant.GetJointByName(name).velocity_start() for name in model.joint_names]
+        for q, v, a in rng.normal(size=(20, 3, model.nv)):
+            x = np.empty((3, model.nv))
+            x[:, at] = q, v, a
+            plant.SetPositions(context, x[0])
+            plant.SetVelocities(context, x[1])
+            forces = MultibodyForces(plant)
+            plant.CalcForceElementsContribution(context, forces)
+            tau = plant.CalcInverseDynamics(context, x[2], forces)[at]
+            expected = model.inverse_dynamics(q[None], v[None], a[None])[0]
+            assert tau == pytest.approx(expected, abs=1e-9)
+
+
+def test_fixed_links_are_frames_and_friction_is_kept(rng):
+    result, fitted, _ = identified(LOADED, rng)
+    robot = projected(result, fitted, Target.SDF)
+    model = result.model
+    read = SdfReader(sdf_of(robot), model.joint_names, model.gravity, 0.005)
+    assert read.dry_friction == pytest.approx(robot.of("F_c"))
+    q, v, a = rng.normal(size=(3, 20, 2))
+    assert read.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-10)
+    panda = with_consistent_bodies(RobotModel.from_urdf("panda"), rng)
+    root = ET.fromstring(sdf_of(frictionless(panda)))
+    frames = {f.get("name"): f.get("attached_to") for f in root.iter("frame")}
+    assert frames["panda_hand"] == "panda_link7"
+
+
+def test_a_joint_in_the_air_is_refused(rng):
+    model = RobotModel.from_urdf(random_urdf(rng))
+    text = sdf_of(frictionless(model)).replace(">world<", ">nowhere<")
+    with pytest.raises(ModelError, match="hang on nothing"):
+        SdfReader(text, model.joint_names, model.gravity, 0.01)

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The front door: few names, light to import, each with an example; arrays and files alike."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sysid_core as sysid
+
+ROOT = Path(__file__).resolve().parent.parent
+UR5 = ROOT / "examples" / "ur5"
+
+
+def test_importing_the_front_door_imports_no_numerics() -> None:
+    code = "import sys, sysid_core; sys.exit('numpy' in sys.modules or len(dir(sysid_core)) < 14)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", sysid.__all__)
+def test_a_name_has_an_example_that_runs(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    thing = getattr(sysid, name)
+    text = inspect.getdoc(thing) or ""
+    assert "Examples:" in text
+    if inspect.isfunction(thing):
+        assert "Args:" in text and "Raises:" in text
+    finder = doctest.DocTestFinder(recurse=False)
+    home = vars(inspect.getmodule(thing))
+    (test,) = finder.find(thing, name, globs=dict(home))
+    done = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test)
+    assert done.attempted and not done.failed
+
+
+def test_what_was_written_is_loaded_by_its_schema(tmp_path: Path) -> None:
+    found = sysid.identify(
+        "ur5", UR5 / "train.csv", columns=UR5 / "columns.yaml", method="ols", friction="usual",
+        differentiate="filter", motion_cutoff_hz=12.0,
+    )  # fmt: skip
+    found.write(tmp_path)
+    assert np.array_equal(sysid.load(tmp_path).values, found.estimate.values)
+    assert sysid.load(tmp_path / "result.json")["schema"] == "robot_sysid/identification/1"
+    for name, content in (("a.yaml", "x: 1"), ("b.json", "[]"), ("c.yaml", "schema: other/1")):
+        (tmp_path / name).write_text(content)
+        with pytest.raises(sysid.SysIdError):
+            sysid.load(tmp_path / name)
+    with pytest.raises(sysid.SysIdError):
+        sysid.load(tmp_path / "nowhere.yaml")
+
+
+def test_arrays_that_dont_belong_together_are_refused() -> None:
+    with pytest.raises(sysid.SysIdError):
+        sysid.Recording.from_arrays(["j1", "j2"], [0.0, 0.1], [[0.0], [0.1]])
+    with pytest.raises(sysid.SysIdError, match="alpha"):
+        sysid.weigh({"time": [0.0], "wrench": np.zeros((1, 6)), "a": np.zeros((1, 3))})
+    with pytest.raises(sysid.SysIdError, match="frame of the sensor"):
+        sysid.weigh(sysid.Recording.from_arrays(["j1"], [0.0], [[0.0]]))

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a computed-torque controller lets in: stamps of now, set points that a robot can follow."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sysid_core.control import (
+    ControllerState,
+    ControllerTiming,
+    SetPointError,
+    SetPointFault,
+    SetPointLimits,
+    TorqueController,
+)
+from sysid_core.robot import RobotModel
+from sysid_core.robot.loops import ClosedChain
+from sysid_core.signals import AHEAD, ClockGate, StampError, StampFault
+
+CHAIN = ClosedChain(RobotModel.from_urdf("ur5"))
+Q, ZERO = np.array([0.3, -1.0, 1.2, -0.4, 0.8, 0.1]), np.zeros(6)
+LIMITS = SetPointLimits(
+    CHAIN.actuated,
+    *CHAIN.model.position_limits,
+    CHAIN.model.velocity_limits,
+    step=0.05,
+    bandwidth=10.0,
+    acceleration=50.0,
+)
+HOUR_NS = 3600 * 10**9
+
+
+def at_rest() -> TorqueController:
+    controller = TorqueController(CHAIN, 10.0, ControllerTiming())
+    controller.measured(0.0, Q, ZERO)
+    return controller
+
+
+@pytest.mark.parametrize(
+    ("stamp", "fault"), [(HOUR_NS, StampFault.FUTURE), (-HOUR_NS, StampFault.OLD)]
+)
+def test_a_stamp_of_another_hour_is_refused(stamp: int, fault: StampFault):
+    gate, now = ClockGate("setpoint", oldest=0.2), 10 * HOUR_NS
+    with pytest.raises(StampError) as refused:
+        gate.take(now + stamp, now)
+    assert refused.value.code is fault
+
+
+def test_the_skew_of_each_publishers_clock_is_what_its_earliest_arrivals_show():
+    gate, rng = ClockGate("joint_states", ahead=np.inf), np.random.default_rng(1)
+    for k in range(1, 500):
+        now = k * 10_000_000
+        gate.take(now - int(rng.uniform(1e5, 5e6)), now, "good")
+        gate.take(now + 300_000_000 - int(rng.uniform(1e5, 5e6)), now, "ahead")
+    assert gate.skew["good"] == 0.0 and gate.skew["ahead"] == pytest.approx(0.3, abs=3e-3)
+    assert gate.publishers == 2 and gate.backwards == 0
+
+
+def test_a_message_without_a_stamp_is_of_now():
+    assert ClockGate("setpoint", oldest=0.1).take(0, 123) == 123
+
+
+@pytest.mark.parametrize(
+    ("q", "v", "fault"),
+    [
+        (Q + 1e12, ZERO, SetPointFault.POSITION),
+        (Q, ZERO + 1e6, SetPointFault.VELOCITY),
+        (Q + 0.5, ZERO, SetPointFault.STEP),
+        (Q, ZERO + 1.0, SetPointFault.SPEED_STEP),
+    ],
+)
+def test_a_set_point_that_no_robot_at_rest_can_follow_is_refused(q, v, fault):
+    controller = at_rest()
+    with pytest.raises(SetPointError) as refused:
+        LIMITS.require(q, v, *controller.goes_on_from(0.0))
+    assert refused.value.code is fault
+
+
+def test_before_the_first_state_no_set_point_is_followed():
+    with pytest.raises(SetPointError) as refused:
+        LIMITS.require(Q, ZERO, [])
+    assert refused.value.code is SetPointFault.NO_STATE
+
+
+def test_a_stream_within_the_limits_passes_although_messages_are_lost():
+    controller, rng = at_rest(), np.random.default_rng(2)
+    for k in range(1, 400):
+        t = 0.01 * k
+        q, v = Q + 0.3 * (1 - np.cos(3 * t)), ZERO + 0.9 * np.sin(3 * t)  # 2.7 rad/s^2
+        controller.measured(t, q, v)
+        if rng.uniform() < 0.5:
+            continue
+        LIMITS.require(q, v, *controller.goes_on_from(t))
+        controller.set_point(t, q, v, ZERO + 2.7 * np.cos(3 * t))
+
+
+def test_a_driver_that_dies_with_its_clock_ahead_silences_the_controller():
+    controller = at_rest()
+    controller.measured(3600.0, Q, ZERO)
+    controller.set_point(0.0, Q, ZERO, ZERO)
+    assert controller.effort(0.05) is None and controller.state is ControllerState.BLIND
+
+
+@settings(max_examples=50, deadline=None)
+@given(ahead=st.floats(AHEAD * 1.01, 1e9))
+def test_a_reference_of_the_future_is_not_tracked(ahead: float):
+    controller = at_rest()
+    controller.set_point(ahead, Q, ZERO + 1.0, ZERO)
+    controller.measured(0.0, Q, ZERO)
+    assert controller.effort(0.0) is not None
+    assert controller.state is not ControllerState.TRACKING
+    q, v, _ = controller.desired(0.0)  # type: ignore[misc]
+    assert np.max(np.abs(q - Q)) < 0.2 and not v.any()
