@@ -81,7 +81,8 @@ def test_identify_takes_loops(table, tmp_path, clicks):
         app,
         [
             "identify", run, "--loops", "own-leg", "--robot", "own-leg", "--columns", columns,
-            "--friction", "usual", "--fix", "inertials", "--validate", run,
+            "--friction", "usual", "--motion-cutoff-hz", "12", "--fix", "inertials",
+            "--validate", run,
             "--out", str(tmp_path), "--json", "-",
         ],
     )  # fmt: skip
@@ -152,8 +153,8 @@ def identify_bag(bag: Path, loops: Path | str, out: Path, *more: str):
         app,
         [
             "identify", str(bag), "--loops", str(loops), "--robot", "own-leg",
-            "--method", "irls", "--friction", "usual", "--fix", "inertials", "--out", str(out),
-            "--json", "-", *more,
+            "--method", "irls", "--friction", "usual", "--motion-cutoff-hz", "12",
+            "--fix", "inertials", "--out", str(out), "--json", "-", *more,
         ],
     )  # fmt: skip
 

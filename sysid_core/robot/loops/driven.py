@@ -19,6 +19,7 @@ from sysid_core.robot.friction import usual_friction
 from sysid_core.robot.inertia import Array
 from sysid_core.robot.loops.assembly import assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
+from sysid_core.robot.loops.projection import project_positions
 from sysid_core.robot.loops.regressor import (
     ConstrainedMotion,
     constrained_motion,
@@ -143,6 +144,26 @@ class DrivenRobot(RobotModel):
             self._closed.clear()  # one motion is held: torques are asked for with several efforts
             self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
+
+    def postures_of(self, names: Sequence[str], q: Array) -> Array:
+        """Closed postures of all joints nearest to measured positions, (K, m) to (K, n).
+
+        Args:
+            names: Measured joints, driven or passive.
+            q: Their positions in the order of time, shape (K, m).
+
+        Raises:
+            ModelError: The measured joints don't determine the posture.
+        """
+        key = (tuple(names), q.tobytes())
+        if key not in self._nearest:
+            self._nearest[key] = project_positions(self.chain, names, q)
+        return self._nearest[key]
+
+    @cached_property
+    def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
+        """Of the recordings: each is read for every filter that is tried."""
+        return {}
 
     @cached_property
     def _closed(self) -> dict[bytes, Array]:
