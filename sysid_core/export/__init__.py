@@ -16,6 +16,7 @@ from sysid_core.export.losses import Loss, LossCode, losses_of
 from sysid_core.export.mjcf import (
     MESH_FORMATS,
     JointFields,
+    LinearSpring,
     MjcfReader,
     PositionServo,
     joint_fields,
@@ -27,6 +28,7 @@ from sysid_core.export.sdf import SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.tree import Tree, TreeJoint, tree_of
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
+from sysid_core.export.usd import UsdReader, prim_names, usd_of
 
 __all__ = [
     "MESH_FORMATS",
@@ -34,6 +36,7 @@ __all__ = [
     "Description",
     "ExportedError",
     "JointFields",
+    "LinearSpring",
     "Loss",
     "LossCode",
     "MeshFolder",
@@ -47,6 +50,7 @@ __all__ = [
     "Tree",
     "TreeJoint",
     "UrdfReader",
+    "UsdReader",
     "Written",
     "c_of",
     "c_prefix",
@@ -58,6 +62,7 @@ __all__ = [
     "losses_of",
     "lost_in",
     "mjcf_of",
+    "prim_names",
     "projected",
     "projections",
     "reader_of",
@@ -65,6 +70,7 @@ __all__ = [
     "sdf_of",
     "tree_of",
     "urdf_of",
+    "usd_of",
     "write_c",
     "write_mjcf",
     "write_target",

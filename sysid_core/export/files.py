@@ -19,6 +19,8 @@ from sysid_core.export.projection import Projection
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
+from sysid_core.export.usd import UsdReader, actuators_of, prim_names, usd_of
+from sysid_core.files import write_yaml
 from sysid_core.robot import Array, write_urdf
 
 
@@ -85,6 +87,10 @@ def write_target(
         path = folder / f"{name}.sdf"
         path.write_text(sdf_of(robot, meshes=meshes), encoding="utf-8")
         files = [path, *meshes.copies]
+    elif target is Target.USD:
+        files = [folder / f"{name}.usda", folder / f"{name}_actuators.yaml"]
+        files[0].write_text(usd_of(robot), encoding="utf-8")
+        write_yaml(files[1], {"actuators": actuators_of(robot)})
     elif target is Target.C:
         header, source = write_c(folder, robot, name)
         files = [source, header]
@@ -110,6 +116,10 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         return SdfReader(text, names, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.MJCF:
         return MjcfReader(file, names)
+    if target is Target.USD:
+        named = prim_names(robot.model)
+        joints = [named[f"joint {name}"] for name in names]
+        return UsdReader(str(file), joints, robot.model.gravity, friction.coulomb_velocity)
     if target is Target.C:
         return CReader(file, len(names), len(friction.drives.axis_names))
     raise _no_such(target)
@@ -117,8 +127,8 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
 
 def largest_differences(
     reader: Reader, robot: Projection, *, whole: bool, states: int, seed: int
-) -> dict[str, float]:
-    """Largest difference of torques at random states, joint by joint [N m].
+) -> tuple[dict[str, float], float]:
+    """Largest difference of torques at random states, joint by joint, and the largest torque [N m].
 
     Args:
         reader: Of the written file.
@@ -134,13 +144,13 @@ def largest_differences(
     upper = np.where(upper > lower, upper, lower + 1.0)
     q = rng.uniform(lower, upper, size=(states, model.nv))
     v, a = 2.0 * rng.normal(size=q.shape), 8.0 * rng.normal(size=q.shape)
+    ours = (robot if whole else robot.without_dry_friction()).torques(q, v, a)
     if whole:
-        error = np.abs(reader.torques(q, v, a) - robot.torques(q, v, a)).max(axis=0)
+        error = np.abs(reader.torques(q, v, a) - ours).max(axis=0)
     else:
-        ours = robot.without_dry_friction().torques(q, v, a)
         error = np.abs(reader.smooth_torques(q, v, a) - ours).max(axis=0)
         error = np.maximum(error, np.abs(reader.dry_friction - robot.of("F_c")))
-    return dict(zip(model.joint_names, error.tolist(), strict=True))
+    return dict(zip(model.joint_names, error.tolist(), strict=True)), float(np.abs(ours).max())
 
 
 def _no_such(target: Target) -> ModelError:

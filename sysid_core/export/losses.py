@@ -9,6 +9,7 @@ import numpy as np
 
 from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.targets import Target
+from sysid_core.export.usd import prim_names
 from sysid_core.kinds import Kind
 from sysid_core.robot import STANDARD_GRAVITY, RobotModel
 from sysid_core.robot.loops import mimic_joints
@@ -20,6 +21,8 @@ class LossCode(Kind):
     GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
     VELOCITY_LIMITS = "velocity_limits"
     MIMIC = "mimic"  # a follower whose leader is no joint of the robot, or can't be written
+    SHAPES = "shapes"  # for pictures and contacts
+    NAMES = "names"  # that the format doesn't take: replaced
     MESH_MISSING = "mesh_missing"  # no such file
     MESH_FORMAT = "mesh_format"  # a format that the target doesn't read
 
@@ -50,7 +53,9 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
         meshes: After the file was written.
     """
     found = {}
-    if target in (Target.URDF, Target.SDF) and not np.array_equal(model.gravity, STANDARD_GRAVITY):
+    if target in (Target.URDF, Target.SDF, Target.USD) and not np.array_equal(
+        model.gravity, STANDARD_GRAVITY
+    ):
         found[LossCode.GRAVITY] = [" ".join(f"{x:.6g}" for x in model.gravity)]
     if target is Target.MJCF:
         found[LossCode.VELOCITY_LIMITS] = [
@@ -62,6 +67,10 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
     found[LossCode.MIMIC] = [
         f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names
     ]
+    if target is Target.USD:
+        found[LossCode.SHAPES] = list(model.body_names)
+        named = prim_names(model)
+        found[LossCode.NAMES] = [n for n in model.joint_names if named[f"joint {n}"] != n]
     if meshes is not None:
         found[LossCode.MESH_MISSING] = meshes.missing
         found[LossCode.MESH_FORMAT] = meshes.unread

@@ -58,6 +58,23 @@ class PositionServo:
 
 
 @dataclass(frozen=True)
+class LinearSpring:
+    """A spring beside a joint's drive, whose pull is linear in its extension.
+
+    Attributes:
+        preload: Pull at extension zero [N]; a spring at the joint itself has none.
+        stiffness: [N/m, or N m/rad at the joint itself].
+        zero: Position at which the extension is zero [rad or m].
+        anchors: Distances of its ends from the axis [m]; None: at the joint itself.
+    """
+
+    preload: float
+    stiffness: float
+    zero: float
+    anchors: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
 class JointFields:
     """What MJCF says of a joint beside its geometry.
 
@@ -68,6 +85,7 @@ class JointFields:
         offset: Torque that the drive gives for nothing [N m or N].
         servo: Position servo; None: a motor, whose control is the torque.
         driven: Whether it has an actuator.
+        spring: Beside the drive; one at the joint itself needs a motor.
     """
 
     armature: float = 0.0
@@ -76,16 +94,24 @@ class JointFields:
     offset: float = 0.0
     servo: PositionServo | None = None
     driven: bool = True
+    spring: LinearSpring | None = None
 
 
 def joint_fields(projection: Projection) -> dict[str, JointFields]:
     """Fields of every joint from friction in MJCF's terms."""
-    values = (projection.of(symbol).tolist() for symbol in ("I_a", "F_v", "F_c", "beta"))
-    rows = zip(*values, strict=True)
-    return {
-        joint: JointFields(*row)
-        for joint, row in zip(projection.model.joint_names, rows, strict=True)
-    }
+    symbols = ("I_a", "F_v", "F_c", "beta", "S_p", "S_k")
+    columns = [projection.of(symbol).tolist() for symbol in symbols]
+    springs = {spring.axis: spring for spring in projection.friction.drives.springs}
+    out = {}
+    for joint, row in zip(projection.model.joint_names, zip(*columns, strict=True), strict=True):
+        *own, preload, stiffness = row
+        spring = springs.get(joint)
+        held = spring and LinearSpring(preload, stiffness, spring.zero, spring.anchors)
+        out[joint] = JointFields(*own, spring=held)
+    return out
+
+
+Sites = list[tuple[str, Array, Array]]  # name, axes and origin in the body
 
 
 @dataclass
@@ -96,7 +122,7 @@ class _Writer:
     fields: Mapping[str, JointFields]
     links: Mapping[str, ET.Element]
     meshes: MeshFolder | None
-    sites: Mapping[int, list[tuple[str, Array, Array]]]
+    sites: Mapping[int, Sites]
     assets: dict[tuple[str, tuple[float, ...]], str] = field(default_factory=dict)
 
     def body(self, j: int) -> ET.Element:
@@ -189,13 +215,14 @@ def mjcf_of(
         ModelError: A joint or body that MJCF can't express, or a file that MuJoCo refuses.
     """
     tree = tree_of(model)
-    sites, equalities, tendons = _closures(chain) if chain is not None else ({}, [], [])
+    sites, equalities, tendons = ({}, [], []) if chain is None else _closures(chain)
     if chain is None:
         equalities = [
             _mimic(f.joint, f.leader, f.multiplier, f.offset)
             for f in mimic_joints(model)
             if f.leader in model.joint_names
         ]
+    pulls = _springs(tree, fields, sites, tendons)
     writer = _Writer(tree, fields, link_elements(model), meshes, sites)
     root = ET.Element("mujoco", model=tree.name)
     compiler = {"angle": "radian", "autolimits": "true", "inertiafromgeom": "false"}
@@ -215,7 +242,7 @@ def mjcf_of(
         ET.SubElement(root, "tendon").extend(tendons)
     if equalities:
         ET.SubElement(root, "equality").extend(equalities)
-    ET.SubElement(root, "actuator").extend(_actuators(tree, fields))
+    ET.SubElement(root, "actuator").extend([*_actuators(tree, fields), *pulls])
     ET.indent(root)
     return ET.tostring(root, encoding="unicode") + "\n"
 
@@ -272,14 +299,13 @@ class MjcfReader:
 
     def _torques(self, model: Any, q: Array, v: Array, a: Array) -> Array:
         data, out = mujoco.MjData(model), np.empty_like(np.asarray(q, dtype=float))
-        mujoco.mj_forward(model, data)
-        bias = data.qfrc_actuator[self._joints].copy()  # at no control
         for k in range(len(out)):
             data.qpos[self._positions] = q[k]
             data.qvel[self._joints] = v[k]
             data.qacc[self._joints] = a[k]
             mujoco.mj_inverse(model, data)
-            out[k] = data.qfrc_inverse[self._joints] - bias
+            mujoco.mj_fwdActuation(model, data)  # biases: there is no control
+            out[k] = (data.qfrc_inverse - data.qfrc_actuator)[self._joints]
         return out
 
 
@@ -299,8 +325,41 @@ def _actuators(tree: Tree, fields: Mapping[str, JointFields]) -> list[ET.Element
             continue
         bounded = 0.0 < joint.effort < np.inf
         limits = {"ctrlrange": _text([-joint.effort, joint.effort])} if bounded else {}
-        bias = {"biastype": "affine", "biasprm": f"{_text([-own.offset])} 0 0"}
+        at_joint = own.spring if own.spring is not None and own.spring.anchors is None else None
+        stiffness, zero = (at_joint.stiffness, at_joint.zero) if at_joint else (0.0, 0.0)
+        line = _text([-own.offset + stiffness * zero, -stiffness])
+        bias = {"biastype": "affine", "biasprm": f"{line} 0"}
         out.append(ET.Element("general", names | {"gainprm": "1"} | bias | limits))
+    return out
+
+
+def _springs(
+    tree: Tree,
+    fields: Mapping[str, JointFields],
+    sites: dict[int, Sites],
+    tendons: list[ET.Element],
+) -> list[ET.Element]:
+    """Actuators without control that pull at tendons; their sites and tendons are added."""
+    out = []
+    for j, joint in enumerate(tree.joints):
+        spring = fields.get(joint.name, JointFields()).spring
+        if spring is None or spring.anchors is None:
+            continue
+        # Any direction across the axis: the ends are in line at `zero`.
+        across = np.linalg.svd(joint.axis[None])[2][1]
+        turned = pin.exp3(-spring.zero * joint.axis) @ across
+        name = f"{joint.name}:spring"
+        d1, d2 = spring.anchors
+        before = joint.p + joint.R @ (d1 * across)
+        sites.setdefault(joint.parent, []).append((f"{name}:a", np.eye(3), before))
+        sites.setdefault(j, []).append((f"{name}:b", np.eye(3), d2 * turned))
+        tendon = ET.Element("spatial", name=name)
+        for end in "ab":
+            ET.SubElement(tendon, "site", site=f"{name}:{end}")
+        tendons.append(tendon)
+        slack = spring.preload - spring.stiffness * abs(d1 - d2)
+        pull = {"biastype": "affine", "biasprm": f"{_text([-slack, -spring.stiffness])} 0"}
+        out.append(ET.Element("general", {"name": name, "tendon": name, "gainprm": "0"} | pull))
     return out
 
 
@@ -312,9 +371,9 @@ def _mimic(follower: str, leader: str, multiplier: float, offset: float) -> ET.E
 
 def _closures(
     chain: ClosedChain,
-) -> tuple[dict[int, list[tuple[str, Array, Array]]], list[ET.Element], list[ET.Element]]:
+) -> tuple[dict[int, Sites], list[ET.Element], list[ET.Element]]:
     """Sites by joint, `<equality>` and `<tendon>` elements of a closed chain."""
-    sites: dict[int, list[tuple[str, Array, Array]]] = {}
+    sites: dict[int, Sites] = {}
     equalities: list[ET.Element] = []
     tendons: list[ET.Element] = []
     open_ends = chain.ends.poses(np.zeros((1, chain.n))).p[:, 0]

@@ -20,7 +20,15 @@ from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import Identification, prepare
 from sysid_core.estimation.recorded import filled
 from sysid_core.export.targets import Target
-from sysid_core.robot import Array, DriveTrain, FrictionModel, FrictionTerm, RobotModel
+from sysid_core.robot import (
+    Array,
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    Spring,
+    SpringLaw,
+)
 from sysid_core.signals import Recording
 
 # Huber's width in standard deviations: 95 % of the efficiency of least squares under normal errors.
@@ -123,10 +131,23 @@ def lost_in(friction: FrictionModel, target: Target) -> tuple[str, ...]:
     """What a friction model has that a target has no field for."""
     if target.holds_all:
         return ()
+    drives = friction.drives
     lost = [term.value for term in friction.all_terms if term not in target.terms]
-    lost += [COUPLINGS] if friction.drives.couplings else []
-    lost += [SPRINGS] if friction.drives.springs else []
+    lost += [COUPLINGS] if drives.couplings else []
+    kept = [spring for spring in _linear_springs(drives) if target.holds_springs]
+    linear = [spring for spring in drives.springs if spring.law is SpringLaw.LINEAR]
+    lost += [SPRINGS] if len(kept) < len(drives.springs) or len(linear) < len(kept) else []
     return tuple(lost)
+
+
+def _linear_springs(drives: DriveTrain) -> list[Spring]:
+    """Springs at joints as linear ones that are to be found; none of an axis that has several."""
+    axes = [spring.axis for spring in drives.springs]
+    return [
+        Spring(spring.axis, anchors=spring.anchors, zero=spring.zero, identified=True)
+        for spring in drives.springs
+        if spring.axis in drives.joint_names and axes.count(spring.axis) == 1
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,14 +199,16 @@ def _projected(
 
 
 def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> FrictionModel:
-    """The friction model without what is lost."""
+    """The friction model without what is lost; springs are fitted again where they are held."""
     drives = friction.drives
+    keep_springs = SPRINGS not in lost and SPRINGS in lost_in(friction, target)
+    springs = tuple(_linear_springs(drives)) if target.holds_springs else ()
     drives = DriveTrain(
         drives.joint_names,
         drives.gains,
         {} if COUPLINGS in lost else drives.couplings,
         drives.waves,
-        () if SPRINGS in lost else drives.springs,
+        drives.springs if keep_springs else springs,
     )
 
     def kept(terms: Sequence[FrictionTerm]) -> tuple[FrictionTerm, ...]:

@@ -15,7 +15,6 @@ class Target(Kind):
     SDF = "sdf"  # Gazebo, Drake
     USD = "usd"  # Isaac Sim and Isaac Lab
     C = "c"  # a controller of one's own
-    ROS2_CONTROL = "ros2_control"  # gains and feed-forward of ROS 2 controllers
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
@@ -28,12 +27,20 @@ class Target(Kind):
         return self in _WHOLE
 
     @property
-    def tolerance(self) -> float:
+    def holds_springs(self) -> bool:
+        """Whether it holds springs whose pull is linear in their extension, one at a joint."""
+        return self in (*_WHOLE, Target.MJCF)
+
+    def tolerance(self, torque: float) -> float:
         """Largest difference between its torques and ours that rounding excuses [N m].
 
         1e-9 of numbers written in double precision; 1e-5 of USD, whose schema is single precision.
+        In proportion where torques are larger than 100 N m: rounding is relative.
+
+        Args:
+            torque: The largest that was compared [N m].
         """
-        return 1e-5 if self is Target.USD else 1e-9
+        return (1e-5 if self is Target.USD else 1e-9) * max(1.0, torque / 100.0)
 
 
 _DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
@@ -44,7 +51,6 @@ _TERMS = {
     # frictionloss, damping, armature; the offset is the motor's bias
     Target.MJCF: (*_WITH_ARMATURE, FrictionTerm.OFFSET),
     Target.SDF: _DRY_AND_VISCOUS,  # <dynamics><friction><damping>
-    Target.USD: _WITH_ARMATURE,  # physxJoint:jointFriction, damping of the drive, armature
+    Target.USD: _WITH_ARMATURE,  # physxJointAxis: friction efforts, viscous coefficient, armature
     Target.C: tuple(FrictionTerm),
-    Target.ROS2_CONTROL: _WITH_ARMATURE,
 }

@@ -594,7 +594,8 @@ TEXTS: Mapping[str, Text] = {
     "better-than-nominal": Text("Better than the URDF", "Better than nominal throughout."),
     "export-loses": Text(
         "A file that holds less than was identified",
-        "{sentence} That is {rise:.1f} times as much.",
+        "{file}, as others read it, leaves {exported:.2f} % of the efforts, {rise:.1f} times as much as the"
+        " identified model ({inside:.2f} %): it has no field for {lost}.",
         "Use `sysid export --to mjcf` or `--to c`, which hold more.",
         "A URDF knows two friction terms, and no springs, offsets or coupled drives.",
         "identify.md",

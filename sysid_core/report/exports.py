@@ -21,31 +21,42 @@ def export_sentence(error: ExportedError, file: str) -> str:
         text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
     if not error.costs:
         return f"{text}."
-    costs = ", ".join(
-        f"{name} {100 * cost:+.2f} %"
-        for name, cost in sorted(error.costs.items(), key=lambda item: -item[1])
-    )
+    costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in _by_cost(error))
     return f"{text}. It has no field for (with what the lack of each costs): {costs}."
 
 
+def _by_cost(error: ExportedError) -> list[str]:
+    """What was lost, the dearest first."""
+    return sorted(error.costs, key=lambda name: -error.costs[name])
+
+
 _LOST = {
-    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world)",
+    LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world):",
     LossCode.VELOCITY_LIMITS: "velocity limits of",
-    LossCode.MIMIC: "what these joints follow",
-    LossCode.MESH_MISSING: "meshes that weren't found",
-    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read",
+    LossCode.MIMIC: "what these joints follow:",
+    LossCode.SHAPES: "shapes for pictures and contacts of",
+    LossCode.NAMES: "names that the format doesn't take, which were replaced:",
+    LossCode.MESH_MISSING: "meshes that weren't found:",
+    LossCode.MESH_FORMAT: "meshes in a format that it doesn't read:",
 }
 
 
 def loss_sentence(loss: Loss) -> str:
     """What a file lacks, in one sentence."""
-    return f"Lost: {_LOST[loss.code]}: {', '.join(loss.names)}."
+    return f"Lost: {_LOST[loss.code]} {', '.join(loss.names)}."
 
 
 def export_warnings(errors: Sequence[tuple[ExportedError, str]]) -> tuple[Reason, ...]:
     """Exports that predict worse than their format excuses."""
     return tuple(
-        warning("export-loses", file=file, sentence=export_sentence(error, file), rise=error.rise)
+        warning(
+            "export-loses",
+            file=file,
+            inside=100.0 * error.inside,
+            exported=100.0 * error.exported,
+            rise=error.rise,
+            lost=", ".join(_by_cost(error)) or "nothing else",
+        )
         for error, file in errors
         if error.worth_a_warning
     )

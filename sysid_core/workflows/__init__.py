@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
+        export_arm,
         export_result,
         is_proof,
         load_result,
@@ -51,6 +52,7 @@ __getattr__ = names_of(
         ".export": (
             "ArmResult",
             "ExportedTarget",
+            "export_arm",
             "export_result",
             "is_proof",
             "load_result",
@@ -98,6 +100,7 @@ __all__ = [
     "certify",
     "drives_of",
     "estimator_from",
+    "export_arm",
     "export_result",
     "fit_sequentially",
     "fixed_base",

@@ -71,6 +71,7 @@ class ExportedTarget:
         file: What others load.
         error: Held-out errors inside and as exported.
         differences: Joint to the largest difference of torques [N m].
+        tolerance: The largest that rounding excuses [N m].
         losses: What the files lack beside terms of friction.
     """
 
@@ -78,12 +79,13 @@ class ExportedTarget:
     file: Path
     error: ExportedError
     differences: Mapping[str, float]
+    tolerance: float
     losses: tuple[Loss, ...]
 
     @property
     def equal(self) -> bool:
         """Whether the file's torques are ours."""
-        return max(self.differences.values()) <= self.target.tolerance
+        return max(self.differences.values()) <= self.tolerance
 
 
 def load_result(folder: Path, data: Path | None = None) -> ArmResult:
@@ -150,7 +152,29 @@ def export_result(
         SysIdError: The result can't be read, or has something that a target can't express.
     """
     progress(Step.READING)
-    result = load_result(folder, data)
+    return export_arm(load_result(folder, data), targets, out, folder=folder, progress=progress)
+
+
+def export_arm(
+    result: ArmResult,
+    targets: Sequence[Target],
+    out: Path,
+    *,
+    folder: Path | None = None,
+    progress: Progress = silent,
+) -> tuple[ExportedTarget, ...]:
+    """Write an identified arm for others, and a proof of what the files say.
+
+    Args:
+        result: The identified robot with its recordings.
+        targets: What to write.
+        out: Folder of the exports and of proof.json.
+        folder: Of the result; None where it is only in memory: `verify_export` can't repeat it then.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: The result has something that a target can't express.
+    """
     made, proofs = [], []
     for target in targets:
         progress(Step.WRITING)
@@ -162,13 +186,14 @@ def export_result(
             places=result.places,
             remarks=remarks_on(result.identification),
         )
-        differences, error = _judged(result, target, written.files[0], robot, given_back)
-        made.append(ExportedTarget(target, written.files[0], error, differences, written.losses))
+        file = written.files[0]
+        differences, tolerance, error = _judged(result, target, file, robot, given_back)
+        made.append(ExportedTarget(target, file, error, differences, tolerance, written.losses))
         proofs.append(
             {
                 "target": target.value,
                 "files": [_hashed(path, out) for path in written.files],
-                "tolerance": target.tolerance,
+                "tolerance": tolerance,
                 "largest_difference": differences,
                 "errors": error.to_dict(),
                 "losses": [loss.to_dict() for loss in written.losses],
@@ -178,8 +203,8 @@ def export_result(
         "schema": PROOF_SCHEMA,
         "robot": result.identification.model.name,
         "urdf_hash": result.identification.model.urdf_hash,
-        "result": str(folder.resolve()),
-        "model": _hashed(folder / "parameters.yaml", folder),
+        "result": None if folder is None else str(folder.resolve()),
+        "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
         "data": [dict(file) for file in result.files],
         "states": STATES,
         "seed": SEED,
@@ -204,10 +229,12 @@ def verify_export(
     """
     try:
         proof = read_json(path, _PROOF)
-        folder, model, exports = Path(proof["result"]), proof["model"], proof["exports"]
+        folder, model, exports = Path(proof["result"] or "."), proof["model"], proof["exports"]
         states, seed = int(proof["states"]), int(proof["seed"])
     except (KeyError, TypeError, ValueError) as err:
         raise _PROOF.refusal(path, "isn't the proof of an export") from err
+    if not isinstance(model, dict):
+        raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
     if not all(check.ok for check in checks):
@@ -218,13 +245,15 @@ def verify_export(
         progress(Step.PREDICTING)
         robot, given_back = projections(result.identification, result.fitted, target)
         file = path.parent / one["files"][0]["path"]
-        differences, error = _judged(result, target, file, robot, given_back, states, seed)
+        differences, tolerance, error = _judged(
+            result, target, file, robot, given_back, states, seed
+        )
         worst = max(differences.values())
         checks.append(
             CertificateCheck(
                 f"{target.value}: torques",
-                worst <= target.tolerance,
-                f"{worst:.1e} N m at most in {states} states, allowed {target.tolerance:.0e}",
+                worst <= tolerance,
+                f"{worst:.1e} N m at most in {states} states, allowed {tolerance:.0e}",
             )
         )
         told, found = one["errors"]["exported"], error.exported
@@ -246,10 +275,10 @@ def _judged(
     given_back: Mapping[str, Projection],
     states: int = STATES,
     seed: int = SEED,
-) -> tuple[dict[str, float], ExportedError]:
-    """Differences of torques by joint, and errors inside and as exported."""
+) -> tuple[dict[str, float], float, ExportedError]:
+    """Differences of torques by joint, what is allowed, and errors inside and as exported."""
     reader = reader_of(target, file, robot)
-    differences = largest_differences(
+    differences, torque = largest_differences(
         reader, robot, whole=target.holds_all, states=states, seed=seed
     )
     runs = result.others or result.fitted
@@ -263,7 +292,7 @@ def _judged(
         robot=robot,
         given_back=given_back,
     )
-    return differences, error
+    return differences, target.tolerance(torque), error
 
 
 def _found(file: Mapping[str, str], data: Path | None) -> Mapping[str, str]:

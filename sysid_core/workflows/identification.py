@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
-from sysid_core.export import Description, ExportedError, describe
+from sysid_core.export import Description, ExportedError, Target, describe
 from sysid_core.reasons import Verdict
 from sysid_core.report import (
     export_section,
@@ -35,6 +35,9 @@ from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.result_file import write_result
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
+
+if TYPE_CHECKING:
+    from sysid_core.workflows.export import ExportedTarget
 
 URDF = "identified.urdf"
 
@@ -158,6 +161,25 @@ class IdentifiedArm:
             files.append(path.name)
         write_result(self.to_dict(), folder / "result.json")
         return tuple(files)
+
+    def export(
+        self,
+        out: Path | str,
+        targets: Sequence[Target | str] = (Target.URDF, Target.MJCF, Target.C),
+    ) -> tuple[ExportedTarget, ...]:
+        """Write the robot for simulators and controllers, each file with its error as it is read.
+
+        Args:
+            out: Folder of the files and of proof.json.
+            targets: Formats.
+
+        Raises:
+            SysIdError: Something that a format can't express, or a tool that reads it is missing.
+        """
+        from sysid_core.workflows.export import ArmResult, export_arm
+
+        result = ArmResult(self.identification, self.data.runs, self.data.others, (), ())
+        return export_arm(result, [Target(target) for target in targets], Path(out))
 
 
 def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:

@@ -3,28 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 from robot_sysid.action import Identify
 from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult
 
-from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
 from sysid_nodes.bringup.config import read_config
 from sysid_nodes.bringup.find_config import find_config
 from sysid_nodes.bringup.graph import NodeSpec
 from sysid_nodes.bringup.payload_known import PayloadKnown
 from sysid_nodes.bringup.processes import running
-from sysid_nodes.client import LiveClient, execute_watched, live_client
+from sysid_nodes.client import LiveClient, LiveError, execute_watched, live_client
+from sysid_nodes.experiment import PATIENCE_S, ExperimentResult, run_experiment
+
+Result = TypeVar("Result")
 
 _OSCILLATION = "oscillation"  # segment of a payload motion
-_SETTLED_S, _PATIENCE_S = 2.0, 60.0
-_RUNNING = "payload_estimate"
+_RUNNING = "estimator/payload_estimate"
 
 
 @dataclass(frozen=True)
@@ -80,31 +82,23 @@ def run_plan(config: Path, plan: Path, options: RunOptions, confirm: Callable[[s
     ):
         with console.status("Waiting for the nodes and the robot"):
             for spec in specs:
-                client.wait_for_active(spec.name, _PATIENCE_S)
-        with console.status("Checking the motion"):
-            client.check(str(file))
-        console.print("Every check of the motion has passed.")
-        if not confirm(_question(trajectory, options.slow)):
-            console.print("Nothing was moved.")
-            return 1
-        if options.slow:
-            _play(client, console, file, trajectory.duration / options.slow, options.slow)
-        client.follow(PayloadEstimate, f"estimator/{_RUNNING}")
-        bag = Path(client.start_recording(""))
-        known = (
-            PayloadKnown(client, f"estimator/{_RUNNING}", options.until)
-            if weighing and options.until
-            else None
+                client.wait_for_active(spec.name, PATIENCE_S)
+        client.follow(PayloadEstimate, _RUNNING)
+        graph = _Graph(
+            client, console, file, trajectory.duration, options.until if weighing else ""
         )
-        try:
-            _play(client, console, file, trajectory.duration, 1.0, known)
-        finally:
-            client.stop_recording()
-        console.print(f"Recorded in {bag}.", soft_wrap=True)
-        if weighing:
-            _weigh(client, console)
-        else:
-            _identify(client, console, bag, options.method)
+        done = _run(
+            run_experiment(
+                graph,
+                slow=options.slow,
+                method="payload" if weighing else options.method,
+                confirmed=lambda: confirm(_question(trajectory, options.slow)),
+            )
+        )
+    if done is None:
+        console.print("Nothing was moved.")
+        return 1
+    console.print(_sentence(done), highlight=False, soft_wrap=True)
     return 0
 
 
@@ -132,59 +126,83 @@ def _for_this_run(
     )
 
 
-def _play(
-    client: LiveClient,
-    console: Console,
-    file: Path,
-    duration_s: float,
-    scale: float,
-    known: PayloadKnown | None = None,
-) -> Any:
-    result = execute_watched(
-        client,
-        console,
-        file,
-        timeout_s=3.0 * duration_s + 120.0,
-        speed_scale=scale,
-        enough=known or (lambda: False),
-    )
-    console.print(
-        f"Played at {100 * scale:.0f} % in {result.duration:.0f} s, tracking error at most"
-        f" {1e3 * result.max_tracking_error:.1f} mrad.",
-        highlight=False,
-    )
-    return result
-
-
-def _weigh(client: LiveClient, console: Console) -> None:
-    topic = f"estimator/{_RUNNING}"
+def _run(blocking: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits, without an event loop, which would keep Ctrl-C."""
     try:
-        client.wait_until_steady(topic, "samples_used", _SETTLED_S, _PATIENCE_S)
-    except SysIdError as err:
-        raise SysIdError(
-            "No payload was estimated.",
-            remedy="Are sensor_frame and shape set in the bringup file, and does the wrench come?"
-            " The estimator's log says more; `sysid payload` reads the bag.",
-        ) from err
-    found = client.latest[topic]
-    saved = client.call(SaveResult, "estimator/save", SaveResult.Request(directory="payload"))
-    console.print(
+        blocking.send(None)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+    raise RuntimeError("This graph's calls block; none may await.")
+
+
+class _Graph:
+    """The nodes, called one after the other; what goes on is shown."""
+
+    def __init__(
+        self, client: LiveClient, console: Console, file: Path, duration_s: float, until: str
+    ) -> None:
+        self._client, self._console, self._file = client, console, file
+        self._duration_s, self._until = duration_s, until
+
+    def now_ns(self) -> int:
+        return int(self._client.node.get_clock().now().nanoseconds)
+
+    async def check(self) -> None:
+        with self._console.status("Checking the motion"):
+            self._client.check(str(self._file))
+        self._console.print("Every check of the motion has passed.")
+
+    async def play(self, step: str, speed_scale: float) -> None:
+        enough: Callable[[], bool] = lambda: False  # noqa: E731
+        if self._until and speed_scale == 1.0:
+            enough = PayloadKnown(self._client, _RUNNING, self._until)
+        result = execute_watched(
+            self._client,
+            self._console,
+            self._file,
+            timeout_s=3.0 * self._duration_s / speed_scale + 120.0,
+            speed_scale=speed_scale,
+            enough=enough,
+        )
+        self._console.print(
+            f"Played at {100 * speed_scale:.0f} % in {result.duration:.0f} s, tracking error at most"
+            f" {1e3 * result.max_tracking_error:.1f} mrad.",
+            highlight=False,
+        )
+
+    async def start_recording(self) -> str:
+        self._bag = Path(self._client.start_recording(""))
+        return self._bag.name
+
+    async def stop_recording(self) -> None:
+        self._client.stop_recording()
+        self._console.print(f"Recorded in {self._bag}.", soft_wrap=True)
+
+    async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
+        def final() -> bool:
+            return is_final(self._client.latest.get(_RUNNING))
+
+        with suppress(LiveError):
+            self._client.wait_until(final, PATIENCE_S, "a payload that stays the same")
+        return final()
+
+    async def save(self) -> str:
+        request = SaveResult.Request(directory="payload")
+        return str(self._client.call(SaveResult, "estimator/save", request).path)
+
+    async def identify(self, recording: str, method: str) -> Any:
+        goal = Identify.Goal(recording=recording, method=method, directory="identification")
+        with self._console.status("Identifying") as status:
+            return self._client.identify(goal, lambda f: status.update(f.step), timeout_s=3600.0)
+
+
+def _sentence(done: ExperimentResult) -> str:
+    if done.payload is None:
+        estimate = done.identified.estimate
+        rank = f"Rank {estimate.rank} of {estimate.structural_rank} by {estimate.method}."
+        return f"{rank} Report: {done.saved}"
+    found = done.payload
+    return (
         f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd) in frame"
-        f" '{found.header.frame_id}'. {found.advice} Saved: {saved.path}",
-        highlight=False,
-        soft_wrap=True,
-    )
-
-
-def _identify(client: LiveClient, console: Console, bag: Path, method: str) -> None:
-    folder = "identification"
-    with console.status("Identifying") as status:
-        goal = Identify.Goal(recording=bag.name, method=method, directory=folder)
-        result = client.identify(goal, lambda f: status.update(f.step), timeout_s=3600.0)
-    estimate = result.estimate
-    console.print(
-        f"Rank {estimate.rank} of {estimate.structural_rank} by {estimate.method}."
-        f" Report: {result.report}",
-        highlight=False,
-        soft_wrap=True,
+        f" '{found.header.frame_id}'. {found.advice} Saved: {done.saved}"
     )

@@ -3,5 +3,6 @@
 
 from sysid_nodes.experiment.action import RunAction
 from sysid_nodes.experiment.config import RunnerConfig
+from sysid_nodes.experiment.run import PATIENCE_S, ExperimentResult, run_experiment
 
-__all__ = ["RunAction", "RunnerConfig"]
+__all__ = ["PATIENCE_S", "ExperimentResult", "RunAction", "RunnerConfig", "run_experiment"]

@@ -3,18 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify, RunPlan
 from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.execution import Arming, Remote, RemoteExecutor
 from sysid_nodes.experiment.config import RunnerConfig
+from sysid_nodes.experiment.run import run_experiment
 from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
 
-_WEIGHING = "payload"
 _LONGEST_S = 3600.0
 
 
@@ -61,91 +63,85 @@ class RunAction:
     async def _run(self, goal: ServerGoalHandle) -> RunPlan.Result:
         request, self._recording = goal.request, ""
         self._arming.use(request.token)
-        if not 0.0 <= request.slow < 1.0:
-            raise SysIdError(
-                f"A first pass at {request.slow:g} of the speed isn't slow.",
-                remedy="Give a share below 1, such as 0.3, or 0 for no first pass.",
+        graph = _Graph(self, goal)
+        done = await run_experiment(
+            graph, slow=request.slow, method=request.method, settled_s=self._config.settled_s
+        )
+        assert done is not None  # nobody is asked: the token was somebody's word
+        if done.payload is None:
+            return RunPlan.Result(
+                success=done.identified.success,
+                message=done.identified.message,
+                recording=self._recording,
+                result=done.saved,
             )
-        await self._play(goal, "checking", check_only=True)
-        if request.slow:
-            await self._play(goal, "first pass", speed_scale=request.slow)
-        began_ns = self._node.now_ns()
-        self._recording = (await self._remote.call(self._start, StartRecording.Request())).path
-        try:
-            await self._play(goal, "playing")
-        finally:
-            await self._remote.call(self._stop, StopRecording.Request())
-        if request.method == _WEIGHING:
-            return await self._weigh(goal, began_ns)
-        return await self._identify(goal)
+        found = done.payload
+        words = f"{found.inertia.m:.4f} ± {2 * found.inertia_sd.m:.4f} kg (2 sd). {found.advice}"
+        return RunPlan.Result(
+            success=True, message=words, recording=self._recording, result=done.saved
+        )
 
-    async def _play(
-        self,
-        goal: ServerGoalHandle,
-        step: str,
-        *,
-        speed_scale: float = 1.0,
-        check_only: bool = False,
-    ) -> None:
-        if not self._action.wanted:
+
+class _Graph:
+    """The other nodes, called from the runner's coroutine."""
+
+    def __init__(self, action: RunAction, goal: ServerGoalHandle) -> None:
+        self._action, self._goal = action, goal
+
+    def now_ns(self) -> int:
+        return self._action._node.now_ns()
+
+    async def check(self) -> None:
+        await self._play("checking", check_only=True)
+
+    async def play(self, step: str, speed_scale: float) -> None:
+        await self._play(step, speed_scale=speed_scale)
+
+    async def _play(self, step: str, **how: Any) -> None:
+        action, goal = self._action, self._goal
+        if not action._action.wanted:
             raise SysIdError("Cancelled.")
-        self._report(goal, step)
-        result = await self._executor.play(
+        self._report(step)
+        result = await action._executor.play(
             goal.request.trajectory_file,
             goal,
-            lambda progress: self._report(goal, step, progress),
-            speed_scale=speed_scale,
-            check_only=check_only,
+            lambda progress: self._report(step, progress),
+            **{"speed_scale": 1.0, "check_only": False, **how},
         )
         if not result.success:
             raise SysIdError(f"{step}: {result.message}")
 
-    async def _weigh(self, goal: ServerGoalHandle, began_ns: int) -> RunPlan.Result:
-        self._report(goal, "weighing")
-        first: PayloadEstimate | None = None
+    async def start_recording(self) -> str:
+        action = self._action
+        started = await action._remote.call(action._start, StartRecording.Request())
+        action._recording = started.path
+        return action._recording
 
-        def settled() -> bool:
-            nonlocal first
-            latest = self._payload
-            if latest is None or ns_from_stamp(latest.header.stamp) < began_ns:
-                return False
-            if first is None or latest.samples_used != first.samples_used:
-                first = latest
-            apart = ns_from_stamp(latest.header.stamp) - ns_from_stamp(first.header.stamp)
-            return apart >= self._config.settled_s * 1e9
+    async def stop_recording(self) -> None:
+        await self._action._remote.call(self._action._stop, StopRecording.Request())
 
-        await self._node.waits.until(
-            lambda: settled() or not self._action.wanted, self._config.patience_s
+    async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
+        self._report("weighing")
+        action = self._action
+        await action._node.waits.until(
+            lambda: is_final(action._payload) or not action._action.wanted,
+            action._config.patience_s,
         )
-        if first is None or not settled():
-            raise SysIdError(
-                "No payload was estimated.",
-                remedy="Are the estimator's sensor_frame and shape set, and does the wrench come?"
-                " `sysid payload` reads the bag.",
-            )
-        found = first.inertia
-        saved = await self._remote.call(self._save, SaveResult.Request())
-        words = f"{found.m:.4f} ± {2 * first.inertia_sd.m:.4f} kg (2 sd). {first.advice}"
-        return RunPlan.Result(
-            success=True, message=words, recording=self._recording, result=saved.path
-        )
+        return is_final(action._payload)
 
-    async def _identify(self, goal: ServerGoalHandle) -> RunPlan.Result:
-        wanted = Identify.Goal(recording=self._recording, method=goal.request.method)
-        done = await self._remote.act(
+    async def save(self) -> str:
+        saved = await self._action._remote.call(self._action._save, SaveResult.Request())
+        return str(saved.path)
+
+    async def identify(self, recording: str, method: str) -> Any:
+        return await self._action._remote.act(
             Identify,
             "estimator/identify",
-            wanted,
-            lambda f: self._report(goal, f"identifying: {f.step}", f.progress),
-            lambda: self._action.wanted,
+            Identify.Goal(recording=recording, method=method),
+            lambda f: self._report(f"identifying: {f.step}", f.progress),
+            lambda: self._action._action.wanted,
             _LONGEST_S,
         )
-        return RunPlan.Result(
-            success=done.success,
-            message=done.message,
-            recording=self._recording,
-            result=done.report,
-        )
 
-    def _report(self, goal: ServerGoalHandle, step: str, progress: float = 0.0) -> None:
-        goal.publish_feedback(RunPlan.Feedback(step=step, progress=progress))
+    def _report(self, step: str, progress: float = 0.0) -> None:
+        self._goal.publish_feedback(RunPlan.Feedback(step=step, progress=progress))

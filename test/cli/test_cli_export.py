@@ -50,7 +50,7 @@ def test_exports_and_their_proof(result, tmp_path):
         meant = errors["exported"] - errors["standstill"]
         assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
     assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
-    assert "inertia +" in output and "velocity limits of: j1, j2" in output
+    assert "inertia +" in output and "velocity limits of j1, j2" in output
     status, output = call("verify", out / "proof.json")
     assert status == 0, output
     text = (out / "c" / "two.c").read_text()
@@ -85,3 +85,18 @@ def test_recordings_that_were_moved_or_changed_are_told(result, tmp_path):
     (moved / "train.csv").write_text((moved / "train.csv").read_text() + "1,2,3,4,5,6,7\n")
     with pytest.raises(EstimationError, match="has changed"):
         call(*arguments, "--data", moved)
+
+
+def test_a_result_in_memory_is_exported_without_a_proof_to_repeat(result, tmp_path):
+    import sysid_core as sysid
+    from sysid_core.signals import ColumnMap
+    from sysid_core.workflows import load_recording
+
+    columns_map = ColumnMap.load(result / "columns.yaml")
+    runs = [load_recording(result / f"{name}.csv", columns_map) for name in ("train",)]
+    found = sysid.identify(str(result / "robot.urdf"), runs, friction="usual")
+    made = found.export(tmp_path, ["urdf", "mjcf"])
+    assert [one.target.value for one in made] == ["urdf", "mjcf"]
+    assert all(one.equal and one.file.is_file() for one in made)
+    with pytest.raises(EstimationError, match="in memory"):
+        call("verify", tmp_path / "proof.json")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import mujoco
@@ -17,6 +18,7 @@ from sysid_core.export import (
     MeshFolder,
     MjcfReader,
     PositionServo,
+    Projection,
     Target,
     joint_fields,
     losses_of,
@@ -24,7 +26,14 @@ from sysid_core.export import (
     projected,
     write_mjcf,
 )
-from sysid_core.robot import RobotModel, example_robots
+from sysid_core.robot import (
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    Spring,
+    example_robots,
+)
 from sysid_core.robot.loops import assemble, load_closed_chain
 
 ARMS = [name for name in ("panda", "ur5", "kinova", "xarm7") if name in example_robots()]
@@ -199,3 +208,21 @@ def test_what_mjcf_cannot_express_is_refused(rng, tmp_path):
     twice = mjcf_of(model, {}).replace(model.body_names[2], model.body_names[1])
     with pytest.raises(ModelError, match="MuJoCo refuses"):
         write_mjcf(tmp_path / "twice.xml", twice)
+
+
+def test_springs_pull_in_mujoco_as_in_ours(rng, tmp_path):
+    model = RobotModel.from_urdf("ur5")
+    names = model.joint_names
+    springs = (
+        Spring(names[0], zero=0.3, identified=True),
+        Spring(names[1], anchors=(0.4, 0.1), zero=-0.2, identified=True),
+        Spring(names[4], anchors=(0.1, 0.3), zero=1.7, identified=True),
+    )
+    friction = FrictionModel(
+        replace(DriveTrain.direct(names), springs=springs), (FrictionTerm.OFFSET,)
+    )
+    robot = Projection(model, friction, rng.uniform(5.0, 50.0, size=len(friction.names)))
+    path = write_mjcf(tmp_path / "arm.xml", mjcf_of(model, joint_fields(robot)))
+    q, v, a = rng.normal(size=(3, 50, 6))
+    read = MjcfReader(path, names)
+    assert read.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-9)

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole experiment: check, play slowly, play and record, then identify or weigh.
+
+The runner's action and `sysid run` are this one function, over what each has the nodes do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from robot_sysid.msg import PayloadEstimate
+
+from sysid_core.errors import SysIdError
+from sysid_nodes.conversions import ns_from_stamp
+
+SETTLED_S = (
+    2.0  # a payload that stays the same for so long is final; a running one changes at 10 Hz
+)
+PATIENCE_S = 60.0  # for a payload after the motion, on a machine that is busy catching up
+
+
+class Graph(Protocol):
+    """What an experiment has the nodes of a robot do; each raises where it can't be done."""
+
+    def now_ns(self) -> int:
+        """Time of the graph's clock [ns]."""
+
+    async def check(self) -> None:
+        """Have the motion checked; nothing moves."""
+
+    async def play(self, step: str, speed_scale: float) -> None:
+        """Play the motion at a share of its speed."""
+
+    async def start_recording(self) -> str:
+        """Start the bag; its path."""
+
+    async def stop_recording(self) -> None:
+        """Close the bag."""
+
+    async def payload(self, is_final: Callable[[PayloadEstimate | None], bool]) -> bool:
+        """Wait until the newest message of the running payload is final; False: in vain."""
+
+    async def save(self) -> str:
+        """Save the payload; path of its estimate."""
+
+    async def identify(self, recording: str, method: str) -> Any:
+        """The result of `~/identify`."""
+
+
+@dataclass(frozen=True)
+class ExperimentResult:
+    """What came out.
+
+    Attributes:
+        payload: The payload that was weighed, None where the robot was identified.
+        identified: The result of `~/identify`, None where a payload was weighed.
+        saved: Path of the payload's estimate, or of the report.
+    """
+
+    payload: PayloadEstimate | None = None
+    identified: Any = None
+    saved: str = ""
+
+
+async def run_experiment(
+    graph: Graph,
+    *,
+    slow: float,
+    method: str,
+    confirmed: Callable[[], bool] = lambda: True,
+    settled_s: float = SETTLED_S,
+) -> ExperimentResult | None:
+    """Do it; None where it isn't confirmed after the checks: nothing has moved then.
+
+    Args:
+        graph: The nodes.
+        slow: Speed of a first pass as a share of the plan's, below 1; 0: no first pass.
+        method: "payload": weigh what the sensor carries; else the estimator of the robot.
+        confirmed: Asked before anything moves.
+        settled_s: A payload that stays the same for so long is final [s].
+
+    Raises:
+        SysIdError: A check fails, the motion is aborted, or nothing comes out.
+    """
+    if not 0.0 <= slow < 1.0:
+        raise SysIdError(
+            f"A first pass at {slow:g} of the speed isn't slow.",
+            remedy="Give a share below 1, such as 0.3, or 0 for no first pass.",
+        )
+    await graph.check()
+    if not confirmed():
+        return None
+    if slow:
+        await graph.play("first pass", slow)
+    began_ns = graph.now_ns()
+    recording = await graph.start_recording()
+    try:
+        await graph.play("playing", 1.0)
+    finally:
+        await graph.stop_recording()
+    if method != "payload":
+        found = await graph.identify(recording, method)
+        return ExperimentResult(identified=found, saved=found.report)
+    settled = _Settled(began_ns, settled_s)
+    if not await graph.payload(settled):
+        raise SysIdError(
+            "No payload was estimated.",
+            remedy="Are the estimator's sensor_frame and shape set, and does the wrench come? Its log"
+            " says more; `sysid payload` reads the bag.",
+        )
+    return ExperimentResult(payload=settled.first, saved=await graph.save())
+
+
+class _Settled:
+    """Whether a payload of this experiment stays the same in messages some time apart.
+
+    Silence is no answer: an estimator that is busy catching up is silent, too.
+    """
+
+    def __init__(self, began_ns: int, settled_s: float) -> None:
+        self.first: PayloadEstimate | None = None
+        self._began_ns, self._settled_ns = began_ns, settled_s * 1e9
+
+    def __call__(self, latest: PayloadEstimate | None) -> bool:
+        if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
+            return False
+        if self.first is None or latest.samples_used != self.first.samples_used:
+            self.first = latest
+        apart = ns_from_stamp(latest.header.stamp) - ns_from_stamp(self.first.header.stamp)
+        return bool(apart >= self._settled_ns)
