@@ -27,6 +27,7 @@ from sysid_core.robot.loops.regressor import (
 )
 from sysid_core.robot.model import FrameMotion, RobotModel
 
+_FEW = 5  # postures that are tried first
 _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
@@ -141,6 +142,8 @@ class DrivenRobot(RobotModel):
         key = q_a.tobytes()
         if key not in self._closed:
             near = len(q_a) > 1 and np.max(np.abs(np.diff(q_a, axis=0))) < _NEIGHBOURS
+            if not near:  # what can't be is refused by a few, before it costs all
+                assemble(self.chain, q_a[:: max(1, len(q_a) // _FEW)])
             self._closed.clear()  # one motion is held: torques are asked for with several efforts
             self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
         return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
