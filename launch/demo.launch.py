@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The simulated robot and the three nodes: ros2 launch robot_sysid demo.launch.py
 
+The robot holds the hammer of `sysid up demo`; payload:=none empties its hand.
 With controller:=true the robot is driven by computed_torque_controller, with efforts.
 Nothing moves until a goal is sent to trajectory_executor/execute.
 """
@@ -11,6 +12,9 @@ from launch.substitutions import LaunchConfiguration
 
 from sysid_nodes.bringup import demo_graph, launch_nodes
 
+# Nadeau et al. (2022), modular object: mass [kg], first moments [kg m], inertia [kg m^2].
+HAMMER = "1.11207,0,0.0420469,0.0278017,0.01416,0,0.00324113,0,-0.00105117,0.0156664"
+
 
 def start(context: LaunchContext) -> list:
     def value(name: str) -> str:
@@ -19,9 +23,15 @@ def start(context: LaunchContext) -> list:
     controlled = value("controller").lower() in ("true", "1")
     # Before it knows the robot, the controller holds and tracks badly.
     driven = {"command_mode": "setpoint_stream", "tracking_error": 1.0, "start_tolerance": 0.4}
+    held = HAMMER if value("payload") == "hammer" else value("payload")
+    payload = () if held == "none" else tuple(float(x) for x in held.split(","))
     specs = demo_graph(
         namespace=value("namespace"),
-        robot={"robot": value("robot"), "sensor_frame": value("sensor_frame")},
+        robot={
+            "robot": value("robot"),
+            "sensor_frame": value("sensor_frame"),
+            **({"payload": payload} if payload else {}),
+        },
         executor={"tcp_frame": value("sensor_frame")} | (driven if controlled else {}),
         # The simulated robot's drives; without them the gains don't overcome friction.
         controller={"drive_inertia": 0.05} if controlled else None,
@@ -38,6 +48,11 @@ def generate_launch_description() -> LaunchDescription:
             DeclareLaunchArgument("robot", default_value="xarm7", description="URDF or name"),
             DeclareLaunchArgument(
                 "sensor_frame", default_value="link_eef", description="of the F/T sensor"
+            ),
+            DeclareLaunchArgument(
+                "payload",
+                default_value="hammer",
+                description="hammer, none, or m,mx,my,mz,Ixx,Ixy,Iyy,Ixz,Iyz,Izz in the sensor frame",
             ),
             DeclareLaunchArgument("shape", default_value="", description="of the payload"),
             DeclareLaunchArgument(

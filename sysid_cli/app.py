@@ -39,7 +39,8 @@ app = lazy_group(
         "loops": "loops",
         "tare": "tare.command",
         "payload": "payload.command",
-        "payload-torques": "payload_torques.command",
+        "servos": "app",
+        "payload-torques": "payload_torques",
         "report": "report.group",
         "bag": "bag.group",
         "fleet": "many.fleet",
@@ -96,6 +97,12 @@ plan = group(
         "postures": "plan.postures",
         "sequential": "plan.sequential",
     },
+)
+servos = group(
+    "servos",
+    "Position servos without torque sensors: from commands and encoders to a simulator.",
+    "sysid servos identify my_dataset --robot so101.urdf --out arm",
+    {"identify": "servos.commands", "simulate": "servos.commands"},
 )
 reproduce = group(
     "reproduce",

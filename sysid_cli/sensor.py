@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,6 +16,7 @@ from sysid_core.errors import ModelError, SignalError
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
     from sysid_core.signals import Recording
+    from sysid_core.signals.wrench import WrenchSign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +34,13 @@ class SensorSettings:
         list[str],
         typer.Option(help="Another frame id of the wrench that means the sensor's frame."),
     ] = field(default_factory=list)
+    wrench_sign: Annotated[
+        str,
+        typer.Option(
+            help="What the wrench is: sensor-on-load (f = -m g at rest), load-on-sensor, or auto: as"
+            " the weight shows."
+        ),
+    ] = "auto"
     sensor_parent: Annotated[
         str,
         typer.Option(
@@ -44,6 +52,24 @@ class SensorSettings:
     ] = ""
     gravity: GravityOption = ""
     mount: MountOption = ""
+
+    @property
+    def sign(self) -> WrenchSign:
+        """What is known of the wrench's sign.
+
+        Raises:
+            SignalError: There is no such sign.
+        """
+        from sysid_core.signals.wrench import WrenchSign
+
+        return WrenchSign.named(self.wrench_sign, "The wrench's sign", SignalError)
+
+    def on_sensor(self, run: Recording, sensor_frame: str) -> tuple[Recording, RobotModel]:
+        """The recording with its wrench in the sensor's frame, and the robot; arguments as of `model`."""
+        model = self.model(run, sensor_frame)
+        if run.wrench is None:
+            return run, model
+        return replace(run, wrench=replace(run.wrench, frame=sensor_frame)), model
 
     def model(self, run: Recording, sensor_frame: str) -> RobotModel:
         """The robot of a recording, joints held that weren't recorded; remarks are printed.

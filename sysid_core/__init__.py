@@ -6,7 +6,7 @@
 gives the names below, each with an example in its docstring: what most programs need. The rooms behind
 them, in the order in which data flow (a room imports only those before it): files, batch, robot,
 controller_payload, identifiability, planning, execution, signals, estimation, diagnosis, simulation,
-control, validation, export, report, workflows. Names are imported when they are used.
+control, validation, export, report, servos, workflows. Names are imported when they are used.
 """
 
 from typing import TYPE_CHECKING

@@ -25,6 +25,7 @@ from sysid_core.identifiability.rpna import Identifiability, structural_identifi
 from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape
+from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorCalibration
@@ -258,10 +259,10 @@ def validate(
 
 
 def load(path: str | Path) -> Any:
-    """Read a file of this package: an estimate, a trajectory, a column map, a calibration, a bag.
+    """Read a file of this package: an estimate, servos, a trajectory, a column map, a calibration, a bag.
 
     Args:
-        path: File, or a folder that `sysid identify` or `sysid payload` wrote. Files of results that
+        path: File, or a folder that `sysid identify`, `payload` or `servos` wrote. Files of results that
             have no type of their own, such as result.json, are given as plain data.
 
     Raises:
@@ -277,7 +278,8 @@ def load(path: str | Path) -> Any:
     """
     path = Path(path)
     if path.is_dir():
-        path = path / ("estimate.yaml" if (path / "estimate.yaml").exists() else "trajectory.npz")
+        names = ("estimate.yaml", "servos.yaml", "trajectory.npz")
+        path = path / next((name for name in names if (path / name).exists()), names[-1])
     if path.suffix == ".npz":
         return Trajectory.load(path)
     if is_bag(path):
@@ -296,6 +298,7 @@ _LOADERS: Mapping[str, Callable[[Path], Any]] = {
     "columns": ColumnMap.load,
     "estimate": Estimate.load,
     "sensor_calibration": SensorCalibration.load,
+    "servos": load_servos,
 }
 
 

@@ -82,7 +82,7 @@ class SimulatedRobotNode(ManagedNode):
         assert self.robot is not None
         c, t, wall = self.config, self.robot.plant.time, time.monotonic()
         self._start_ns = time.time_ns() - round(t * 1e9)
-        self._pace = LockStep(wall, t, c.patience_s) if c.clock else WallPace(wall, t)
+        self._pace = LockStep(wall, t, c.patience_s, c.pace) if c.clock else WallPace(wall, t)
         self._timer = self.create_timer(1.0 / c.rate_hz, self._tick, clock=self.health.clock)
 
     def _tick(self) -> None:

@@ -13,8 +13,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 import pytest
+from busy_machine import patience
 from page_clicks import Clicks
-from real_ros import real_ros_environment
+from real_ros import NEEDED, real_ros_environment, with_driver_messages
+from recordings import where_they_are
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -29,7 +31,7 @@ def shared_data() -> Path:
     """Recordings of real robots that aren't committed: SYSID_TEST_DATA or ../shared/data."""
     path = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))
     if not path.is_dir():
-        pytest.skip(f"no test data at {path}: set SYSID_TEST_DATA")
+        pytest.skip(where_they_are(path))  # one reason, so that the summary has one line
     return path
 
 
@@ -52,6 +54,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("ros"):
             item.add_marker(pytest.mark.flaky(reruns=1))
+            if not item.get_closest_marker("timeout"):
+                limit = float(config.getini("timeout"))
+                item.add_marker(pytest.mark.timeout(limit * patience()))
     if not hasattr(config, "workerinput"):
         return
     marked = {
@@ -64,25 +69,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build what `real_ros` gives before the first test: the build isn't part of a test's time."""
-    if any("real_ros" in getattr(item, "fixturenames", ()) for item in session.items):
-        real_ros_environment()
+    """Build the drivers' messages before the first test: the build isn't part of a test's time."""
+    if any("driver_messages" in getattr(item, "fixturenames", ()) for item in session.items):
+        with_driver_messages(dict(os.environ))
 
 
 @pytest.fixture(scope="session")
 def real_ros() -> dict[str, str]:
-    """Environment with launch, ros2, control_msgs: of the sourced ROS, or built once from sources.
+    """Environment with launch, ros2 and the drivers' messages.
 
     For `subprocess` and node processes (`start_nodes` uses it too); this process itself lacks them.
     """
     found = real_ros_environment()
-    if isinstance(found, str):
-        pytest.skip(found)
-    return found
+    if found is None:
+        pytest.skip(NEEDED)
+    return with_driver_messages(found)
+
+
+@pytest.fixture(scope="session")
+def driver_messages() -> dict[str, str]:
+    """Environment with the drivers' messages; of a whole ROS 2 where there is one."""
+    return with_driver_messages(real_ros_environment() or dict(os.environ))
 
 
 @pytest.fixture
-def in_real_ros(real_ros: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Processes that the test starts run in `real_ros`."""
-    for name, value in real_ros.items():
+def with_drivers(driver_messages: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that the test starts run in `driver_messages`."""
+    for name, value in driver_messages.items():
         monkeypatch.setenv(name, value)

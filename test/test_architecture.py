@@ -33,6 +33,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "validation": (),
     "export": (),
     "report": (),
+    "servos": (),
     "workflows": (),
 }  # fmt: skip
 # The nodes' rooms, in the order of their arrows; the nodes themselves come before what starts them.

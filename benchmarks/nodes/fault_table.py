@@ -87,7 +87,7 @@ def _nodes(vendor: str, fault: str) -> list[Any]:
 def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     """One case with the executor's node and an emulated driver; None where there is none."""
     import emulated
-    from real_ros import real_ros_environment
+    from real_ros import with_driver_messages
     from robot_sysid.srv import StartRecording
     from vendors import VENDORS
 
@@ -99,9 +99,7 @@ def live(vendor: str, fault: str, folder: Path) -> dict[str, Any] | None:
     no_stop = fault == "protective stop" and not v.safety_inputs
     if fault == "clock step" or no_stop or (scaling < 1.0 and not v.scaling_topic):
         return None
-    found = real_ros_environment()
-    assert isinstance(found, dict), found
-    os.environ.update(found)
+    os.environ.update(with_driver_messages(dict(os.environ)))
     log, file = folder / "truth.npz", emulated.lively(vendor, folder / "motion.npz")
     specs = _nodes(vendor, fault)
     with own_domain() as domain:

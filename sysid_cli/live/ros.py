@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import importlib
+import signal
+import threading
 from typing import Any
 
 from sysid_core.errors import SysIdError
@@ -12,9 +14,14 @@ from sysid_core.errors import SysIdError
 def ros_module(name: str) -> Any:
     """A module of the ROS layer, only when it is called for: everything offline works without ROS.
 
+    SIGINT ends what it does, as with `ros2 launch`: also where the shell started it with SIGINT ignored
+    (`nohup`, the background of a script).
+
     Raises:
         SysIdError: ROS or the built interfaces aren't there.
     """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return importlib.import_module(name)
     except ImportError as err:

@@ -32,7 +32,7 @@ _AROUND_NS = 5_000_000_000  # of the marked part that is kept
     example="sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload",
 )
 def payload(settings: PayloadSettings) -> None:
-    """Identify the payload from a bag with joint states, wrench and marks."""
+    """Identify the payload from joint states, or poses, and a wrench."""
     from sysid_cli.payload.repeat import weigh_again
     from sysid_cli.payload.result import Answer, read_truth, show, write
     from sysid_core.estimation.payload_map import SensorModel
@@ -77,32 +77,58 @@ def payload(settings: PayloadSettings) -> None:
 
 
 def _weigh(
-    settings: PayloadSettings, bag: Path, shape: Shape | None, quality: SensorModel
+    settings: PayloadSettings, path: Path, shape: Shape | None, quality: SensorModel
 ) -> tuple[Weighing, Recording, RobotModel]:
     """What a recording's robot held, with the recording and the robot."""
+    from sysid_core.estimation.payload_live import motion_window, weigh_motion
     from sysid_core.signals.wrench import SensorCalibration
 
-    frame = settings.sensor_frame
-    run, model = _opened(settings, bag)
     known = SensorCalibration.load(settings.calibration) if settings.calibration else None
+    run, model, frame, still = _opened(settings, path)
+    if motion_window(run) is None:
+        weighing = weigh_motion(
+            run,
+            model,
+            frame,
+            shape,
+            sensor=quality,
+            calibration=known,
+            sign=settings.sensor_robot.sign,
+            axes=settings.table.axes,
+            clock=settings.clock == "estimate",
+            still=still,
+        )
+        for note in weighing.notes:
+            remark("note:", note, to=errors)
+        return weighing, run, model
     if settings.clock == "estimate":
         run = _on_one_clock(run, model, frame, known)
     return _weighed(run, model, frame, shape, quality, known), run, model
 
 
-def _opened(settings: PayloadSettings, bag: Path) -> tuple[Recording, RobotModel]:
-    """Recording and robot; faults of the sensor are said."""
+def _opened(settings: PayloadSettings, path: Path) -> tuple[Recording, RobotModel, str, bool]:
+    """Recording, robot, frame of the sensor, and whether there are still postures only; faults are said."""
+    from sysid_core.robot import POSE_FRAME, RobotModel
+    from sysid_core.signals import TABLE_ENDINGS, read_wrench_table
     from sysid_core.signals.bags import open_bag, read_bag
     from sysid_core.signals.wrench import wrench_faults, wrench_hum
 
-    stored = open_bag(bag)
-    run = read_bag(stored, window_ns=_marked(stored))
-    for fault in wrench_faults(run.wrench) if run.wrench is not None else ():
+    still, robot, frame = False, settings.sensor_robot.robot, settings.sensor_frame
+    if path.suffix.lower() in TABLE_ENDINGS:
+        joints = RobotModel.from_urdf(robot).joint_names if robot else ()
+        run, still = read_wrench_table(path, settings.table.columns, joint_names=joints)
+        frame = POSE_FRAME if run.urdf_xml else frame
+    else:
+        stored = open_bag(path)
+        run = read_bag(stored, window_ns=_marked(stored))
+        if not frame:
+            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+    for fault in wrench_faults(run.wrench) if run.wrench is not None and not still else ():
         remark("warning:", f"{fault.text} {fault.remedy}", to=errors)
-    hum = None if run.wrench is None else wrench_hum(run.wrench)
+    hum = None if run.wrench is None or still else wrench_hum(run.wrench)
     if hum is not None:
         remark("warning:", hum.text, to=errors)
-    return run, settings.sensor_robot.model(run, settings.sensor_frame)
+    return *settings.sensor_robot.on_sensor(run, frame), frame, still
 
 
 def _marked(bag: StoredBag) -> tuple[int, int] | None:
@@ -168,4 +194,6 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, A
     elif method not in (*estimators, "map", "map-running"):
         raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
     results = {name: make().fit(weighing.data) for name, make in estimators.items()}
+    if weighing.session is None:
+        return results
     return {"map-running": weighing.session.online.estimate()} | results

@@ -70,10 +70,10 @@ class Answer:
         from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
         from sysid_core.estimation.payload_live import judge_weighing
 
-        session = self.weighing.session
+        found = self.weighing
         q, pi = self.run.joints.ordered(self.model.joint_names).q, self.estimate.values
-        weighed = judge_weighing(self.estimate, session.calibration, session.changes)
-        weighed += judge_carried_mass(self.model, session.sensor_frame, pi, q)
+        weighed = judge_weighing(self.estimate, found.calibration, found.changes)
+        weighed += judge_carried_mass(self.model, found.sensor_frame, pi, q)
         return weighed + compare_with_torques(self.model, self.run, float(pi[0]))
 
     @property
@@ -90,7 +90,7 @@ class Answer:
         if not pi[0] > 0:
             return ()
         if self.flange_frame:
-            sensor = self.weighing.session.sensor_frame
+            sensor = self.weighing.sensor_frame
             pi = transform_pi(fixed_pose(self.model, self.flange_frame, sensor), pi)
         return controller_settings(ControllerPayload.from_pi(pi))
 
@@ -100,7 +100,7 @@ def write(answer: Answer, out: Path) -> str:
     from sysid_core.report import save_and_list
 
     answer.estimate.save(out / "estimate.yaml")
-    calibration = answer.weighing.session.calibration
+    calibration = answer.weighing.calibration
     if calibration is not None:
         calibration.save(out / "sensor_calibration.yaml")
     text = json.dumps(_result(answer), indent=1)
@@ -115,7 +115,7 @@ def _result(answer: Answer) -> dict[str, object]:
     from sysid_core.estimation.payload_live import object_size
     from sysid_core.report import error_summary
 
-    estimate, online = answer.estimate, answer.weighing.session.online
+    estimate, live = answer.estimate, answer.weighing.session
     errors = None
     if answer.truth is not None:
         payload = summarise_payload(estimate)
@@ -125,8 +125,9 @@ def _result(answer: Answer) -> dict[str, object]:
         "recording": str(answer.recording),
         "verdict": answer.verdict.to_dict(),
         "estimate": estimate.to_dict(),
-        "state": online.state.value,
-        "advice": online.advice,
+        "notes": list(answer.weighing.notes),
+        "state": None if live is None else live.online.state.value,
+        "advice": None if live is None else live.online.advice,
         "errors_percent": errors,
         "methods": {name: other.values.tolist() for name, other in answer.methods.items()},
         "controllers": {
@@ -139,6 +140,7 @@ def _report(answer: Answer) -> Report:
     from sysid_core.report import Report, payload_report, payload_sentence
 
     estimate, session = answer.estimate, answer.weighing.session
+    frame = answer.weighing.sensor_frame
     report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
     report.judged(
         answer.verdict,
@@ -155,7 +157,7 @@ def _report(answer: Answer) -> Report:
         estimate=estimate,
         data=answer.weighing.data,
         shape=answer.shape,
-        history=session.history,
+        history=() if session is None else session.history,
         recording=answer.run,
         filtered=answer.weighing.filtered,
         truth=answer.truth,
@@ -165,15 +167,14 @@ def _report(answer: Answer) -> Report:
         report.table(
             ("controller", "what to set", "error torque left [N m]"),
             [(s.vendor, s.text, s.error_torque) for s in answer.settings],
-            "In the frame "
-            f"'{answer.flange_frame or session.sensor_frame}'; what hangs before it must be added.",
+            f"In the frame '{answer.flange_frame or frame}'; what hangs before it must be added.",
         )
     model = answer.model
     report.provenance(
         {
             "robot": f"{model.name}, URDF {model.urdf_hash}",
             "recording": answer.recording,
-            "sensor frame": session.sensor_frame,
+            "sensor frame": frame,
             "method": answer.method,
         }
     )
@@ -184,18 +185,22 @@ def show(answer: Answer) -> None:
     """Table, remarks and settings on the console."""
     from sysid_core.report import comparison_rows
 
-    estimate, online = answer.estimate, answer.weighing.session.online
+    estimate, live = answer.estimate, answer.weighing.session
     _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
     for reason in estimate.certify():
         remark("note:", advice_of(reason))
-    console.print(f"While it ran: {online.state.value}. {online.advice}", soft_wrap=True)
+    if live is not None:
+        state, advice = live.online.state.value, live.online.advice
+        console.print(f"While it ran: {state}. {advice}", soft_wrap=True)
     console.print(
         f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
         soft_wrap=True,
     )
-    frame = answer.flange_frame or answer.weighing.session.sensor_frame
-    console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
-    for s in answer.settings:
+    frame = answer.flange_frame or answer.weighing.sensor_frame
+    settings = answer.settings if answer.verdict.ok else ()
+    if settings:
+        console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
+    for s in settings:
         console.print(
             f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
             highlight=False,

@@ -5,15 +5,85 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sysid_cli.sensor import SensorSettings
 from sysid_core.errors import SignalError
 
+if TYPE_CHECKING:
+    from sysid_core.signals import WrenchColumns
+    from sysid_core.signals.wrench import WrenchAxes
+
 CLOCKS = ("estimate", "as-stamped")
 METHODS = ("map", "map-running", "pmd", "pmd-squared", "ols", "rtls", "geo", "lmi", "homogeneous")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSettings:
+    """Columns of a table with a wrench; what isn't given is found by name."""
+
+    wrench_columns: Annotated[
+        str, typer.Option(help="Of a table: six columns, force then torque, with commas.")
+    ] = ""
+    joint_columns: Annotated[
+        str, typer.Option(help="Of a table: positions, in the order of the robot's joints.")
+    ] = ""
+    pose_columns: Annotated[
+        str,
+        typer.Option(
+            help="Of a table without a robot: the sensor's pose in a base whose z axis points up:"
+            " x,y,z and a quaternion or rotation vector; or the quaternion alone."
+        ),
+    ] = ""
+    rotation: Annotated[
+        str, typer.Option(help="What the rotation's columns are: auto, xyzw, wxyz, rotvec, rpy.")
+    ] = "auto"
+    time_column: Annotated[str, typer.Option(help="Of a table: the time.")] = ""
+    rate: Annotated[
+        float, typer.Option(min=0.0, help="Rows per second of a table without time.")
+    ] = 0.0
+    still: Annotated[
+        bool, typer.Option("--still", help="Each row of the table is a still posture.")
+    ] = False
+    wrench_axes: Annotated[
+        str,
+        typer.Option(help="Whose axes the wrench has: sensor, base (UR's TCP force), or auto."),
+    ] = "auto"
+
+    @property
+    def columns(self) -> WrenchColumns:
+        """Which columns are what.
+
+        Raises:
+            SignalError: There is no such rotation.
+        """
+        from sysid_core.signals import RotationFormat, WrenchColumns
+
+        def names(text: str) -> tuple[str, ...]:
+            return tuple(part.strip() for part in text.split(",") if part.strip())
+
+        return WrenchColumns(
+            time=self.time_column,
+            rate_hz=self.rate,
+            wrench=names(self.wrench_columns),
+            joints=names(self.joint_columns),
+            pose=names(self.pose_columns),
+            rotation=RotationFormat.named(self.rotation, "The rotation's format", SignalError),
+            still=self.still,
+        )
+
+    @property
+    def axes(self) -> WrenchAxes:
+        """Whose axes the wrench has.
+
+        Raises:
+            SignalError: Nobody's.
+        """
+        from sysid_core.signals.wrench import WrenchAxes
+
+        return WrenchAxes.named(self.wrench_axes, "The wrench's axes", SignalError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +91,11 @@ class PayloadSettings:
     """Everything that `sysid payload` is given."""
 
     recording: Annotated[
-        Path | None, typer.Argument(help="rosbag2 folder or MCAP file.", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="rosbag2 folder, MCAP file, or a table (CSV, NPZ, Parquet, MAT).",
+            show_default=False,
+        ),
     ] = None
     sensor_frame: Annotated[str, typer.Option(help="Frame of the force-torque sensor.")] = ""
     shape: Annotated[
@@ -39,6 +113,7 @@ class PayloadSettings:
         typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
     ] = None
     sensor_robot: SensorSettings
+    table: TableSettings
     method: Annotated[str, typer.Option(help=f"Estimator: {', '.join(METHODS)}.")] = "map"
     compare: Annotated[
         bool, typer.Option(help="Every other method on the same data too, for the report.")
@@ -81,7 +156,7 @@ class PayloadSettings:
                 "Exactly one of a recording and --repeat is needed.",
                 remedy="Give a bag, or --repeat with a folder of bags.",
             )
-        if not self.sensor_frame:
+        if not self.sensor_frame and self.sensor_robot.robot:
             raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
         for word, name, known in (("method", self.method, METHODS), ("clock", self.clock, CLOCKS)):
             if name not in known:

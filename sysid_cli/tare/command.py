@@ -100,7 +100,7 @@ def _load(settings: TareSettings) -> tuple[Recording, RobotModel, StaticPostures
 
     with errors.status("reading the recording"):
         run = read_bag(settings.recording)
-    model = settings.sensor.model(run, settings.sensor_frame)
+    run, model = settings.sensor.on_sensor(run, settings.sensor_frame)
     if run.wrench is not None:
         require_sound_wrench(
             run.wrench,
@@ -114,12 +114,13 @@ def _fit(
     settings: TareSettings, postures: StaticPostures
 ) -> tuple[SensorCalibration, FullCalibration | None]:
     """Bias and load, with `--calibrate` gains, mounting and drift as well."""
-    from sysid_core.signals.wrench import calibrate_static, tare_static
+    from sysid_core.signals.wrench import calibrate_static, is_reversed, tare_static
 
     full = None
     if settings.calibrate:
+        reversed_ = is_reversed(postures.wrench[:, :3], postures.gravity_S, postures.R_WS)
         full = calibrate_static(
-            postures.wrench,
+            -postures.wrench if reversed_ else postures.wrench,
             postures.gravity_S,
             postures.R_WS,
             postures.start_ns * 1e-9,
@@ -128,7 +129,7 @@ def _fit(
             noise=postures.noise,
             source=str(settings.recording),
         )
-        found = full.calibration
+        found = full.calibration.of_opposite_sign() if reversed_ else full.calibration
     else:
         found = tare_static(
             postures.wrench,
@@ -138,10 +139,12 @@ def _fit(
             noise=postures.noise,
             expected_mass=settings.expected_mass or None,
             allow_bare=settings.bare,
+            sign=settings.sensor.sign,
             source=str(settings.recording),
         )
     newest = int(postures.start_ns.max())
-    found = replace(found, stamp_ns=newest, temperature=settings.temperature, notes=postures.notes)
+    notes = (*found.notes, *postures.notes)
+    found = replace(found, stamp_ns=newest, temperature=settings.temperature, notes=notes)
     return found, full
 
 

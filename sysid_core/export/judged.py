@@ -109,13 +109,21 @@ def judge_export(
     """
     if not runs:
         raise EstimationError("No run to judge an export by.", remedy="Give a recording.")
-    models = [torques, robot.torques, *(one.torques for one in given_back.values())]
+    meant_and_rivals = [robot, *given_back.values()]
+
+    def models(q: Array, v: Array, a: Array) -> list[Array]:
+        rigid = robot.model.inverse_dynamics(q, v, a)
+        ours = [rigid + one.friction_torques(q, v, a, rigid) for one in meant_and_rivals]
+        return [torques(q, v, a), *ours]
+
     made = []
     for run, own in zip(runs, predictions, strict=True):
         efforts = _predicted(identification, run, models)
         made.append([replace(own, predicted=one, nominal=None) for one in efforts])
     exported = [of_run[0] for of_run in made]
-    read, meant, *others = (_pooled([of_run[i] for of_run in made]) for i in range(len(models)))
+    read, meant, *others = (
+        _pooled([of_run[i] for of_run in made]) for i in range(2 + len(given_back))
+    )
     return ExportedError(
         target,
         _pooled(predictions),
@@ -131,7 +139,9 @@ def judge_export(
 
 
 def _predicted(
-    identification: Identification, run: Recording, models: Sequence[Torques]
+    identification: Identification,
+    run: Recording,
+    models: Callable[[Array, Array, Array], Sequence[Array]],
 ) -> tuple[Array, ...]:
     """Efforts of the drives by several models; springs are theirs, if they have any."""
     drives = identification.friction.drives
@@ -141,7 +151,7 @@ def _predicted(
         run,
         identification.processing,
         plain,
-        lambda q, v, a: [torques(q, v, a) for torques in models],
+        models,
     )
 
 

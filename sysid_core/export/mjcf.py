@@ -104,10 +104,23 @@ def joint_fields(projection: Projection) -> dict[str, JointFields]:
     springs = {spring.axis: spring for spring in projection.friction.drives.springs}
     out = {}
     for joint, row in zip(projection.model.joint_names, zip(*columns, strict=True), strict=True):
-        *own, preload, stiffness = row
+        armature, damping, dry, offset, preload, stiffness = row
         spring = springs.get(joint)
-        held = spring and LinearSpring(preload, stiffness, spring.zero, spring.anchors)
-        out[joint] = JointFields(*own, spring=held)
+        held = None
+        if spring is not None:
+            held = LinearSpring(preload, stiffness, spring.zero, spring.anchors)
+        out[joint] = JointFields(armature, damping, dry, offset, spring=held)
+    return out
+
+
+def chain_fields(chain: ClosedChain) -> dict[str, JointFields]:
+    """Fields of every joint of an identified closed chain; passive joints have no actuator."""
+    out = {}
+    for joint in chain.model.joint_names:
+        drive = chain.drive(joint)
+        out[joint] = JointFields(
+            drive.I_a, drive.F_v, drive.F_c, drive.beta, driven=joint in chain.actuated
+        )
     return out
 
 

@@ -17,6 +17,7 @@ from sysid_core.planning.geometry import HeldBox, RobotGeometry
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
 from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
+from sysid_core.planning.ties import best_first, first_best
 from sysid_core.planning.trajectory import Segment, Trajectory, as_played
 from sysid_core.planning.transfer import minimum_jerk, plan_transfer, straight_move
 from sysid_core.planning.violations import MotionCheck
@@ -38,8 +39,10 @@ __all__ = [
     "Trajectory",
     "Unknowns",
     "as_played",
+    "best_first",
     "check_motion",
     "export_trajectory",
+    "first_best",
     "initial_limits",
     "limits_text",
     "minimum_jerk",

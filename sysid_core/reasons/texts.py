@@ -681,6 +681,23 @@ TEXTS: Mapping[str, Text] = {
         "Rigid motion of one body doesn't explain forces and torques as well as the sensor should.",
         "payload_identification.md",
     ),
+    "wrench-coloured": Text(
+        "A wrench that isn't explained",
+        "The wrench is explained to {force:.2g} N and {torque:.2g} N m only: what is left over hangs"
+        " together in time. The standard deviations allow for it.",
+        "Look for elasticity, a hum near a multiple of the sampling rate, cables that pull, contact, or a"
+        " load that moves, where less would be useful.",
+        "What a fit leaves over is larger than the noise of a sample, and no white noise.",
+        "payload_identification.md",
+    ),
+    "simpler-sensor": Text(
+        "The simpler answer",
+        "Payload and bias alone predict the wrench better than gains, axes, drift and delay with them: the"
+        " simpler answer was taken.",
+        "Move about more axes, or longer, where the sensor's errors matter.",
+        "Stretches of the recording are predicted from the others, with the sensor's errors and without.",
+        "payload_identification.md",
+    ),
     "wrench-spikes": Text(
         "Spikes",
         "{count} of {samples} samples were spikes and were left out.",

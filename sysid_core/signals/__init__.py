@@ -24,16 +24,24 @@ from sysid_core.signals.table import read_table
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
+from sysid_core.signals.wrench_table import (
+    TABLE_ENDINGS,
+    RotationFormat,
+    WrenchColumns,
+    read_wrench_table,
+)
 
 __all__ = [
     "AHEAD",
     "COLUMNS_SCHEMA",
+    "TABLE_ENDINGS",
     "ClockGate",
     "ColumnMap",
     "EffortKind",
     "JointStream",
     "Mark",
     "Recording",
+    "RotationFormat",
     "SampleOutcome",
     "StampError",
     "StampFault",
@@ -42,6 +50,7 @@ __all__ = [
     "StreamStatistics",
     "TableLayout",
     "TimingReport",
+    "WrenchColumns",
     "WrenchStream",
     "check_timing",
     "export_recording",
@@ -49,6 +58,7 @@ __all__ = [
     "interpolate_at",
     "quantisation",
     "read_table",
+    "read_wrench_table",
     "require_sound_units",
     "saturated_share",
     "signal_delay",

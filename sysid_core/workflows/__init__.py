@@ -32,8 +32,10 @@ if TYPE_CHECKING:
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         validate,
@@ -68,8 +70,10 @@ __getattr__ = names_of(
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
+            "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
             "validate",
@@ -94,6 +98,7 @@ __all__ = [
     "SequentialFit",
     "SequentialSettings",
     "Step",
+    "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "Weighed",
@@ -110,6 +115,7 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
+    "judge_added",
     "load_recording",
     "load_result",
     "silent",
@@ -117,5 +123,6 @@ __all__ = [
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh_by_torques",
     "write_validation",
 ]

@@ -89,18 +89,14 @@ class FitSettings:
                 "--fix doesn't go with --method sequential.",
                 remedy="Leave friction terms out with --friction, or use another method.",
             )
-        for name, least in (
-            ("rate_hz", 1.0),
-            ("motion_cutoff_hz", 0.0),
-            ("torque_cutoff_hz", 0.1),
-            ("prior_weight", 0.0),
-            ("prior_sd", 1e-6),
-        ):
-            value = getattr(self, name)
-            if value is not None and not value >= least:
-                raise EstimationError(
-                    f"{name} is {value:g}.", remedy=f"It must be at least {least:g}."
-                )
+        _require_at_least(
+            self,
+            rate_hz=1.0,
+            motion_cutoff_hz=0.0,
+            torque_cutoff_hz=0.1,
+            prior_weight=0.0,
+            prior_sd=1e-6,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,3 +185,71 @@ class ValidateSettings:
     columns: Path | None = None
     loops: str = ""
     effort_kind: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TorqueWeighingSettings:
+    """A payload weighed by joint torques, from files.
+
+    Attributes:
+        loaded: Tables (CSV) or rosbag2 bags.
+        robot: URDF file, or a robot of example-robot-data.
+        frame: Frame that carries the payload, such as tool0.
+        unloaded: The same arm without payload; may be repeated. Without: the URDF's.
+        arm: estimate.yaml of the unloaded arm (full parameters) instead.
+        columns: YAML: columns, units, effort kind, drive gains.
+        gain_sd: Relative standard deviation of each drive gain; default: the column map's `gain_sd`,
+            or 0.05.
+        target_current: Columns FIRST-LAST of the controller's desired currents; with
+            --target-torque they replace the column map's gains.
+        target_torque: Columns FIRST-LAST of its own model torques.
+        friction: 'usual', 'geared', or terms with commas, as in `identify`.
+        shape: Shape in the frame, as in `payload`: a prior on the inertia.
+        reach: How far the centre of mass may be off the frame, in m.
+        size: Radius of a ball as large as the payload, in m.
+        rate_hz: Rate of the regressor.
+        motion_cutoff_hz: Low-pass of the motion.
+        effort_kind: What the efforts of a bag mean, where it doesn't say.
+        gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
+            says.
+        mount: ROLL,PITCH,YAW of the base in the world instead [rad]: 3.14159,0,0 hangs from the
+            ceiling.
+        true_mass: To compare with, in kg.
+    """
+
+    loaded: tuple[Path, ...]
+    robot: str
+    frame: str
+    unloaded: tuple[Path, ...] = ()
+    arm: Path | None = None
+    columns: Path | None = None
+    gain_sd: float | None = None
+    target_current: str = ""
+    target_torque: str = ""
+    friction: str = "geared"
+    shape: str = ""
+    reach: float = 0.3
+    size: float = 0.15
+    rate_hz: float = 50.0
+    motion_cutoff_hz: float = 8.0
+    effort_kind: str = ""
+    gravity: str = ""
+    mount: str = ""
+    true_mass: float = float("nan")
+
+    def __post_init__(self) -> None:
+        _require_at_least(
+            self, gain_sd=0.0, reach=1e-3, size=1e-3, rate_hz=1.0, motion_cutoff_hz=0.1
+        )
+
+
+def _require_at_least(settings: object, **least: float) -> None:
+    """Refuse settings below their bounds, and NaN.
+
+    Raises:
+        EstimationError: With the first of them.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if value is not None and not value >= bound:
+            raise EstimationError(f"{name} is {value:g}.", remedy=f"It must be at least {bound:g}.")

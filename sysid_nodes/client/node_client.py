@@ -34,12 +34,16 @@ class NodeClient:
     Args:
         namespace: Namespace of the nodes, "" for none.
         check: Called while waiting; raises when something else went wrong (a node that ended).
+
+    Attributes:
+        patience: Every limit is this many times longer, for slow machines.
     """
 
     def __init__(self, namespace: str = "", check: Callable[[], None] = lambda: None) -> None:
         self.node = Node("sysid_client", namespace=namespace)
         self._check = check
         self.latest: dict[str, Any] = {}
+        self.patience = 1.0
 
     def wait_until(self, done: Callable[[], bool], timeout_s: float, what: str) -> None:
         """Spin until a condition holds.
@@ -47,6 +51,7 @@ class NodeClient:
         Raises:
             LiveError: It doesn't in time.
         """
+        timeout_s *= self.patience
         end = time.monotonic() + timeout_s
         while not done():
             self._check()

@@ -23,7 +23,11 @@ _ENDING_S = 10.0  # that ROS may take to give back what it holds
 
 
 def die_with_parent() -> None:
-    """In the child: be interrupted when the parent ends, however it ends."""
+    """In the child: be interrupted when the parent ends, however it ends.
+
+    A parent that was started in the background of a script ignores SIGINT, which children inherit.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
 

@@ -61,6 +61,12 @@ class SimulatedRobotConfig:
         "Publish /clock, for nodes with use_sim_time. Time then waits for streamed commands that are"
         " late, so that a busy machine slows the simulation down and changes nothing else.",
     )
+    pace: float = parameter(
+        1.0,
+        "Simulated seconds in one of the wall clock, at most, with clock: less for slow machines.",
+        minimum=0.05,
+        maximum=1.0,
+    )
     patience_s: float = parameter(
         3.0,
         "How long time waits for the next command, with clock: a commander that takes longer is gone"

@@ -43,17 +43,19 @@ class LockStep(WallPace):
         wall: The wall clock now [s].
         simulated: Simulated time now [s].
         patience: How long a late command is waited for [s of the wall clock].
+        pace: Simulated seconds in one of the wall clock.
     """
 
-    def __init__(self, wall: float, simulated: float, patience: float) -> None:
+    def __init__(self, wall: float, simulated: float, patience: float, pace: float = 1.0) -> None:
         super().__init__(wall, simulated)
+        self._pace = pace
         self._patience = patience
         self._allowed, self._before = simulated, wall  # the time that may be reached, and when
         self._streams: dict[str, tuple[float, float]] = {}  # wall and simulated time of the newest
 
     def due(self, wall: float, simulated: float) -> float:
         """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""
-        allowed = self._allowed + wall - self._before
+        allowed = self._allowed + self._pace * (wall - self._before)
         self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
         end = self._allowed
         for stream, (heard, at) in list(self._streams.items()):

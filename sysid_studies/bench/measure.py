@@ -15,6 +15,7 @@ from sysid_core.errors import BatchError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
+from sysid_core.export import describe
 from sysid_core.robot import FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.validation import Prediction, predict_recording
@@ -39,6 +40,7 @@ METRICS = {
     "above": f"share of the held-out efforts in motion above {BAND_HZ:g} Hz: mostly noise, which no"
     " rigid body explains",
     "fitted": "error of the fitted recordings in motion, raw",
+    "exported": "held-out error in motion of the URDF as others read it, raw",
     "coverage": "share of parameters that agree within two deviations between disjoint recordings",
     "consistent": "whether every body is physically possible (1) or not (0)",
     "seconds": "processing time [s]",
@@ -76,6 +78,7 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
             continue
         if isinstance(found, Identification):
             values["coverage"] = _coverage(found, split)
+            values["exported"] = _exported(found, split)
         if found.physically_consistent is not None:
             values["consistent"] = float(found.physically_consistent)
         rows += [
@@ -155,6 +158,13 @@ def _errors(found: Identification | PeerFit, split: Split) -> dict[str, float]:
         "above": pooled_error([_below(p, BAND_HZ) for p in judged]),
         "fitted": pooled_error(fitted),
     }
+
+
+def _exported(found: Identification, split: Split) -> float:
+    """Held-out error of the URDF; NaN where no simulator would take its bodies."""
+    judged = [predict_recording(found, run) for run in split.judged]
+    made = describe(found, split.fitted, split.judged, judged, held_out=True)
+    return float("nan") if made is None else made.error.exported
 
 
 def _below(prediction: Prediction, hz: float) -> Prediction:

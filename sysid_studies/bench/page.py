@@ -23,6 +23,7 @@ COLUMNS = (
     "below 8 Hz %",
     "above 8 Hz %",
     "fitted %",
+    "as URDF %",
     "coverage %",
     "possible bodies",
     "verdict",
@@ -30,6 +31,7 @@ COLUMNS = (
     *(f"{name} %" for name in METHODS if name != "default"),
     "the best",
 )
+_SHOWN = ("moving", "whole", "band", "above", "fitted", "exported")
 _EQUAL = 1.005  # errors that differ by less are the same
 
 Table = dict[str, dict[str, dict[str, Any]]]  # recipe: method: metric or "outcome", "reason"
@@ -69,7 +71,7 @@ def summary_rows(
             out.append([recipe.name, *[""] * (len(COLUMNS) - 2), why])
             continue
         errors = [_percent(found.get(name, {}).get("moving")) for name in METHODS]
-        cells = [_percent(own.get(key)) for key in ("moving", "whole", "band", "above", "fitted")]
+        cells = [_percent(own.get(key)) for key in _SHOWN]
         out.append(
             [
                 recipe.name,

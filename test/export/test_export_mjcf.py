@@ -20,6 +20,7 @@ from sysid_core.export import (
     PositionServo,
     Projection,
     Target,
+    chain_fields,
     joint_fields,
     losses_of,
     mjcf_of,
@@ -34,7 +35,13 @@ from sysid_core.robot import (
     Spring,
     example_robots,
 )
-from sysid_core.robot.loops import assemble, load_closed_chain
+from sysid_core.robot.loops import (
+    JointDrive,
+    assemble,
+    constrained_motion,
+    constrained_torques,
+    load_closed_chain,
+)
 
 ARMS = [name for name in ("panda", "ur5", "kinova", "xarm7") if name in example_robots()]
 OFF = mujoco.mjtDisableBit
@@ -226,3 +233,24 @@ def test_springs_pull_in_mujoco_as_in_ours(rng, tmp_path):
     q, v, a = rng.normal(size=(3, 50, 6))
     read = MjcfReader(path, names)
     assert read.torques(q, v, a) == pytest.approx(robot.torques(q, v, a), abs=1e-9)
+
+
+def test_a_closed_chain_has_our_torques_in_mujoco(rng, tmp_path):
+    chain = load_closed_chain("own-leg")
+    drives = {joint: JointDrive(*rng.uniform(0.1, 1.0, size=4)) for joint in chain.actuated}
+    chain = chain.with_drives(drives)
+    text = mjcf_of(chain.model, chain_fields(chain), chain=chain)
+    read = MjcfReader(write_mjcf(tmp_path / "leg.xml", text), chain.model.joint_names)
+    q_a = chain.actuated_home + 0.02 * rng.normal(size=(20, chain.n_actuated))
+    v_a, a_a = rng.normal(size=(2, 20, chain.n_actuated))
+    motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
+    dry = np.array([chain.drive(joint).F_c for joint in chain.model.joint_names])
+    tree = read.smooth_torques(motion.q, motion.v, motion.a)
+    smooth = chain.with_drives({j: replace(d, F_c=0.0) for j, d in drives.items()})
+    found = np.einsum("kij,ki->kj", motion.G, tree)
+    assert found == pytest.approx(constrained_torques(smooth, motion), abs=1e-9)
+    assert read.dry_friction == pytest.approx(dry)
+    plant = mujoco.MjModel.from_xml_string(text)
+    assert [plant.actuator(i).name for i in range(plant.nu)] == [
+        joint for joint in chain.model.joint_names if joint in chain.actuated
+    ]

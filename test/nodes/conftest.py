@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from busy_machine import patience
 from live_nodes import FRAME, TCP_SPEED, Start
 
 from sysid_core.planning import MotionLimits, export_trajectory
@@ -44,6 +45,7 @@ def start_nodes(
             ]
             nodes = stack.enter_context(running(specs, tmp_path / "logs"))
             client = stack.enter_context(live_client(namespace))
+            client.patience = patience()
             return client, nodes
 
         yield start

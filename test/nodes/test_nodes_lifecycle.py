@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,24 @@ def change(client: LiveClient, *steps: int) -> None:
         request = ChangeState.Request()
         request.transition.id = step
         client.call(ChangeState, f"{NODE}/change_state", request)
+
+
+@pytest.mark.patient
+def test_a_node_that_was_started_with_sigint_ignored_ends_at_sigint(
+    start_nodes: Start, tmp_path: Path
+) -> None:
+    """As `nohup`, or the background of a script, starts it."""
+    client, _ = start_nodes([])
+    command = [sys.executable, "-m", f"sysid_nodes.{NODE}"]
+    process = subprocess.Popen(
+        command, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN)
+    )
+    try:
+        client.wait_for_active(NODE)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20.0 * client.patience) == 0
+    finally:
+        process.kill()
 
 
 def test_a_description_that_is_refused_while_a_goal_waits_leaves_the_executor_alive(

@@ -38,6 +38,11 @@ def test_in_lock_step_a_late_command_stops_the_time_and_a_stall_of_the_robot_is_
     assert late < simulate(pace, ticks(14.5, 14.6), late) <= late + 0.03
 
 
+def test_time_runs_slower_where_it_is_told_to() -> None:
+    pace = LockStep(10.0, 0.0, patience=3.0, pace=0.25)
+    assert simulate(pace, ticks(10.0, 12.0)) == pytest.approx(0.5)
+
+
 def test_time_goes_on_without_a_commander_that_is_gone_or_has_ended() -> None:
     pace = LockStep(0.0, 0.0, patience=0.5)
     pace.commanded("effort_commands", 0.0, 0.0)

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
-from sysid_core.estimation.payload.ball_prior import MIN_MASS, ball_prior, conditioned
+from sysid_core.estimation.payload.ball_prior import (
+    MIN_MASS,
+    ball_prior,
+    conditioned,
+    nearest_body,
+    probabilities,
+)
 from sysid_core.estimation.payload.consistent import PayloadLMI
 from sysid_core.estimation.payload.data import (
     CompressedWrenches,
@@ -24,6 +30,7 @@ from sysid_core.estimation.payload.result import (
 from sysid_core.estimation.payload.shape_prior import (
     CONTRASTS,
     EXTENT,
+    MASS_SPREAD,
     PayloadPosterior,
     ShapePrior,
 )
@@ -33,6 +40,7 @@ from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 __all__ = [
     "CONTRASTS",
     "EXTENT",
+    "MASS_SPREAD",
     "MIN_MASS",
     "PAYLOAD_NAMES",
     "CompressedWrenches",
@@ -51,8 +59,10 @@ __all__ = [
     "ball_prior",
     "conditioned",
     "dynamism",
+    "nearest_body",
     "payload_estimate",
     "positive_mass",
+    "probabilities",
     "summarise_payload",
     "verdicts_from_prior",
     "weigh",

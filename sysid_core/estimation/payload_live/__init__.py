@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Live payload estimation from streams."""
 
+from sysid_core.estimation.payload_live.any_motion import weigh_motion
 from sysid_core.estimation.payload_live.change import (
     ChangeDetector,
     ChangeKind,
@@ -45,5 +46,6 @@ __all__ = [
     "on_one_clock",
     "repeatability",
     "replay_payload",
+    "weigh_motion",
     "weigh_recording",
 ]

@@ -31,14 +31,22 @@ class Weighing:
     Attributes:
         estimate: By `PayloadMAP`.
         data: That it was fitted to, bias and tool removed.
-        filtered: Joint states as the live nodes filter them.
-        session: As it was run live.
+        sensor_frame: In whose axes.
+        calibration: Of the sensor; None where nobody has tared it.
+        changes: Of the load during the motion.
+        notes: What was done to the readings, and found of the sensor, one sentence each.
+        filtered: Joint states as the live nodes filter them; None where they weren't.
+        session: As it was run live; None where it wasn't.
     """
 
     estimate: Estimate
     data: PayloadData
-    filtered: FilteredJointStream
-    session: PayloadSession
+    sensor_frame: str
+    calibration: SensorCalibration | None = None
+    changes: tuple[LoadChange, ...] = ()
+    notes: tuple[str, ...] = ()
+    filtered: FilteredJointStream | None = None
+    session: PayloadSession | None = None
 
 
 def weigh_recording(
@@ -76,7 +84,15 @@ def weigh_recording(
             source=recording.source,
         )
     )
-    return Weighing(estimate, data, filtered, session)
+    return Weighing(
+        estimate,
+        data,
+        session.sensor_frame,
+        session.calibration,
+        tuple(session.changes),
+        filtered=filtered,
+        session=session,
+    )
 
 
 def judge_weighing(

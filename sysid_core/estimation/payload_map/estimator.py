@@ -14,38 +14,45 @@ parameters is eliminated exactly in each pass, whatever the number of samples.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
     CONTRASTS,
     EXTENT,
+    MASS_SPREAD,
     CompressedWrenches,
     PayloadData,
+    PayloadPosterior,
     ShapePrior,
+    nearest_body,
     payload_estimate,
+    probabilities,
 )
 from sysid_core.estimation.payload_map.misfit import (
     Misfit,
     nuisance_misfit,
     reported_misfit,
-    slow_misfit,
     spikes,
-    white_misfit,
     white_noise_sd,
 )
 from sysid_core.estimation.payload_map.motion_belief import ExactMotion, MotionBelief, chunks
 from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
+from sysid_core.reasons import warning
 from sysid_core.robot import Array, wrench_regressor
 from sysid_core.robot.shapes import Shape
+from sysid_core.signals.wrench import Stretches, learned_noise
 
 _ARITHMETIC = 1e-5  # of the force: finer noise is lost in differences
 _LIGHT = 0.05  # [kg], where Gauss-Newton starts when the bias hides the weight
-_FREEDOM = 3.0  # of Student's t for sensor errors
 _DOUBTED = 0.5  # probability of another shape, from which it is no longer insisted on
+_LESSONS = 8  # at most that many times noise is learned anew
+_SETTLED = 0.1  # of the noise: a smaller change is none
+_STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 _SPIKED = 1e6  # by which a spike's noise is larger
 
 
@@ -88,31 +95,51 @@ class PayloadMAP:
             EstimationError: The data ask for a negative mass.
         """
         belief = belief or ExactMotion(data.a, data.omega, data.alpha)
-        noise_sd = np.tile(self._noise_sd(data), (len(data), 1))
         compressed = CompressedWrenches.from_data(data)
-        fit = _GaussNewton(self, data, belief, noise_sd, self._start(compressed))
-        residual = fit.run(self.passes)
-        spiked = spikes(residual / noise_sd)
-        if spiked.any():
-            noise_sd[spiked] *= _SPIKED
+        unexplained = _unexplained(data)
+        floor = self._floor(data, unexplained)
+        level = floor if self.sensor.noise else learned_noise(unexplained, floor)
+        spiked = np.zeros(len(data), dtype=bool)
+        fit = _GaussNewton(self, data, belief, _deviations(level, spiked), self._start(compressed))
+        for _ in range(_LESSONS):
             residual = fit.run(self.passes)
+            spiked = spikes(residual / level)
+            before, level = level, learned_noise(residual[~spiked], floor)
+            fit.noise_sd = _deviations(level, spiked)
+            if np.all(np.abs(np.log(level / before)) < _SETTLED):
+                break
+        residual = fit.run(self.passes)
         found = self.prior.posterior(fit.R, fit.r)
         if found.wrong_shape > _DOUBTED and not fit.doubted:
             residual = fit.run(self.passes)
             found = self.prior.posterior(fit.R, fit.r)
-        relative = (residual / noise_sd)[~spiked]
+        found = self._posterior(fit)
+        stretches = Stretches.of(*fit.whitened())
+        u = len(fit.nuisances)
+        seen = np.concatenate([np.arange(self.sensor.biases), np.arange(u, u + 10)])
         misfit = Misfit(
-            white_misfit(relative),
-            slow_misfit(relative),
-            nuisance_misfit(fit.nuisances, fit.prior),
+            stretches.disagreement(seen, np.append(fit.nuisances, np.zeros(10))),
+            nuisance_misfit(fit.nuisances, fit.precision),
             found.wrong_shape,
+            colour=float(np.max(level / floor)),
+            left=(float(level[0]), float(level[3])),
         )
         covariance, warnings = reported_misfit(
             found.covariance, misfit, int(spiked.sum()), len(data)
         )
+        pi = found.pi
+        if _is_simpler_better(stretches, seen, fit.prior, found):
+            rows = np.append(seen, u + 10)
+            precision = fit.prior[: self.sensor.biases]
+            R, r, _ = eliminate_nuisances(fit.information[np.ix_(rows, rows)], precision)
+            simple = self.prior.posterior(R, r + R @ fit.at)
+            off = simple.pi - pi
+            if np.any(off**2 > np.diag(covariance)):
+                warnings = (*warnings, warning("simpler-sensor"))
+            pi, covariance = simple.pi, covariance + np.outer(off, off)
         return payload_estimate(
             self.method,
-            found.pi,
+            pi,
             covariance,
             found.verdicts,
             compressed,
@@ -120,15 +147,38 @@ class PayloadMAP:
             warnings=warnings,
         )
 
-    def _noise_sd(self, data: PayloadData) -> Array:
-        """Shape (6,)."""
-        if self.sensor.noise is None:
-            sd = white_noise_sd(data.wrench)
-        else:
-            sd = np.repeat(np.maximum(self.sensor.noise, 1e-12), 3)
+    def _posterior(self, fit: _GaussNewton) -> PayloadPosterior:
+        """The payload by what the bias may be, averaged by evidence."""
+        scales = self.sensor.bias_scales
+        if len(scales) == 1 or not self.sensor.biases:
+            return self.prior.posterior(fit.R, fit.r)
+        found, evidence = [], []
+        for scale in scales:
+            precision = fit.precision.copy()
+            precision[: self.sensor.biases] /= scale**2
+            R, r, _ = eliminate_nuisances(fit.information, precision)
+            found.append(self.prior.posterior(R, r + R @ fit.at))
+            of_errors = 0.5 * float(np.log(precision).sum())
+            evidence.append(of_errors + left_evidence(fit.information, precision, r))
+        weights = probabilities(np.array(evidence) + [one.log_evidence for one in found])
+        pi = np.asarray(weights @ [one.pi for one in found])
+        off = np.array([one.pi - pi for one in found])
+        each = np.array([one.covariance for one in found]) + off[:, :, None] * off[:, None, :]
+        best = found[int(np.argmax(weights))]
+        covariance = np.einsum("h,hij->ij", weights, each)
+        return replace(best, pi=nearest_body(pi), covariance=covariance)
+
+    def _floor(self, data: PayloadData, unexplained: Array) -> Array:
+        """Least noise: what is declared or what samples scatter by; shape (6,).
+
+        Of wrenches or of what least squares leave, (K, 6): either may change fast for other reasons.
+        """
+        declared = np.repeat(self.sensor.noise or (0.0, 0.0), 3)
         force = float(np.sqrt(np.mean(data.wrench[:, :3] ** 2)))
         length = 0.1 if self.shape is None else float(np.max(self.shape.size))
-        return np.maximum(sd, max(_ARITHMETIC * force, 1e-9) * np.repeat([1.0, length], 3))
+        arithmetic = max(_ARITHMETIC * force, 1e-9) * np.repeat([1.0, length], 3)
+        scatter = np.minimum(white_noise_sd(data.wrench), white_noise_sd(unexplained))
+        return np.maximum(np.maximum(declared, scatter), arithmetic)
 
     def _start(self, compressed: CompressedWrenches) -> Array:
         """A first body, whatever the bias makes of its weight; shape (10,)."""
@@ -162,13 +212,20 @@ class _GaussNewton:
         self.prior = self.estimator.sensor.prior_sd(duration) ** -2.0
         self.precision = self.prior
 
+    def whitened(self) -> tuple[Array, Array]:
+        """Linear model (K, 6, u + 10) and residuals (K, 6) about the last answer, in noise."""
+        rows = self._rows(self.belief.corrected(), self.pi)
+        X = np.concatenate([rows(part)[1] for part in chunks(len(self.data))])
+        X = X / self.noise_sd[:, :, None]
+        return X[:, :, :-1], X[:, :, -1]
+
     def run(self, passes: int) -> Array:
         """Repeat until the payload settles; the residual of the wrench, shape (K, 6)."""
         prior = self.estimator.prior
         for k in range(passes):
             rows = self._rows(self.belief.motion(), self.pi)
-            information = self.belief.information(rows, self.noise_sd)
-            R, r, back = eliminate_nuisances(information, self.precision)
+            self.information, self.at = self.belief.information(rows, self.noise_sd), self.pi
+            R, r, back = eliminate_nuisances(self.information, self.precision)
             self.R, self.r = R, r + R @ self.pi
             found = prior.posterior(R, self.r) if k == 0 or self.doubted else None
             if found is not None and found.wrong_shape > _DOUBTED:
@@ -177,7 +234,9 @@ class _GaussNewton:
             step = new - self.pi
             self.nuisances = back[:, -1] - back[:, :-1] @ step
             self.belief.correct(np.concatenate([self.nuisances, step]))
-            self.precision = self.prior * heavy_tails(self.nuisances**2 * self.prior)
+            self.precision = self.prior * self.estimator.sensor.weights(
+                self.nuisances**2 * self.prior
+            )
             self.pi = new
             if np.linalg.norm(R @ step) < 1e-3:
                 break
@@ -222,15 +281,42 @@ def _rate(time: Array, wrench: Array) -> Array:
     return np.gradient(wrench, time, axis=0) if len(time) > 2 else np.zeros_like(wrench)
 
 
-def heavy_tails(squares: Array) -> Array:
-    """Weights of priors by which sensor errors are Student's t, not Gaussian: a few are large.
+def _unexplained(data: PayloadData) -> Array:
+    """What least squares with a bias leave over: no linear body explains it; shape (K, 6)."""
+    X = np.concatenate([data.regressor, np.tile(np.eye(6), (len(data), 1, 1))], axis=2)
+    residual = np.empty((len(data), 6))
+    for rows in (slice(0, 3), slice(3, 6)):
+        Y, b = X[:, rows].reshape(-1, 16), data.wrench[:, rows].reshape(-1)
+        residual[:, rows] = (b - Y @ np.linalg.lstsq(Y, b, rcond=None)[0]).reshape(-1, 3)
+    return residual
 
-    Iteratively reweighted, `(n + 1) / (n + z^2)` (Lange, Little, Taylor 1989, eq. (3)); never surer.
+
+def _is_simpler_better(
+    stretches: Stretches, simple: NDArray[np.intp], precision: Array, found: PayloadPosterior
+) -> bool:
+    """Whether payload and bias alone predict stretches that they weren't fitted to clearly better.
 
     Args:
-        squares: Squares of the errors in units of their standard deviations, shape (u,).
+        stretches: Of the whole model.
+        simple: Which unknowns are the bias and the payload's.
+        precision: Of the sensor's errors, shape (u,).
+        found: The payload.
     """
-    return np.minimum(1.0, (_FREEDOM + 1.0) / (_FREEDOM + squares))
+    u = len(precision)
+    body = found.spread + MASS_SPREAD**2 * np.outer(found.pi, found.pi)
+    scale = np.sqrt(np.maximum(np.diag(body), np.finfo(float).tiny))
+    # Bodies of no width in some directions: a thousandth of their size is.
+    inverse = np.linalg.inv(body / np.outer(scale, scale) + 1e-6 * np.eye(10))
+    whole = np.zeros((u + 10, u + 10))
+    whole[:u, :u], whole[u:, u:] = np.diag(precision), inverse / np.outer(scale, scale)
+    part = Stretches(stretches.H[:, simple][:, :, simple], stretches.g[:, simple], stretches.square)
+    gain = stretches.left_out(whole).sum() - part.left_out(whole[np.ix_(simple, simple)]).sum()
+    return bool(gain > 2.0 * _STRONG)
+
+
+def _deviations(level: Array, spiked: NDArray[np.bool_]) -> Array:
+    """Of every sample, shape (K, 6)."""
+    return level * np.where(spiked, _SPIKED, 1.0)[:, None]
 
 
 def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Array, Array]:
@@ -251,3 +337,17 @@ def eliminate_nuisances(information: Array, precision: Array) -> tuple[Array, Ar
     R = (vectors[:, keep] * root).T / scale
     r = (vectors[:, keep] / root).T @ (scale * g)
     return R, r, back
+
+
+def left_evidence(information: Array, precision: Array, r: Array) -> float:
+    """Log-likelihood given the payload with `R step = r`, but for the prior's `0.5 log det`.
+
+    Args:
+        information: As of `eliminate_nuisances`.
+        precision: Shape (u,).
+        r: As it gives it.
+    """
+    u = len(precision)
+    N, right = information[:u, :u] + np.diag(precision), information[:u, -1]
+    left = information[-1, -1] - right @ np.linalg.solve(N, right) - r @ r
+    return -0.5 * float(left + np.linalg.slogdet(N)[1])

@@ -6,48 +6,43 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from sysid_core.reasons import Reason, warning
 from sysid_core.robot import Array
 
 MISFIT_LIMIT = 1.5
-SLOW_LIMIT = 2.0
 WRONG_SHAPE_LIMIT = 0.95  # probability from which the shape is doubted in words
 WORSE_SENSOR_LIMIT = 0.9  # and the sensor
 _SPIKE = 5.0  # standard deviations
 _MAX_SPIKES = 0.2  # of the samples: more is no spike
 _FEW_SPIKES = 0.002  # of the samples: less is nobody's worry
-_SLOW_WINDOW = 15  # samples
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """How badly the model explains the wrench; each of the first three is 1 where all is as assumed.
+    """How badly the model explains the wrench; each of the first two is 1 where all is as assumed.
 
     Attributes:
-        white: Residual of the samples, in noise.
-        slow: Residual averaged over some samples, in its own noise: what isn't white.
+        spread: How much stretches of the recording disagree, or samples, in what the noise explains.
         nuisance: The most unlikely sensor error, in three of its standard deviations.
         wrong_shape: Probability that the shape isn't as given.
         worse_sensor: Probability that the sensor's bias is off, or wanders, by more than was declared.
+        colour: What hangs together in time of the residual, in the noise of a sample; allowed for.
+        left: Noise that stands for it, of force and torque [N, N m].
     """
 
-    white: float
-    slow: float
+    spread: float
     nuisance: float
     wrong_shape: float
     worse_sensor: float = 0.0
+    colour: float = 1.0
+    left: tuple[float, float] = (0.0, 0.0)
 
     @property
     def factor(self) -> float:
         """By which standard deviations have to be widened; 1 where nothing is wrong."""
-        found = [
-            self.white if self.white >= MISFIT_LIMIT else 1.0,
-            self.slow if self.slow >= SLOW_LIMIT else 1.0,
-            self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0,
-        ]
+        found = [1.0, self.spread, self.nuisance if self.nuisance >= MISFIT_LIMIT else 1.0]
         return max(found)
 
 
@@ -61,20 +56,6 @@ def white_noise_sd(wrench: Array) -> Array:
     difference = np.diff(wrench, n=4, axis=0) / np.sqrt(70.0)
     sd = np.array([1.4826 * np.median(np.abs(g)) for g in (difference[:, :3], difference[:, 3:])])
     return np.repeat(np.maximum(sd, 1e-12), 3)
-
-
-def white_misfit(relative: Array) -> float:
-    """Root mean square of residuals in noise, of forces or torques, the worse; shape (K, 6)."""
-    squares = np.mean(relative**2, axis=0)
-    return float(np.sqrt(max(squares[:3].mean(), squares[3:].mean())))
-
-
-def slow_misfit(relative: Array) -> float:
-    """The same of moving averages, which white noise leaves by the root of their length."""
-    if len(relative) < 4 * _SLOW_WINDOW:
-        return 0.0
-    mean = scipy.ndimage.uniform_filter1d(relative, _SLOW_WINDOW, axis=0, mode="nearest")
-    return white_misfit(mean[_SLOW_WINDOW:-_SLOW_WINDOW] * np.sqrt(_SLOW_WINDOW))
 
 
 def nuisance_misfit(u: Array, precision: Array) -> float:
@@ -106,8 +87,11 @@ def reported_misfit(
     if misfit.worse_sensor > WORSE_SENSOR_LIMIT:
         found.append(warning("bias-wanders", probability=min(misfit.worse_sensor, 0.999)))
     factor = misfit.factor
-    if factor > 1.0:
+    if factor >= MISFIT_LIMIT:
         found.append(warning("wrench-misfit", factor=factor))
+    elif misfit.colour >= MISFIT_LIMIT:
+        force, torque = misfit.left
+        found.append(warning("wrench-coloured", force=force, torque=torque))
     if n_spikes > _FEW_SPIKES * n_samples:
         found.append(warning("wrench-spikes", count=n_spikes, samples=n_samples))
     return covariance * factor**2, tuple(found)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.estimation.payload import PayloadPosterior, ShapePrior
-from sysid_core.estimation.payload_map.misfit import Misfit, nuisance_misfit
+from sysid_core.estimation.payload_map.misfit import MISFIT_LIMIT, Misfit, nuisance_misfit
 from sysid_core.estimation.payload_map.running_information import RunningInformation
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array
@@ -101,5 +101,6 @@ class RunningBelief:
         found = self._prior.posterior(R, r)
         u = back[:, -1] - back[:, :-1] @ found.pi
         left = one.left(u, found.pi, samples)
-        misfit = Misfit(left, 0.0, nuisance_misfit(u, one.precision), found.wrong_shape)
+        left = left if left >= MISFIT_LIMIT else 1.0
+        misfit = Misfit(left, nuisance_misfit(u, one.precision), found.wrong_shape)
         return _Answer(found, misfit, one.log_evidence(r) + found.log_evidence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sysid_core.estimation.payload_map.estimator import eliminate_nuisances
+from sysid_core.estimation.payload_map.estimator import eliminate_nuisances, left_evidence
 from sysid_core.estimation.payload_map.sensor_model import SensorModel
 from sysid_core.robot import Array
 
@@ -74,11 +74,7 @@ class RunningInformation:
         Args:
             r: As `compressed` gives it.
         """
-        u = len(self._precision)
-        N = self._gram[:u, :u] + np.diag(self._precision)
-        right = self._gram[:u, -1]
-        left = self._gram[-1, -1] - right @ np.linalg.solve(N, right) - r @ r
-        return self._log_factor - 0.5 * float(left + np.linalg.slogdet(N)[1])
+        return self._log_factor + left_evidence(self._gram, self._precision, r)
 
     def drift(self, seconds: float) -> None:
         """Let the bias wander: the old bias is eliminated, a new one lies near it.

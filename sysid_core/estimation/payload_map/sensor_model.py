@@ -13,9 +13,15 @@ from sysid_core.robot import Array, skew
 from sysid_core.signals.wrench import SensorCalibration
 
 BIAS_DRIFT = (0.05, 0.0025)  # [N], [N m] since the tare: half a reading's noise
+_UNTARED = (
+    30.0,
+    1.5,
+)  # [N], [N m]: what wrist sensors read without load, at most (LARA8, Panda: 17)
+_UNCHECKED_GAIN = 0.03  # of an axis; against scales LARA8's and Axia80's real sensors: 0.03 to 0.08
 _STALE, _WANDERING = 6.0, 10.0  # times the bias, and the drift, that are declared
 _RAMP_S = 5.0  # [s] over which a drift may change
 _MAX_RAMPS = 6
+_FREEDOM = 3.0  # of Student's t for gains, axes and gravity
 
 
 class SensorQuality(Kind):
@@ -30,7 +36,7 @@ class SensorModel:
     """How far a force-torque sensor may be off, as standard deviations.
 
     Attributes:
-        noise: Deviation of force and torque per sample [N, N m]; estimated from the data when None.
+        noise: Least deviation of force and torque per sample [N, N m]; learned from the data when None.
         bias: Deviation of the bias of force and torque [N, N m].
         drift: Random walk of the bias, of force and torque [N/sqrt(s), N m/sqrt(s)].
         delay: Between wrench and motion [s].
@@ -40,6 +46,7 @@ class SensorModel:
         gravity: Tilt of gravity about each horizontal axis [rad].
         crosstalk_length: What makes forces and torques comparable in the gain matrix [m]: the ratio
             of torque to force noise (0.005 N m / 0.1 N in Nadeau et al. 2022, table II).
+        bias_scales: Shares of `bias` that are as likely: the evidence says which it is.
     """
 
     noise: tuple[float, float] | None = None
@@ -51,6 +58,7 @@ class SensorModel:
     mounting: float = 0.0175
     gravity: float = 0.0175
     crosstalk_length: float = 0.05
+    bias_scales: tuple[float, ...] = (1.0,)
 
     @classmethod
     def named(cls, quality: str) -> SensorModel:
@@ -77,8 +85,15 @@ class SensorModel:
         return replace(
             self,
             bias=(float(bias[0]), float(bias[1])),
+            bias_scales=(1.0,),
             delay=min(delay, self.delay) if np.isfinite(delay) else self.delay,
         )
+
+    @property
+    def untared(self) -> SensorModel:
+        """The same sensor, nobody having looked at it here: zeroed by its driver or never, gains unchecked."""
+        gain = max(self.gain, _UNCHECKED_GAIN)
+        return replace(self, bias=_UNTARED, bias_scales=(0.01, 0.1, 1.0), gain=gain)
 
     @property
     def stale(self) -> SensorModel:
@@ -115,6 +130,34 @@ class SensorModel:
         sd += [self.mounting] * 3 if self.mounting > 0 else []
         sd += [self.gravity] * 2 if self.gravity > 0 else []
         return np.array(sd)
+
+    @property
+    def biases(self) -> int:
+        """How many of the errors are the bias; they come first."""
+        return 6 if max(self.bias) > 0 else 0
+
+    def weights(self, squares: Array) -> Array:
+        """Weights of priors by which gains, axes and gravity may be off by more than declared, (u,).
+
+        Each kind of error as a whole is Student's t, not Gaussian: `(n + d) / (n + |z|^2)` for d of
+        them (Lange, Little, Taylor 1989, eq. (3)), never surer. Bias and drift aren't: they could
+        stand for the load itself.
+
+        Args:
+            squares: Squares of the errors in units of their standard deviations, shape (u,).
+        """
+        out = np.ones(len(squares))
+        end = len(squares)
+        for present, size in (
+            (self.gravity > 0, 2),
+            (self.mounting > 0, 3),
+            (max(self.gain, self.crosstalk) > 0, 36),
+        ):
+            if present:
+                part = slice(end - size, end)
+                out[part] = min(1.0, (_FREEDOM + size) / (_FREEDOM + squares[part].sum()))
+                end -= size
+        return out
 
     def columns(
         self,

@@ -24,6 +24,7 @@ from sysid_core.planning.design.feasible import largest_safe
 from sysid_core.planning.design.search import improve
 from sysid_core.planning.design.unknowns import Unknowns
 from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.ties import best_first
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array
@@ -77,7 +78,7 @@ class Explorer:
         period: Longest duration of a piece [s]. Long ones show most per second, since each begins
             and ends at rest: one that shows more than what is open gives way to a shorter one.
         n_iterations: Iterations of each piece's improvement; 0 for the best of a few random ones.
-        seed: Makes the pieces reproducible.
+        seed: Makes the pieces reproducible, on one machine to the bit.
     """
 
     checker: MotionChecker
@@ -221,12 +222,12 @@ class Explorer:
     def _random_motions(self, problem: ExcitationProblem, q_now: Array) -> Sequence[Array]:
         """Random pieces from the present posture to others, best first."""
         scored = []
-        for i in range(TRIES):
+        for _ in range(TRIES):
             shape = self._rng.normal(size=(problem.basis.n_free, len(q_now)))
             x = problem.fitted_to_joint_limits(np.concatenate([q_now, shape.ravel()]))
             x = problem.fitted_to_tcp_speed(x)
-            scored.append((problem.value_and_gradient(x)[0], i, x))
-        return [x for _, _, x in sorted(scored, key=lambda item: item[:2])]
+            scored.append((problem.value_and_gradient(x)[0], x))
+        return [scored[k][1] for k in best_first([-score for score, _ in scored])]
 
     def _piece(self, problem: ExcitationProblem, x: Array) -> Trajectory | None:
         """A motion from where the robot stands, checked; None where it isn't safe."""

@@ -29,6 +29,7 @@ from sysid_core.planning.design.unknowns import Unknowns
 from sysid_core.planning.fourier import FourierBasis, MotionBasis
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.violations import MotionCheck, Violation
 from sysid_core.robot import Array, RobotModel
@@ -135,7 +136,7 @@ def plan_arm_motion(
         n_harmonics: Harmonics of the series; default: as many as lie below `BANDWIDTH`.
         n_spans: Knot intervals of a B-spline, which is planned instead of the series.
         n_periods: Repetitions in the trajectory.
-        seed: Makes the plan reproducible.
+        seed: Makes the plan reproducible, on one machine to the bit.
         n_candidates: Random series to start from.
         n_starts: How many of them are improved.
         n_iterations: Iterations of each improvement.
@@ -185,7 +186,8 @@ def plan_arm_motion(
     candidates += [(_score(problem, x), x, (), 1.0) for x in safe]
     if not candidates:
         raise infeasible(model, blame, [run.excess for run in runs])
-    _, x, history, amplitude = min(candidates, key=lambda item: item[0])
+    best = first_best([-score for score, *_ in candidates])
+    _, x, history, amplitude = candidates[best]
     centre, coefficients = problem.split(x)
     trajectory = build_series_motion(
         checker,

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ExcitationError
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.payload.motion import wrist_columns
+from sysid_core.planning.ties import first_best
 from sysid_core.robot import Array, RobotModel, wrench_regressor
 
 # What makes force and torque comparable: noise (moderate, of Nadeau, Giamou and Kelly 2022) and
@@ -93,11 +94,11 @@ def choose_tare_postures(
     gains = np.einsum("kri,krj->kij", A, A)
     total, chosen = 1e-6 * np.eye(10), []
     for _ in range(n_postures):
-        best = int(np.argmax(np.linalg.slogdet(total + gains)[1]))
+        best = first_best(np.linalg.slogdet(total + gains)[1])
         total = total + gains[best]
         chosen.append(drawn[best])
     ordered, rest = [np.asarray(posture, dtype=float)], chosen
     while rest:
-        distances = [np.max(np.abs(q - ordered[-1])) for q in rest]
-        ordered.append(rest.pop(int(np.argmin(distances))))
+        nearness = [-np.max(np.abs(q - ordered[-1])) for q in rest]
+        ordered.append(rest.pop(first_best(nearness)))
     return np.array(ordered[:0:-1])  # the nearest to the oscillation comes last

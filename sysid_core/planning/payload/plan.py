@@ -103,7 +103,7 @@ def plan_payload_motion(
         n_tare: Static postures, 0 for none, else at least 3.
         still: Duration of every still phase [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible.
+        seed: Makes the plan reproducible, on one machine to the bit.
         n_candidates: Random postures to choose from.
         free_frequencies: Whether each of them comes with a random ratio of the three frequencies,
             in place of the published one.

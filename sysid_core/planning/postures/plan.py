@@ -13,6 +13,7 @@ from sysid_core.errors import ExcitationError
 from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.design import Expectation, Unknowns, all_in_contact
 from sysid_core.planning.motion_check import MotionChecker
+from sysid_core.planning.ties import best_first
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.transfer import plan_transfer
 from sysid_core.planning.violations import MotionCheck
@@ -97,7 +98,7 @@ def plan_static_postures(
         count: Number of postures, at least 2.
         still: Rest in each posture [s].
         rate_hz: Rate of the samples.
-        seed: Makes the plan reproducible.
+        seed: Makes the plan reproducible, on one machine to the bit.
         progress: Called with the share that is done and what is going on.
 
     Raises:
@@ -116,7 +117,7 @@ def plan_static_postures(
         Phi = unknowns.regressor(drawn, 0 * drawn, 0 * drawn) * unknowns.size
         Phi = Phi / unknowns.effort_sd[:, None] * np.sqrt(still / unknowns.correlation)
         each = np.einsum("krb,krc->kbc", Phi, Phi)
-        order = np.argsort(-np.linalg.slogdet(M + each)[1])
+        order = best_first(np.linalg.slogdet(M + each)[1])
         best = _next_safe(checker, drawn, order, Q)
         M, Q = M + each[best], np.vstack([Q, drawn[best]])
     trajectory = plan_through(checker, Q, still=still, rate_hz=rate_hz, seed=seed)

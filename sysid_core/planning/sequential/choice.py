@@ -19,6 +19,7 @@ from sysid_core.identifiability.composite_bodies import (
 )
 from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.planning.sequential.moves import Move
+from sysid_core.planning.ties import first_best
 from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
 
 TORQUE_NOISE = 0.01  # of each joint's typical torque; weighs joints against each other
@@ -166,4 +167,4 @@ class MoveChooser:
 
 def _best(total: Array, extras: list[Array]) -> int:
     """Index of the information that makes the log-determinant grow most."""
-    return int(np.argmax([np.linalg.slogdet(total + extra)[1] for extra in extras]))
+    return first_best([np.linalg.slogdet(total + extra)[1] for extra in extras])

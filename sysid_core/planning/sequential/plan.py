@@ -18,6 +18,7 @@ from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.motion_check import MotionChecker
 from sysid_core.planning.sequential.choice import MoveChooser
 from sysid_core.planning.sequential.moves import Move, candidate_moves, pair_moves
+from sysid_core.planning.ties import first_best
 from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.violations import MotionCheck
 from sysid_core.robot import Array, FrictionModel, RobotModel
@@ -147,8 +148,8 @@ def _play(
     left = list(moves)
     order: list[Move] = []
     while left:
-        distances = [np.max(np.abs(move.posture - builder.q)) for move in left]
-        move = left.pop(int(np.argmin(distances)))
+        nearness = [-np.max(np.abs(move.posture - builder.q)) for move in left]
+        move = left.pop(first_best(nearness))
         if not _straight_is_safe(checker, builder.q, move.posture, rate_hz):
             builder.move_to(home)
         builder.move_to(move.posture)

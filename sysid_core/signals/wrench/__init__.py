@@ -10,11 +10,19 @@ from sysid_core.signals.wrench.checks import (
     wrench_faults,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, estimate_clock
+from sysid_core.signals.wrench.convention import (
+    WrenchAxes,
+    WrenchConvention,
+    WrenchSign,
+    find_convention,
+)
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
-from sysid_core.signals.wrench.mounting import check_mounting, require_weight
+from sysid_core.signals.wrench.mounting import check_mounting, is_reversed, require_weight
+from sysid_core.signals.wrench.noise import Stretches, learned_noise
+from sysid_core.signals.wrench.readings import usable_readings
 from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
@@ -36,7 +44,11 @@ __all__ = [
     "FullCalibration",
     "SensorCalibration",
     "StaticPostures",
+    "Stretches",
+    "WrenchAxes",
+    "WrenchConvention",
     "WrenchFilter",
+    "WrenchSign",
     "calibrate_static",
     "check_mounting",
     "check_wrench_frame",
@@ -46,6 +58,9 @@ __all__ = [
     "estimate_clock",
     "estimate_delay",
     "filter_wrench",
+    "find_convention",
+    "is_reversed",
+    "learned_noise",
     "mount_sensor",
     "require_sensor_frame",
     "require_sound_wrench",
@@ -57,6 +72,7 @@ __all__ = [
     "static_regressor",
     "tare_single",
     "tare_static",
+    "usable_readings",
     "wrench_faults",
     "wrench_hum",
 ]

@@ -30,6 +30,8 @@ _FEWEST_BLOCKS = 6  # from which a deviation is computed
 _ROUNDS = 15  # Gauss-Newton steps at most
 _KNOWN = 0.02  # [s] of standard deviation
 _SIGNIFICANT = 3.0  # standard deviations
+_DRIFT_SD = 1e-4  # of a clock before any data: crystals are good to 20 to 100 ppm
+_DRIFTING_S = 30.0  # [s] of motion from which a drift is looked for: 3 ms at 100 ppm
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,10 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
     """Gauss-Newton on offset and drift from the grid's best offset."""
     t = fit.time
     middle, half = float(0.5 * (t[0] + t[-1])), float(max(0.5 * (t[-1] - t[0]), 1e-3))
-    shape = np.column_stack([np.ones(len(t)), (t - middle) / half])  # [s] of shift per unknown
-    x = np.array([offset, 0.0])
+    unknowns = 2 if 2.0 * half >= _DRIFTING_S else 1
+    shape = np.column_stack([np.ones(len(t)), (t - middle) / half])[:, :unknowns]  # [s] of shift
+    x = np.array([offset, 0.0])[:unknowns]
+    prior_sd = _DRIFT_SD * half  # [s] at the ends of the motion
 
     def residual(x: Array) -> Array:
         return fit.residual(shape @ x, weights)
@@ -204,10 +208,15 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
         weights = fit.axis_weights(shape @ x)
         r = residual(x)
         J = np.array(
-            [(residual(x + _STEP * e) - residual(x - _STEP * e)) / (2 * _STEP) for e in np.eye(2)]
+            [
+                (residual(x + _STEP * e) - residual(x - _STEP * e)) / (2 * _STEP)
+                for e in np.eye(unknowns)
+            ]
         )
-        H = np.einsum("iku,jku->ij", J, J)
-        step = np.linalg.lstsq(H, np.einsum("iku,ku->i", J, r), rcond=1e-10)[0]
+        noise = float(np.sum(r**2) / max(r.size - 18, 1)) * _together(t)
+        prior = np.diag([0.0, noise / prior_sd**2])[:unknowns, :unknowns]
+        H = np.einsum("iku,jku->ij", J, J) + prior
+        step = np.linalg.lstsq(H, np.einsum("iku,ku->i", J, r) + prior @ x, rcond=1e-12)[0]
         step = np.clip(step, -_GRID, _GRID)
         if np.sum(residual(x - step) ** 2) > np.sum(r**2):
             break
@@ -219,24 +228,29 @@ def _refined(fit: MotionFit, offset: float, weights: Array, origin_ns: int) -> C
     return ClockOffset(
         offset_s=float(x[0]),
         offset_sd=float(sd[0]),
-        drift=float(x[1] / half),
-        drift_sd=float(sd[1] / half),
+        drift=float(x[1] / half) if unknowns > 1 else 0.0,
+        drift_sd=float(sd[1] / half) if unknowns > 1 else _DRIFT_SD,
         at_ns=origin_ns + round(middle * 1e9),
         span_s=2.0 * half,
     )
 
 
+def _together(t: Array) -> float:
+    """How many samples share one error of the model, that of a block."""
+    return max(1.0, _BLOCK * len(t) / max(float(t[-1] - t[0]), _BLOCK))
+
+
 def _covariance(t: Array, r: Array, J: Array, H: Array) -> Array:
     """By blocks of time, and never less than white residuals would give."""
     if not np.all(np.linalg.eigvalsh(H) > 1e-12):
-        return np.diag(np.full(2, np.inf))
+        return np.diag(np.full(len(H), np.inf))
     inverse = np.linalg.inv(H)
     white = inverse * float(np.sum(r**2) / max(r.size - 18, 1))
     block = ((t - t[0]) / _BLOCK).astype(np.intp)
     count = len(np.unique(block))
     if count < _FEWEST_BLOCKS:
-        return white * (_BLOCK * len(t) / max(t[-1] - t[0], _BLOCK))
-    g = np.zeros((block.max() + 1, 2))
+        return white * _together(t)
+    g = np.zeros((block.max() + 1, len(H)))
     np.add.at(g, block, np.einsum("iku,ku->ki", J, r))
-    robust = inverse @ (g.T @ g) @ inverse * count / (count - 2)
-    return np.where(np.eye(2, dtype=bool), np.maximum(white, robust), robust)
+    robust = inverse @ (g.T @ g) @ inverse * count / (count - len(H))
+    return np.where(np.eye(len(H), dtype=bool), np.maximum(white, robust), robust)

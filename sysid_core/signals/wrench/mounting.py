@@ -110,8 +110,8 @@ def check_mounting(
             np.pi,
             f"The wrench has the opposite sign{also}: a resting load must push against gravity,"
             " f = -m g.",
-            "Negate the wrench (drivers differ: load on sensor, or sensor on load). If the robot"
-            " hangs from a ceiling, turn the model's gravity round instead.",
+            "Say --wrench-sign load-on-sensor (drivers differ). If the robot hangs from a ceiling, turn"
+            " the model's gravity round instead.",
         )
     if R_WS is not None:
         tilt, rms_g, g_W, _ = _gravity_in_base(force, np.asarray(R_WS, dtype=float), gravity_S)
@@ -193,10 +193,21 @@ def require_weight(
             f"Only {mass:.3g} ± {sd:.1g} kg{expected} turn with gravity: the wrench looks already"
             " compensated for its payload.",
             remedy="Set the payload in the robot's controller to zero, or subscribe to the raw"
-            " sensor topic. If the sensor is truly bare, tare with `allow_bare=True`.",
+            " sensor topic. If the sensor is truly bare, say so: `sysid tare --bare` (`allow_bare=True`).",
             mass=mass,
         )
     return mass
+
+
+def is_reversed(
+    force: ArrayLike,
+    gravity_S: ArrayLike,
+    R_WS: ArrayLike | None = None,
+    max_misalignment: float = np.deg2rad(15.0),
+) -> bool:
+    """Whether the readings are those of the load on the sensor; arguments as of `check_mounting`."""
+    kind = check_mounting(force, gravity_S, R_WS, max_misalignment).kind
+    return kind is MountingKind.SIGN_REVERSED
 
 
 def require_mounting(

@@ -109,6 +109,20 @@ class SensorCalibration:
                 )
             object.__setattr__(self, key, value)
 
+    def of_opposite_sign(self) -> SensorCalibration:
+        """The calibration for readings of the other sign: that of the load on the sensor."""
+        turn = np.append(np.ones(4), -np.ones(6))
+        return dataclasses.replace(
+            self,
+            bias=-self.bias,
+            covariance=self.covariance * np.outer(turn, turn),
+            matrix=-self.matrix,
+            notes=(
+                *self.notes,
+                "The wrench is that of the load on the sensor (f = +m g at rest): it is negated.",
+            ),
+        )
+
     @property
     def bias_sd(self) -> Array:
         """Standard deviation of the bias, shape (6,)."""

@@ -18,7 +18,8 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
 from sysid_core.signals.recording import Array, Recording
 from sysid_core.signals.wrench.checks import require_sensor_frame, slow_note, slow_part
-from sysid_core.signals.wrench.mounting import require_mounting, require_weight
+from sysid_core.signals.wrench.convention import WrenchSign
+from sysid_core.signals.wrench.mounting import is_reversed, require_mounting, require_weight
 from sysid_core.signals.wrench.sensor import SensorCalibration, static_regressor
 
 # Tilt between postures below which bias and weight can't be told apart (about 3 degrees).
@@ -146,6 +147,7 @@ def tare_static(
     expected_mass: float | None = None,
     allow_bare: bool = False,
     max_misalignment: float = np.deg2rad(15.0),
+    sign: WrenchSign = WrenchSign.AUTO,
     source: str = "",
 ) -> SensorCalibration:
     r"""Bias, mass and first moments of the load from several still postures.
@@ -164,17 +166,38 @@ def tare_static(
             somebody compensates.
         allow_bare: Accept a sensor that feels no weight at all.
         max_misalignment: Largest accepted angle between described and seen axes [rad].
+        sign: Of the readings; found by how the weight turns where it isn't given, and kept in the
+            calibration's `matrix`.
         source: Where the data came from.
 
     Raises:
         SignalError: Too few directions of gravity; the wrench looks already compensated; the
-            sensor is upside down, turned or of opposite sign; gravity points elsewhere.
+            sensor is upside down or turned; gravity points elsewhere.
     """
     wrench, gravity_S = np.asarray(wrench, dtype=float), np.asarray(gravity_S, dtype=float)
     _require_postures(wrench, gravity_S)
     misalignment = float("nan")
     if not allow_bare:
         require_weight(wrench[:, :3], gravity_S, expected_mass, R_WS)
+        if sign is WrenchSign.AUTO and is_reversed(
+            wrench[:, :3], gravity_S, R_WS, max_misalignment
+        ):
+            sign = WrenchSign.LOAD_ON_SENSOR
+    if sign is WrenchSign.LOAD_ON_SENSOR:
+        found = tare_static(
+            -wrench,
+            gravity_S,
+            R_WS=R_WS,
+            frame=frame,
+            noise=noise,
+            expected_mass=expected_mass,
+            allow_bare=allow_bare,
+            max_misalignment=max_misalignment,
+            sign=WrenchSign.SENSOR_ON_LOAD,
+            source=source,
+        )
+        return found.of_opposite_sign()
+    if not allow_bare:
         misalignment = require_mounting(wrench[:, :3], gravity_S, R_WS, max_misalignment)
     values, covariance, rms = _load_and_bias(wrench, gravity_S)
     return SensorCalibration(

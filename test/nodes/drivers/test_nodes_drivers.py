@@ -45,7 +45,7 @@ def spec(vendor: str, **parameters: object) -> NodeSpec:
 
 
 def test_an_executor_that_is_killed_leaves_a_standing_robot(
-    in_real_ros: None, start_nodes: Start, tmp_path: Path
+    with_drivers: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     vendor, log = "ur", tmp_path / "truth.npz"
     file = lively(vendor, tmp_path / "motion.npz")
@@ -70,7 +70,7 @@ def test_an_executor_that_is_killed_leaves_a_standing_robot(
 
 
 def test_a_franka_with_its_hand_runs_stops_with_a_reflex_and_goes_on_when_recovered(
-    in_real_ros: None, start_nodes: Start, tmp_path: Path
+    with_drivers: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("franka", tmp_path / "motion.npz")
@@ -111,7 +111,7 @@ def intruder(client: LiveClient, name: str, file: str, refusals: list[str]) -> C
 
 
 def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
-    in_real_ros: None, start_nodes: Start, tmp_path: Path
+    with_drivers: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("ur", tmp_path / "motion.npz")
@@ -139,7 +139,7 @@ def test_a_speed_slider_is_followed_and_a_blocked_arm_is_let_go(
 
 
 def test_a_paused_program_stops_and_nothing_goes_on_later(
-    in_real_ros: None, start_nodes: Start, tmp_path: Path
+    with_drivers: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     log = tmp_path / "truth.npz"
     file = lively("ur", tmp_path / "motion.npz")

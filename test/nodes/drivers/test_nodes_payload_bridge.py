@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The payload bridge against drivers of our own with the vendors' field layouts.
 
-The vendors' packages can't be installed here: a package of stand-ins with the same fields is
-built once, beside the other ROS artefacts.
+The vendors' packages aren't needed: a package of stand-ins has the same fields.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import subprocess
@@ -28,8 +26,6 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
 from payload_bench import Bench
 
 ROOT = Path(__file__).resolve().parents[3]
-LAYOUTS = ROOT / "test/nodes/drivers/vendor_layouts"
-BUILT = ROOT / ".ros/vendor_layouts"
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 # Object in the frame of the last link; the flange is another frame of it, a gripper hangs there.
@@ -37,54 +33,21 @@ OBJECT = pi_from_mass_com_inertia(0.8, [0.02, 0.15, -0.01], np.diag([4e-3, 3e-3,
 GRIPPER = pi_from_mass_com_inertia(0.9, [0.0, 0.0, 0.05], np.diag([2e-3, 2e-3, 1e-3]))
 
 
-@pytest.fixture(scope="module")
-def environment() -> dict[str, str]:
-    """Of a shell in which this project and the stand-in interfaces are sourced."""
-    if not (ROOT / ".ros/install/setup.bash").is_file():
-        pytest.skip("the interfaces are not built: run `make setup`")
-    inputs = sorted(path for path in LAYOUTS.rglob("*") if path.is_file())
-    stamp = hashlib.sha256(b"".join(path.read_bytes() for path in inputs)).hexdigest()
-    mark = BUILT / "stamp"
-    if not mark.is_file() or mark.read_text(encoding="utf-8") != stamp:
-        in_shell(
-            f"cd '{BUILT.parent}' && mkdir -p '{BUILT}' &&"
-            ' if [ -z "${ROS_DISTRO:-}" ]; then'
-            f" export CMAKE_PREFIX_PATH='{sys.prefix}' AMENT_PREFIX_PATH='{sys.prefix}'; fi &&"
-            f" '{Path(sys.executable).parent}/colcon' --log-base '{BUILT}/log' build"
-            f" --base-paths '{LAYOUTS}' --build-base '{BUILT}/build'"
-            f" --install-base '{BUILT}/install'"
-            f" --cmake-args -DBUILD_TESTING=OFF '-DPython3_EXECUTABLE={sys.executable}'"
-        )
-        mark.write_text(stamp, encoding="utf-8")
-    text = in_shell(f". '{BUILT}/install/local_setup.bash' && env -0")
-    return dict(line.split("=", 1) for line in text.split("\0") if "=" in line)
-
-
-def in_shell(command: str) -> str:
-    """Output of a command after sourcing the project."""
-    script = f". '{ROOT}/scripts/env.sh' >/dev/null && {command}"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.fixture
-def bench(environment: dict[str, str], tmp_path: Path) -> Iterator[Bench]:
+def bench(driver_messages: dict[str, str], tmp_path: Path) -> Iterator[Bench]:
     os.environ.setdefault("RMW_IMPLEMENTATION", "rmw_fastrtps_cpp")
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     with contextlib.ExitStack() as stack:
         from domain_coordinator import domain_id
 
-        bench = Bench(environment, tmp_path, int(stack.enter_context(domain_id())))
+        bench = Bench(driver_messages, tmp_path, int(stack.enter_context(domain_id())))
         yield bench
         assert bench.close() == [0, 0], bench.log("bridge") + bench.log("driver")
 
 
-def with_qt(environment: dict[str, str], real_ros: dict[str, str]) -> dict[str, str]:
-    """The vendors' layouts and rqt in one environment; skips where Qt's binding is missing."""
-    paths = ("PYTHONPATH", "AMENT_PREFIX_PATH", "LD_LIBRARY_PATH")
-    joined = {p: f"{environment.get(p, '')}:{real_ros.get(p, '')}" for p in paths}
-    both = real_ros | environment | joined | {"QT_QPA_PLATFORM": "offscreen"}
+def with_qt(environment: dict[str, str]) -> dict[str, str]:
+    """The environment of a whole ROS without a display; skips where Qt's binding is missing."""
+    both = environment | {"QT_QPA_PLATFORM": "offscreen"}
     probe = [sys.executable, "-c", "import python_qt_binding.QtWidgets"]
     if subprocess.run(probe, env=both, capture_output=True, check=False).returncode != 0:
         pytest.skip("needs a Qt binding")
@@ -94,7 +57,7 @@ def with_qt(environment: dict[str, str], real_ros: dict[str, str]) -> dict[str, 
 def test_a_dry_run_from_the_panel_compares_and_sends_nothing(
     bench: Bench, real_ros: dict[str, str]
 ) -> None:
-    environment = with_qt(bench.environment, real_ros)
+    environment = with_qt(bench.environment)
     bench.start("accept", **parameters_of("ur"))
     bench.estimate(OBJECT)
     bench.propose()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vendors' bringup files as shipped, launched by `ros2 launch` against emulated drivers."""
+"""The vendors' bringup files as shipped, started by `ros2 launch` or `sysid up`, with emulated drivers."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from diagnostic_msgs.msg import DiagnosticArray
 from emulated import armed, cause, pause, truth
 from grippers import with_gripper
 from live_nodes import Start
+from real_ros import real_ros_environment
 from robot_sysid.msg import FilteredJointState, FilteredWrench, Identifiability
 from robot_sysid.srv import Arm, StartRecording, StopRecording
 from sensor_msgs.msg import JointState
@@ -86,9 +87,13 @@ def live_and_offline_find_the_sensor_by_tf(client: LiveClient, log: Path, folder
     assert "_rod" not in str(recording.joints.names) and "_rod" in str(model.locked)
 
 
+UP = [sys.executable, "-m", "sysid_cli", "up", "bringup"]
+LAUNCH = ["ros2", "launch", "robot_sysid", "bringup.launch.py"]
+
+
 @pytest.mark.parametrize("vendor", list(ROBOTS))
-def test_a_vendors_file_works_as_shipped_and_nothing_moves_on_launch(
-    vendor: str, in_real_ros: None, start_nodes: Start, tmp_path: Path
+def test_a_vendors_file_works_as_shipped_and_nothing_moves_at_the_start(
+    vendor: str, with_drivers: None, start_nodes: Start, tmp_path: Path
 ) -> None:
     n_joints, names = ROBOTS[vendor]
     own = {"franka": "panda", "leg": str(REFERENCE / "own_leg.urdf")}
@@ -106,9 +111,16 @@ def test_a_vendors_file_works_as_shipped_and_nothing_moves_on_launch(
         robot,
         str(tmp_path / "truth.npz"),
     ]
-    launch = ["ros2", "launch", "robot_sysid", "bringup.launch.py", f"config:={config}"]
-    log, began = tmp_path / "launch.log", time.monotonic()
-    with process(driver, tmp_path / "driver.log"), process(launch, log) as launched:
+    by_launch = real_ros_environment() is not None
+    launch = (
+        [*LAUNCH, f"config:={config}"]
+        if by_launch
+        else [*UP, "--config", str(config), "--out", str(tmp_path / "up")]
+    )
+    started, began = tmp_path / "launch.log", time.monotonic()
+    # `sysid up` gives every node a log of its own.
+    log = started if by_launch else tmp_path / "up" / "logs" / "estimator.log"
+    with process(driver, tmp_path / "driver.log"), process(launch, started) as launched:
         filtered: list[FilteredJointState] = []
         wrenches: list[FilteredWrench] = []
         health: list[DiagnosticArray] = []
@@ -144,6 +156,7 @@ def test_a_vendors_file_works_as_shipped_and_nothing_moves_on_launch(
         else:
             live_and_offline_find_the_sensor_by_tf(client, log, tmp_path)
         assert launched.poll() is None
-        output = log.read_text()
+        logs = [started, *(tmp_path / "up" / "logs").glob("*.log")]
+        output = "".join(path.read_text() for path in logs)
     assert "Traceback" not in output and "process has" not in output, output[-3000:]
     assert len(RobotModel.from_urdf(robot).joint_names) > n_joints and "Joints held" in output

@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
+from busy_machine import patience
+
 from sysid_core.signals.bags import read_bag
 
 pytestmark = [pytest.mark.ros, pytest.mark.slow]
@@ -40,10 +42,13 @@ def wait_for(condition: object, timeout_s: float) -> bool:
     return False
 
 
-@pytest.mark.parametrize("seconds_into_recording", [0.0, 6.0])
+@pytest.mark.parametrize(
+    ("seconds_into_recording", "inherited"), [(0.0, signal.SIG_IGN), (6.0, signal.SIG_DFL)]
+)
 def test_ctrl_c_leaves_no_process_and_a_readable_bag(
-    tmp_path: Path, seconds_into_recording: float
+    tmp_path: Path, seconds_into_recording: float, inherited: signal.Handlers
 ) -> None:
+    """Also where SIGINT is ignored at the start, as `nohup` and a script's background have it."""
     marker = f"SYSID_TEST_MARKER_{tmp_path.name}"
     with (tmp_path / "demo.log").open("wb") as log:
         process = subprocess.Popen(
@@ -61,17 +66,20 @@ def test_ctrl_c_leaves_no_process_and_a_readable_bag(
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, inherited),
         )
     bag = tmp_path / "bag"
     try:
-        started = wait_for(lambda: any(bag.glob("*.mcap")) or process.poll() is not None, 120.0)
+        started = wait_for(
+            lambda: any(bag.glob("*.mcap")) or process.poll() is not None, 120.0 * patience()
+        )
         assert started and process.poll() is None, (tmp_path / "demo.log").read_text()[-2000:]
         time.sleep(seconds_into_recording)  # the instant of the interruption is the test's input
         process.send_signal(signal.SIGINT)
-        assert process.wait(30.0) == 130
+        assert process.wait(30.0 * patience()) == 130
     finally:
         process.kill()
-    assert wait_for(lambda: not children_of(marker), 5.0), children_of(marker)
+    assert wait_for(lambda: not children_of(marker), 5.0 * patience()), children_of(marker)
     if seconds_into_recording:
         recording = read_bag(bag)
         assert len(recording.joints) > 100 and not any("cut off" in n for n in recording.notes)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy_machine import patience
 from live_nodes import Start, pause
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
@@ -55,6 +56,7 @@ def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
             "start": trajectory.q[0].tolist(),
             "link_error": 0.0,
             "clock": True,
+            "pace": 1.0 / patience(),
         },
         executor={
             "tcp_speed": 1.0,

@@ -20,6 +20,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals.wrench import (
     SensorCalibration,
+    WrenchSign,
     check_mounting,
     compensate,
     static_regressor,
@@ -187,10 +188,14 @@ def test_wrongly_mounted_sensor_is_named(
         tare_static(wrench, in_sensor(R_WS), R_WS=R_WS)
 
 
-def test_reversed_sign_is_named() -> None:
+def test_readings_of_the_load_on_the_sensor_are_recognised_and_negated() -> None:
     R_WS = six_tilts()
+    reading = -still(R_WS, OBJECT)
+    found = tare_static(reading, in_sensor(R_WS), R_WS=R_WS)
+    assert np.allclose(found.tare_load, OBJECT[:4], atol=1e-9)
+    assert np.array_equal(found.matrix, -np.eye(6))
     with pytest.raises(SignalError, match="opposite sign"):
-        tare_static(-still(R_WS, OBJECT), in_sensor(R_WS), R_WS=R_WS)
+        tare_static(reading, in_sensor(R_WS), R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
 
 
 def test_wrong_gravity_direction_is_told_from_a_turned_sensor(rng: np.random.Generator) -> None:
@@ -215,7 +220,7 @@ def refused_as(
 ) -> str:
     """Which of the names the tare's refusal holds; "" when it isn't refused."""
     try:
-        tare_static(wrench, gravity_S, R_WS=R_WS)
+        tare_static(wrench, gravity_S, R_WS=R_WS, sign=WrenchSign.SENSOR_ON_LOAD)
     except SignalError as err:
         return next(name for name in names if name in str(err))
     return ""

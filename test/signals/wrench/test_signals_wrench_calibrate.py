@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calibrating a sensor in still postures: gains, mounting, gravity, drift."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -18,7 +15,6 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 
-DATA = Path(os.environ.get("SYSID_TEST_DATA", "../shared/data")) / "ft_ati_axia80"
 NOISE = np.repeat([0.02, 0.001], 3)
 
 
@@ -91,14 +87,15 @@ def test_too_few_postures_are_refused(rng):
         calibrate_static(*postures(rng, count=6))
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason="recordings of a real sensor are not here")
-def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others():
+def test_a_real_sensor_calibrated_in_20_postures_predicts_the_others(shared_data):
     """ATI Axia80 with a tool: least squares leaves .52 N, the norm of three axes, a line of drift .35 N.
 
     Its z axis wanders by 2 N, not along a line; x and y are good to .02 N.
     """
     pose, wrench = (
-        np.loadtxt(DATA / f"recorded_messages_{name}_100.txt", delimiter=",")
+        np.loadtxt(
+            shared_data / "ft_ati_axia80" / f"recorded_messages_{name}_100.txt", delimiter=","
+        )
         for name in ("pose", "wrench")
     )
     R = Rotation.from_quat(pose[:, 3:])

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid payload-torques`: what an arm without force-torque sensor carries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from sysid_cli.app import app, console, copy_json, errors, require_folder
+from sysid_cli.progress import shown_by
+from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import command
+from sysid_cli.tables import print_table
+from sysid_cli.verdict import print_verdict
+from sysid_core import workflows
+from sysid_core.reasons import text_of
+from sysid_core.workflows import TorqueWeighingSettings
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.loaded_arm import LoadedArm
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadTorquesOptions:
+    """Everything that `sysid payload-torques` is given."""
+
+    settings: TorqueWeighingSettings
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    "payload-torques",
+    example="sysid payload-torques loaded.mcap --unloaded bare.mcap --robot robot.urdf --frame tool0 --out results/load",
+)
+def payload_torques(options: PayloadTorquesOptions) -> None:
+    """Weigh a payload by joint torques or currents, as the difference to the unloaded arm."""
+    require_folder(options.out)
+    with errors.status("reading recordings") as status:
+        found = workflows.weigh_by_torques(options.settings, shown_by(status))
+        found.write(options.out)
+    text = (options.out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, options.json_path):
+        print_verdict(found.verdict)
+        said = tuple(map(text_of, found.verdict.notable))
+        print_summary(found.fit, found.true_mass, options.out, said)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+def print_summary(
+    fit: LoadedArm, true_mass: float | None, out: Path, said: Sequence[str] = ()
+) -> None:
+    """The payload with deviations, how far the mass is off, if it is known, and what wasn't `said` yet."""
+    from sysid_core.report import with_deviation
+
+    estimate = fit.estimate
+    table = Table(title=f"{estimate.robot}: {estimate.method}")
+    for column in ("parameter", "value ± sd", "unit", "verdict"):
+        table.add_column(column, justify="right" if "±" in column else "left")
+    for name, x, sd, unit, verdict in estimate.rows():
+        table.add_row(name, with_deviation(float(x), float(sd)), unit, verdict.value)
+    print_table(table)
+    if true_mass is not None:
+        off = estimate.values[0] - true_mass
+        console.print(
+            f"Mass {estimate.values[0]:.3f} kg, {off:+.3f} kg ({100 * off / true_mass:+.1f} %) from"
+            f" the true {true_mass:g} kg: {off / estimate.standard_deviations[0]:+.1f} sd."
+        )
+    for line in dict.fromkeys(n for n in estimate.notes if n not in said):
+        console.print(f"- {line}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"Report: {out / 'report.html'}", soft_wrap=True)

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A payload weighed from any motion: no marks, no plan, nobody having tared the sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sysid_core.errors import EstimationError
+from sysid_core.estimation.payload import PayloadData
+from sysid_core.estimation.payload_live.clocks import on_one_clock
+from sysid_core.estimation.payload_live.weighing import Weighing
+from sysid_core.estimation.payload_map import (
+    PayloadMAP,
+    SensorModel,
+    SplineMotion,
+    smoothed_payload_data,
+)
+from sysid_core.robot import RobotModel
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import Recording, Stamps, WrenchStream
+from sysid_core.signals.wrench import (
+    SensorCalibration,
+    WrenchAxes,
+    WrenchSign,
+    find_convention,
+    usable_readings,
+)
+
+_MOTION_S = 0.02  # [s] over which readings may be averaged: motion has nothing beyond 10 Hz
+_MOST = 4_000  # samples of a fit: more only cost time, what is left over hangs together anyway
+_ENDS_NS = 300_000_000  # of joint states before and after, where splines end
+_LONGEST_GAP_NS = 100_000_000  # between joint states
+_FEWEST_POSTURES = 4
+_LATEST, _DELAY_STEP = 0.2, 0.02  # [s] delays that are tried
+
+
+def weigh_motion(
+    recording: Recording,
+    model: RobotModel,
+    frame: str,
+    shape: Shape | None = None,
+    *,
+    sensor: SensorModel | None = None,
+    calibration: SensorCalibration | None = None,
+    sign: WrenchSign = WrenchSign.AUTO,
+    axes: WrenchAxes = WrenchAxes.AUTO,
+    clock: bool = True,
+    still: bool = False,
+) -> Weighing:
+    """Weigh what was held throughout a recording.
+
+    Sign and axes of the wrench are found where they aren't given; the bias is found with the load
+    where nobody has tared the sensor: what doesn't turn with gravity.
+
+    Args:
+        recording: Joint states and wrench, cut anywhere; marks aren't needed.
+        model: The robot.
+        frame: The sensor's frame.
+        shape: Shape of the object, in the sensor frame; None where it isn't known.
+        sensor: What the sensor's errors may be; None: an ordinary one's.
+        calibration: Of an earlier tare.
+        sign: Of the wrench.
+        axes: Of the wrench.
+        clock: Whether to look for an offset between the stamps of joints and wrench.
+        still: Every joint state is a still posture, with the wrench of the same stamp.
+
+    Raises:
+        EstimationError: There is no wrench, too few postures, or nothing that weighs.
+    """
+    if recording.wrench is None or not len(recording.wrench):
+        raise EstimationError(
+            f"'{recording.source}' has no wrench.",
+            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
+        )
+    notes = [*recording.notes]
+    errors = sensor or SensorModel()
+    errors = errors.untared if calibration is None else errors.tared(calibration)
+    known = calibration or _nothing_known(frame)
+    run = recording
+    if not still:
+        readings, found = usable_readings(recording.wrench)
+        late = max(0, round(known.delay[0] * 1e9))
+        shifted = replace(readings, stamps_ns=readings.stamps_ns - late)
+        covered = _covered(shifted, recording.joints.stamps_ns)
+        if lost := len(shifted) - len(covered):
+            notes.append(f"{lost} of {len(shifted)} wrenches have no joint states around them.")
+        notes += found
+        run = replace(recording, wrench=_thinned(covered), notes=())
+    data, belief = _postures(run, model, frame) if still else _at_motion(run, model, frame)
+    assert data.R_WS is not None
+    net = (known.matrix @ (data.wrench - known.bias)[:, :, None])[:, :, 0]
+    convention = find_convention(
+        net, data.a, data.R_WS, sign=sign, axes=axes, shifts=_shifts(data, still)
+    )
+    net = convention.apply(net, data.R_WS)
+    notes += convention.notes
+    if clock and not still:
+        assert run.wrench is not None
+        moved, _ = on_one_clock(
+            replace(run, wrench=replace(run.wrench, wrench=net)), model, frame, calibration
+        )
+        if moved.notes:
+            notes += moved.notes
+            assert moved.wrench is not None
+            inside = _covered(moved.wrench, recording.joints.stamps_ns)
+            data, belief = _at_motion(replace(moved, wrench=inside), model, frame)
+            net = data.wrench
+    data = replace(data, wrench=net - data.regressor @ known.tool_pi)
+    estimate = PayloadMAP(shape, sensor=errors).fit(data, belief)
+    if calibration is None:
+        notes.append(
+            "Nobody has tared the sensor: its bias was found with the load, from how the weight turns."
+        )
+    return Weighing(estimate, data, frame, calibration, notes=tuple(notes))
+
+
+def _shifts(data: PayloadData, still: bool) -> Sequence[int]:
+    """Delays in samples among which the sign and the axes are looked for."""
+    period = float(np.median(np.diff(data.time)))
+    most = int(min(_LATEST / period, len(data) / 4))
+    return (
+        (0,) if still or most < 1 else range(-most, most + 1, max(1, round(_DELAY_STEP / period)))
+    )
+
+
+def _at_motion(
+    run: Recording, model: RobotModel, frame: str
+) -> tuple[PayloadData, SplineMotion | None]:
+    """Readings at the motion of their instants, and what is believed of it."""
+    assert run.wrench is not None
+    stamps, wrench = run.wrench.stamps_ns, run.wrench.wrench
+    return smoothed_payload_data(model, frame, run.joints, stamps, wrench, source=run.source)
+
+
+def _postures(
+    recording: Recording, model: RobotModel, frame: str
+) -> tuple[PayloadData, SplineMotion | None]:
+    """Every joint state with the wrench of the same stamp, at rest.
+
+    Raises:
+        EstimationError: Too few.
+    """
+    assert recording.wrench is not None
+    joints = recording.joints.ordered(model.joint_names)
+    stamps, rows, of_wrench = np.intersect1d(
+        joints.stamps_ns, recording.wrench.stamps_ns, return_indices=True
+    )
+    if len(stamps) < _FEWEST_POSTURES:
+        raise EstimationError(
+            f"{len(stamps)} still postures are too few to weigh with.",
+            remedy=f"Hold still in {_FEWEST_POSTURES} postures or more, tilted about two axes.",
+        )
+    q = joints.q[rows]
+    motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
+    data = PayloadData(
+        (stamps - stamps[0]) * 1e-9,
+        recording.wrench.wrench[of_wrench],
+        motion.a,
+        motion.omega,
+        motion.alpha,
+        motion.gravity,
+        recording.source,
+        motion.R_WF,
+    )
+    return data, None
+
+
+def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:
+    """Readings with joint states on either side that aren't far apart."""
+    stamps = np.unique(joints_ns)
+    usual = float(np.median(np.diff(stamps))) if len(stamps) > 1 else 0.0
+    after = np.searchsorted(stamps, readings.stamps_ns, side="right")
+    ends = min(_ENDS_NS, int(stamps[-1] - stamps[0]) // 10)
+    at = readings.stamps_ns
+    inside = (at >= stamps[0] + ends) & (at <= stamps[-1] - ends)
+    k = np.clip(after, 1, max(len(stamps) - 1, 1))
+    wide = (stamps[k] - stamps[k - 1]) > max(_LONGEST_GAP_NS, 3.0 * usual)
+    return readings.select(np.flatnonzero(inside & ~wide))
+
+
+def _thinned(readings: WrenchStream) -> WrenchStream:
+    """Means over a moment each, and not more of them than a fit needs."""
+    if len(readings) < 2:
+        return readings
+    period = float(np.median(np.diff(readings.stamps_ns))) * 1e-9
+    together = max(1, int(_MOTION_S / max(period, 1e-6)))
+    count = len(readings) // together
+    if together > 1 and count > _FEWEST_POSTURES:
+        groups = np.arange(count * together).reshape(count, together)
+        stamps = readings.stamps_ns[groups]
+        near = (stamps[:, -1] - stamps[:, 0]) < 2e9 * _MOTION_S  # not over a gap
+        middle = stamps[:, 0] + np.mean(stamps - stamps[:, :1], axis=1).astype(np.int64)
+        means = readings.wrench[groups].mean(axis=1)
+        readings = WrenchStream(readings.frame, middle[near], means[near])
+    return readings.select(slice(None, None, -(-len(readings) // _MOST)))
+
+
+def _nothing_known(frame: str) -> SensorCalibration:
+    return SensorCalibration(frame, np.zeros(6), np.zeros(4), np.zeros((10, 10)))

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Choices among candidates that don't hang on a processor's rounding."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.robot import Array
+
+# Of scores of about one (relative above): more than the rounding of log-determinants and costs may
+# make between processors, far less than any motion's worth.
+_ROUNDING = 1e-6
+
+
+def first_best(scores: ArrayLike) -> int:
+    """Index of the largest score; of those that only rounding tells apart, the first.
+
+    Args:
+        scores: Shape (n,), at least one; NaN is never the best while there are numbers.
+    """
+    return int(best_first(scores)[0])
+
+
+def best_first(scores: ArrayLike) -> Array:
+    """Indices from the largest score to the smallest; nearly equal ones keep their order.
+
+    Args:
+        scores: Shape (n,).
+    """
+    values = np.nan_to_num(
+        np.asarray(scores, dtype=float), nan=-np.inf, posinf=np.inf, neginf=-np.inf
+    )
+    order = np.argsort(-values, kind="stable")
+    ranked = values[order]
+    with np.errstate(invalid="ignore"):  # of equal infinities
+        apart = ranked[:-1] - ranked[1:] > _ROUNDING * np.maximum(1.0, np.abs(ranked[:-1]))
+    group = np.concatenate([[0], np.cumsum(apart)])[: len(order)]
+    return order[np.lexsort((order, group))]

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A robot for poses of a frame that come without one: three sliding and three turning joints."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
+
+from sysid_core.errors import ModelError
+from sysid_core.robot.inertia import Array
+
+POSE_FRAME = "sensor"
+_TRIES = 300  # turns of the axes that are tried
+_FLAT = np.deg2rad(50.0)  # middle angles up to here are far from the singularity
+
+
+def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple[str, ...], Array]:
+    """URDF of a gantry with a wrist that carries the frame `sensor`, and its joint positions.
+
+    The wrist's axes are turned such that its singularity stays away from all poses: a path passes
+    it by if there is a way.
+
+    Args:
+        position: Of the frame in a fixed base whose z axis points up, shape (K, 3) [m].
+        rotation: Orientation of the frame in that base, shape (K, 3, 3).
+
+    Returns:
+        URDF, joint names (6,), positions (K, 6) [m, rad].
+
+    Raises:
+        ModelError: The arrays don't belong together, or aren't rotations.
+    """
+    p, matrices = np.asarray(position, dtype=float), np.asarray(rotation, dtype=float)
+    if p.ndim != 2 or p.shape[1:] != (3,) or matrices.shape != (len(p), 3, 3) or not len(p):
+        raise ModelError(
+            f"Poses have positions {p.shape} and rotations {matrices.shape}.",
+            remedy="Give (K, 3) and (K, 3, 3).",
+        )
+    R = Rotation.from_matrix(matrices)
+    rng = np.random.default_rng(0)
+    best: tuple[float, Rotation, Rotation, Array] | None = None
+    for k in range(_TRIES):
+        turns = Rotation.random(2, random_state=rng) if k else Rotation.identity(2)
+        before, after = turns[0], turns[1]
+        angles = (before.inv() * R * after.inv()).as_euler("ZYX")
+        worst = float(np.abs(angles[:, 1]).max())
+        if best is None or worst < best[0]:
+            best = worst, before, after, angles
+        if best[0] < _FLAT:
+            break
+    assert best is not None
+    _, before, after, angles = best
+    return _urdf(before, after), _NAMES, np.hstack([p, np.unwrap(angles, axis=0)])
+
+
+_NAMES = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
+
+
+def _urdf(before: Rotation, after: Rotation) -> str:
+    parts, link = ['<?xml version="1.0"?><robot name="poses"><link name="base"/>'], "base"
+
+    def add(name: str, kind: str, inside: str) -> None:
+        nonlocal link
+        parts.append(
+            f'<link name="{name}"/><joint name="{name if kind != "fixed" else name + "_fixed"}"'
+            f' type="{kind}"><parent link="{link}"/><child link="{name}"/>{inside}</joint>'
+        )
+        link = name
+
+    def turned(rotation: Rotation) -> str:
+        values: NDArray[np.float64] = rotation.as_euler("xyz")
+        return '<origin rpy="{:.15g} {:.15g} {:.15g}"/>'.format(*values)
+
+    wide = '<limit lower="-1e4" upper="1e4" velocity="1e3" effort="1e6"/>'
+    for index, name in enumerate(_NAMES):
+        if index == 3:
+            add("wrist", "fixed", turned(before))
+        axis = np.eye(3, dtype=int)["xyz".index(name[-1])]
+        kind = "prismatic" if index < 3 else "revolute"
+        add(name, kind, '<axis xyz="{} {} {}"/>'.format(*axis) + wide)
+    add(POSE_FRAME, "fixed", turned(after))
+    return "".join([*parts, "</robot>"])

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every file or folder that holds commands and positions, by what it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, read_json, read_npz, read_text
+from sysid_core.servos.lerobot import is_lerobot, read_lerobot
+from sysid_core.servos.recording import Array, ServoRecording
+
+KIND = FileKind(
+    "servo recording",
+    "Give a folder of SAGE's (control.csv, state_motor.csv), a LeRobot dataset, a rosbag2 bag, or"
+    " a CSV or NPZ with t, q_*, target_*.",
+    SignalError,
+)
+_TICKS = 2 * np.pi / 4096  # [rad] of Feetech's 12-bit encoders
+
+
+def read_recordings(
+    paths: Iterable[str | Path],
+    *,
+    motions: Sequence[str] = (),
+    joints: Sequence[str] = (),
+    degrees: bool = False,
+) -> tuple[ServoRecording, ...]:
+    """All motions of files and folders, in the order of their names.
+
+    Args:
+        paths: SAGE folders, LeRobot datasets, rosbag2 bags, CSV, NPZ or JSON files, or folders of
+            them.
+        motions: Names of those wanted; empty: all.
+        joints: Names of the columns, where the files have none or others.
+        degrees: Whether the angles are in degrees.
+
+    Raises:
+        SignalError: Nothing can be read, or a motion isn't there.
+    """
+    found: list[ServoRecording] = []
+    for path in map(Path, paths):
+        if not path.exists():
+            raise SignalError(f"There is no recording '{path}'.", remedy=f"This is '{Path.cwd()}'.")
+        found += _read(path, frozenset(motions))
+    if motions:
+        names = [r.name for r in found]
+        missing = [name for name in motions if name not in names]
+        if missing:
+            raise SignalError(
+                f"There are no motions {missing}.", remedy=f"There are: {sorted(set(names))}."
+            )
+        found = [r for r in found if r.name in motions]
+    if not found:
+        raise SignalError("There are no motions with commands and positions.", remedy=KIND.remedy)
+    if joints:
+        found = [replace(r, joints=tuple(joints)) for r in found]
+    if degrees:
+        found = [replace(r, q=np.radians(r.q), target=np.radians(r.target)) for r in found]
+    return tuple(found)
+
+
+def _read(path: Path, wanted: frozenset[str]) -> list[ServoRecording]:
+    if path.is_file():
+        reader = _FILES.get(path.suffix.lower())
+        if reader is None:
+            raise KIND.refusal(path, f"files of the kind '{path.suffix}' aren't known")
+        return list(reader(path, wanted))
+    if is_lerobot(path):
+        return list(read_lerobot(path, wanted))
+    if (path / "metadata.yaml").is_file():
+        return list(_bag(path, wanted))
+    if (path / "control.csv").is_file():
+        return [_sage(path)]
+    inside: list[ServoRecording] = []
+    for child in sorted(path.iterdir()):
+        if child.is_dir() or child.suffix.lower() in _FILES:
+            if child.is_dir() and not any(child.iterdir()):
+                continue
+            inside += _read(child, wanted)
+    return inside
+
+
+def _sage(folder: Path) -> ServoRecording:
+    """SAGE's folder of a motion: lists as JSON in a cell, times in microseconds."""
+    t_target, target = _sage_table(folder / "control.csv")
+    t, q = _sage_table(folder / "state_motor.csv")
+    listed = folder / "joint_list.txt"
+    joints = tuple(read_text(listed, KIND).split()) if listed.is_file() else ()
+    return ServoRecording(folder.name, joints, t, q, t_target, target)
+
+
+def _sage_table(path: Path) -> tuple[Array, Array]:
+    lines = read_text(path, KIND).splitlines()
+    header = lines[0].split(",")
+    if header[:3] != ["type", "timestamp", "positions"]:
+        raise KIND.refusal(path, f"its columns are {header}, not type, timestamp, positions")
+    times, rows = [], []
+    for number, line in enumerate(lines[1:], start=2):
+        if not line.strip():
+            continue
+        try:
+            _, stamp, rest = line.split(",", 2)
+            row = json.JSONDecoder().raw_decode(rest.lstrip('"'))[0]
+            times.append(float(stamp))
+            rows.append([float(x) for x in row])
+        except (ValueError, TypeError) as err:
+            raise KIND.refusal(path, f"line {number} can't be read ({err})") from err
+    if len({len(row) for row in rows}) != 1:
+        raise KIND.refusal(path, "its rows have different numbers of positions")
+    return np.array(times) * 1e-6, np.array(rows)
+
+
+def _csv(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    """A table with a time, positions and commands, one column each."""
+    lines = read_text(path, KIND).splitlines()
+    names = [name.strip().strip('"') for name in lines[0].split(",")] if lines else []
+    try:
+        table = np.array([line.split(",") for line in lines[1:] if line.strip()], dtype=float)
+    except ValueError as err:
+        raise KIND.refusal(path, f"it is no table of numbers ({err})") from err
+    if table.ndim != 2 or table.shape[1] != len(names):
+        raise KIND.refusal(path, "its rows don't have a number for each name of the first line")
+    yield from _columns(path, {name: table[:, i] for i, name in enumerate(names)})
+
+
+_TIME = ("t", "time", "timestamp", "stamp", "time_s")
+_COMMAND = re.compile(
+    r"^(?:target|q_des|q_target|q_cmd|cmd|command|goal|goal_position|action|desired|reference)[._]?(.*)$"
+)
+_POSITION = re.compile(
+    r"^(?:q|pos|position|present_position|measured|actual|joint|observation\.state)[._]?(.*)$"
+)
+
+
+def _columns(path: Path, table: dict[str, Array]) -> Iterator[ServoRecording]:
+    time = next((table[name] for name in table if name.lower() in _TIME), None)
+    if time is None:
+        raise KIND.refusal(path, f"no column is the time: {', '.join(table)}")
+    commands: dict[str, Array] = {}
+    positions: dict[str, Array] = {}
+    for name, values in table.items():
+        command, position = _COMMAND.match(name.lower()), _POSITION.match(name.lower())
+        if command:
+            commands[name[command.start(1) :]] = values
+        elif position:
+            positions[name[position.start(1) :]] = values
+    joints = [name for name in commands if name in positions]
+    if not joints or len(joints) < len(commands):
+        raise KIND.refusal(
+            path,
+            f"its commands are {list(commands)}, its positions {list(positions)}",
+            "Name them target_JOINT and q_JOINT.",
+        )
+    named = not all(re.fullmatch(r"\d*", name) for name in joints)
+    yield ServoRecording(
+        path.stem,
+        tuple(joints) if named else (),
+        time,
+        np.stack([positions[j] for j in joints], axis=1),
+        time,
+        np.stack([commands[j] for j in joints], axis=1),
+    )
+
+
+def _npz_names(path: Path) -> list[str]:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return list(archive.files)
+    except (OSError, ValueError, EOFError) as err:
+        raise KIND.refusal(path, f"it is damaged or no NPZ file ({err})") from err
+
+
+def _npz(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    """`NAME/t`, `NAME/q`, `NAME/t_target`, `NAME/target` of each motion, or one without names."""
+    names = _npz_names(path)
+    if {"position_ticks", "goal_quarter_ticks", "length"} <= set(names):
+        yield from _ticks(path, wanted)
+        return
+    motions = sorted({name.rpartition("/")[0] for name in names})
+    for motion in motions:
+        label = motion or path.stem
+        head = f"{motion}/" if motion else ""
+        have = {name[len(head) :]: name for name in names if name.startswith(head)}
+        if wanted and label not in wanted:
+            continue
+        keys = {
+            "t": _first(have, _TIME),
+            "q": _first(have, ("q", "position", "positions")),
+            "t_target": _first(have, ("t_target", "t_command", *_TIME)),
+            "target": _first(have, ("target", "targets", "q_des", "command", "action")),
+        }
+        missing = [key for key, name in keys.items() if name is None]
+        if missing:
+            if motion == "" and len(motions) > 1:
+                continue  # facts beside the motions, such as the joints' names
+            raise KIND.refusal(path, f"'{label}' has no {', '.join(missing)}: {sorted(have)}")
+        arrays = read_npz(path, KIND, {have[name] for name in keys.values() if name})
+        listed = have.get("joints") or ("joints" if "joints" in names else None)
+        joints = tuple(map(str, read_npz(path, KIND, [listed])[listed])) if listed else ()
+        t, q, t_target, target = (arrays[have[str(keys[key])]] for key in keys)
+        yield ServoRecording(label, joints, t, q, t_target, target)
+
+
+def _first(have: Iterable[str], names: Iterable[str]) -> str | None:
+    return next((name for name in names if name in have), None)
+
+
+def _ticks(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    """Runs of one servo behind each other, in the increments of its encoder."""
+    names = ("length", "t", "position_ticks", "goal_quarter_ticks", "filename")
+    content: dict[str, NDArray[Any]] = read_npz(path, KIND, names)
+    ends = np.cumsum(content["length"])
+    for end, length, name in zip(ends, content["length"], content["filename"], strict=True):
+        label = Path(str(name)).stem
+        if wanted and label not in wanted:
+            continue
+        run = slice(int(end - length), int(end))
+        t = content["t"][run]
+        q = content["position_ticks"][run] * _TICKS
+        target = content["goal_quarter_ticks"][run] * (_TICKS / 4)
+        yield ServoRecording(label, (), t, q, t, target)
+
+
+def _json(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    """A run of a pendulum bench (Rhoban's BAM): entries with timestamp, position, goal_position."""
+    content = read_json(path, KIND)
+    entries = content.get("entries") if isinstance(content, dict) else content
+    if not isinstance(entries, list) or not entries or not isinstance(entries[0], dict):
+        raise KIND.refusal(path, "it has no list `entries`")
+    keys = [
+        _first(entries[0], names)
+        for names in (_TIME, ("position", "q"), ("goal_position", "target", "goal"))
+    ]
+    if None in keys:
+        raise KIND.refusal(path, f"its entries have {sorted(entries[0])}")
+    try:
+        t, q, target = (np.array([e[key] for e in entries], dtype=float) for key in keys)
+    except (KeyError, TypeError, ValueError) as err:
+        raise KIND.refusal(path, f"an entry can't be read ({err})") from err
+    yield ServoRecording(path.stem, (), t, q, t, target)
+
+
+def _parquet(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    yield from read_lerobot(path, wanted)
+
+
+def _bag(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    from sysid_core.servos.bag import read_bag_commands
+
+    yield read_bag_commands(path)
+
+
+_FILES: dict[str, Callable[[Path, frozenset[str]], Iterator[ServoRecording]]] = {
+    ".csv": _csv,
+    ".npz": _npz,
+    ".json": _json,
+    ".parquet": _parquet,
+    ".mcap": _bag,
+    ".db3": _bag,
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What speaks against a recording of servos, or against what was identified from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.kinds import Kind
+from sysid_core.robot import RobotModel
+from sysid_core.servos.bodies import Array
+from sysid_core.servos.model import JointServo, Term
+from sysid_core.servos.recording import ServoRecording
+
+
+class ServoReason(Kind):
+    """Why a result of servos can't be trusted."""
+
+    SIGN = "sign"
+    ORDER = "order"
+    DEGREES = "degrees"
+    DEAD = "dead"
+    UNMOVED = "unmoved"
+    ZERO = "zero"
+    GRAVITY = "gravity"
+    REPLAY = "replay"
+
+    @property
+    def fails(self) -> bool:
+        """Whether the result isn't fit for use; else it is a warning."""
+        return self is not ServoReason.UNMOVED
+
+    @property
+    def stops(self) -> bool:
+        """Whether the joint can't be fitted at all."""
+        return self in (ServoReason.DEAD, ServoReason.UNMOVED, ServoReason.SIGN)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A reason, the joint that it is about, and a number that shows it.
+
+    Attributes:
+        reason: What.
+        joint: Name of the joint; "" for all.
+        value: The number.
+        other: Name of another joint that is involved.
+    """
+
+    reason: ServoReason
+    joint: str
+    value: float
+    other: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """In words."""
+        return _SENTENCES[self.reason].format(joint=self.joint, value=self.value, other=self.other)
+
+
+_SENTENCES = {
+    ServoReason.SIGN: "{joint} moves against its command (correlation {value:.2f}): the sign of one of the two is wrong.",
+    ServoReason.ORDER: "{joint} follows the command of {other} (correlation {value:.2f}), not its own: the columns' order is wrong.",
+    ServoReason.DEGREES: "{joint} spans {value:.1f} rad: degrees? (`--degrees`)",
+    ServoReason.DEAD: "{joint} is commanded over {value:.3f} rad and stands still: the servo is off, dead or blocked.",
+    ServoReason.UNMOVED: "{joint} is never commanded to move: nothing is known of its servo.",
+    ServoReason.ZERO: "{joint} rests {value:.3f} rad from its command without load: the zero of one of the two is wrong.",
+    ServoReason.GRAVITY: "{joint} rises under gravity ({value:.1f} deviations): another robot's URDF, another mount, or a wrong zero or sign.",
+    ServoReason.REPLAY: "{joint}: blocks kept out are missed by {value:.2f} of what the plain command misses: the model doesn't hold.",
+}  # fmt: skip
+
+# [rad] A motion below it is within the sticking band of hobby servos (0.01–0.04 rad on an SO-101).
+_COMMANDED = 0.05
+# Increments of a 12-bit encoder are 0.0015 rad: a servo that is off shows a few of them.
+_STILL = 0.005
+# Correlation of a motion's command and position over a second of lags: 0.9 or more where a servo
+# follows, and by chance below 0.5 for motions of ten or more turns.
+_FOLLOWS = 0.5
+# [rad] Two turns: no joint with stops goes so far, and a tenth of one in degrees does.
+_FAR = 4.0 * np.pi
+# [rad] Assembly on splines of 25 teeth misses by half a tooth, 0.126 rad, at most.
+_SPLINE = 0.126
+_SURE = 3.0  # standard deviations
+
+
+def examine(recordings: Sequence[ServoRecording], robot: RobotModel) -> Iterator[Finding]:
+    """What the recordings show before any fit; their joints are the robot's."""
+    joints = recordings[0].joints
+    moved = np.max([np.ptp(r.target, axis=0) for r in recordings], axis=0)
+    went = np.max([np.ptp(r.q, axis=0) for r in recordings], axis=0)
+    turning = [j not in robot.prismatic_joints for j in joints]
+    for j, joint in enumerate(joints):
+        far = max(max(np.abs(r.q[:, j]).max(), np.abs(r.target[:, j]).max()) for r in recordings)
+        if turning[j] and far > _FAR:
+            yield Finding(ServoReason.DEGREES, joint, float(far))
+    follow = _correlations(recordings)
+    for j, joint in enumerate(joints):
+        if moved[j] < _COMMANDED:
+            yield Finding(ServoReason.UNMOVED, joint, float(moved[j]))
+        elif went[j] < _STILL:
+            yield Finding(ServoReason.DEAD, joint, float(moved[j]))
+        else:
+            own, best = follow[j, j], int(np.argmax(follow[:, j]))
+            if best != j and own < _FOLLOWS < follow[best, j]:
+                yield Finding(ServoReason.ORDER, joint, float(follow[best, j]), joints[best])
+            elif own < -_FOLLOWS:
+                yield Finding(ServoReason.SIGN, joint, float(own))
+
+
+def _correlations(recordings: Sequence[ServoRecording]) -> Array:
+    """Correlation of each command's speed (row) with each position's (column), over all motions.
+
+    Of speeds over a fifth of a second: slow drifts that all joints share have none.
+    """
+    n = recordings[0].q.shape[1]
+    sums = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    for r in recordings:
+        grid = np.arange(r.t[0], r.t[-1], 0.1)
+        if len(grid) < 10:
+            continue
+        q = np.stack([np.interp(grid, r.t, x) for x in r.q.T], axis=1)
+        u = np.stack([np.interp(grid - 0.1, r.t_target, x) for x in r.target.T], axis=1)
+        dq, du = q[2:] - q[:-2], u[2:] - u[:-2]
+        for total, value in zip(sums, (du.T @ dq, (du**2).sum(0), (dq**2).sum(0)), strict=True):
+            total += value
+    return np.asarray(sums[0] / np.sqrt(np.outer(sums[1], sums[2]) + 1e-30))
+
+
+def examine_fit(
+    servo: JointServo, held_out: float, baseline: float, zero: float
+) -> Iterator[Finding]:
+    """What a fitted servo shows of its recording."""
+    if abs(zero) > _SPLINE:
+        yield Finding(ServoReason.ZERO, servo.joint, zero)
+    compliance = servo.values.get(Term.COMPLIANCE, 0.0)
+    sd = servo.deviations.get(Term.COMPLIANCE, 0.0)
+    if compliance < -_SURE * sd:
+        yield Finding(ServoReason.GRAVITY, servo.joint, compliance / sd if sd else -np.inf)
+    if held_out > baseline:
+        yield Finding(ServoReason.REPLAY, servo.joint, held_out / baseline)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Episodes of LeRobot datasets, versions 2.0 to 3.0: `action` are commands, `observation.state` positions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, read_json
+from sysid_core.servos.recording import ServoRecording
+
+KIND = FileKind(
+    "LeRobot dataset", "Give its folder, with meta/info.json and data/*.parquet.", SignalError
+)
+_COLUMNS = ["action", "observation.state", "timestamp", "episode_index"]
+# A revolute joint's state beyond a turn is in degrees, LeRobot's unit (`use_degrees`, and all
+# datasets before version 2.1).
+_TURN = 2 * np.pi
+
+
+def is_lerobot(folder: Path) -> bool:
+    """Whether a folder is a LeRobot dataset."""
+    return (folder / "meta" / "info.json").is_file()
+
+
+def read_lerobot(path: Path, wanted: frozenset[str]) -> Iterator[ServoRecording]:
+    """Its episodes as `episode_000000` and so on.
+
+    Args:
+        path: The dataset's folder, or one of its Parquet files.
+        wanted: Names of the episodes wanted; empty: all.
+
+    Raises:
+        SignalError: It can't be read, or pyarrow isn't installed.
+    """
+    info: dict[str, Any] = read_json(path / "meta" / "info.json", KIND) if path.is_dir() else {}
+    joints = _names(info.get("features", {}).get("action", {}).get("names"))
+    files = sorted((path / "data").rglob("*.parquet")) if path.is_dir() else [path]
+    if not files:
+        raise KIND.refusal(path, "there is no Parquet file in its folder data")
+    for file in files:
+        table = _table(file)
+        for episode in np.unique(table["episode_index"]):
+            name = f"episode_{int(episode):06d}"
+            if wanted and name not in wanted:
+                continue
+            rows = table["episode_index"] == episode
+            t = table["timestamp"][rows]
+            q, target = table["observation.state"][rows], table["action"][rows]
+            notes: tuple[str, ...] = ()
+            if max(np.abs(q).max(), np.abs(target).max()) > _TURN:
+                q, target = np.radians(q), np.radians(target)
+                notes = ("The dataset's angles are beyond a turn: they were taken as degrees.",)
+            yield ServoRecording(name, joints, t, q, t, target, notes)
+
+
+def _names(names: Any) -> tuple[str, ...]:
+    """Names of the joints: a list, or a list behind one key (version 2)."""
+    if isinstance(names, dict):
+        names = next(iter(names.values()), None)
+    return tuple(map(str, names)) if isinstance(names, list) else ()
+
+
+def _table(file: Path) -> dict[str, Any]:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError as err:
+        raise SignalError(
+            "LeRobot's datasets are Parquet files, and pyarrow isn't installed.",
+            remedy="Install it: pip install 'robot_sysid[parquet]'.",
+        ) from err
+    try:
+        there = set(pq.read_schema(file).names)
+        missing = [name for name in _COLUMNS[:3] if name not in there]
+        if missing:
+            raise KIND.refusal(file, f"it has no column {', '.join(missing)}: {sorted(there)}")
+        table = pq.read_table(file, columns=[name for name in _COLUMNS if name in there])
+    except (pa.ArrowException, OSError) as err:
+        raise KIND.refusal(file, f"it is damaged or no Parquet file ({err})") from err
+    out: dict[str, Any] = {
+        name: np.array(table.column(name).to_pylist(), dtype=float) for name in table.column_names
+    }
+    out.setdefault("episode_index", np.zeros(len(out["timestamp"])))
+    return out

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model of a robot on position servos: its terms, its parameters, and its simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.kinds import Kind
+from sysid_core.robot import RobotModel, hold_joints
+from sysid_core.servos.bodies import Array, BodyTree, Loads
+from sysid_core.servos.rollout import drive_rollout
+
+
+class Term(Kind):
+    """A parameter of a servo; an absent one is zero. Angles are torques divided by the stiffness."""
+
+    COMPLIANCE = "compliance"
+    TIME_CONSTANT = "time_constant"
+    FRICTION = "friction"
+    LOAD_FRICTION = "load_friction"
+    BREAKAWAY = "breakaway"
+    BREAKAWAY_SPEED = "breakaway_speed"
+    ZERO = "zero"
+    DELAY = "delay"
+    INVERSE_ACCELERATION = "inverse_acceleration"
+    INVERSE_SPEED = "inverse_speed"
+    INERTIA = "inertia"
+    INVERSE_LIMIT = "inverse_limit"
+    BACKLASH = "backlash"
+
+
+@dataclass(frozen=True)
+class TermFacts:
+    """What a term is.
+
+    Attributes:
+        unit: Of its value, for a joint that turns.
+        meaning: A noun with its attributes.
+        start: Value at which a search for it begins: the size that hobby servos and the drives of
+            small legged robots have; the search ends within the data's deviation from any of them.
+        scale: Change of it that moves the position noticeably.
+        signed: Whether it may be negative.
+        most: Largest magnitude.
+    """
+
+    unit: str
+    meaning: str
+    start: float
+    scale: float
+    signed: bool = False
+    most: float = np.inf
+
+
+# [rad] Two increments of a 12-bit encoder: the servo's loop and the recording read the same encoder,
+# so that more than rounding between them is a wrong sign, unit or zero. Freed, it takes gravity's place.
+ZERO_MOST = 0.0031
+
+# The order of the compiled rollout's parameters.
+TERMS: Mapping[Term, TermFacts] = MappingProxyType({
+    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.05, 0.02, True),
+    Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02),
+    Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01),
+    Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2),
+    Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005),
+    Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05),
+    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, True, ZERO_MOST),
+    Term.DELAY: TermFacts("s", "dead time of the command", 0.02, 0.01),
+    Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005),
+    Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05),
+    Term.INERTIA: TermFacts("s²", "inertia of rotor and gears over K", 0.002, 0.001),
+    Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5),
+    Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003),
+})  # fmt: skip
+
+STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
+
+
+@dataclass(frozen=True)
+class JointServo:
+    """A joint's servo.
+
+    Attributes:
+        joint: Name of the joint.
+        values: Terms that it has; the others are zero.
+        deviations: Standard deviations of those that were identified.
+    """
+
+    joint: str
+    values: Mapping[Term, float] = field(default_factory=dict)
+    deviations: Mapping[Term, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("values", "deviations"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
+
+    @property
+    def vector(self) -> Array:
+        """All parameters in the order of `TERMS`."""
+        return np.array([self.values.get(term, 0.0) for term in TERMS])
+
+
+@dataclass(frozen=True, eq=False)
+class ServoModel:
+    """A robot whose joints are position servos: a simulator from commands to positions.
+
+    Attributes:
+        robot: The bodies.
+        servos: One for each joint that moves, in the robot's joint order; others stay at zero.
+
+    Examples:
+        >>> from sysid_core.robot import load_robot
+        >>> from sysid_core.servos import JointServo, ServoModel, Term
+        >>> servo = JointServo("joint1", {Term.TIME_CONSTANT: 0.05})
+        >>> model = ServoModel(load_robot("puma560"), (servo,))
+        >>> q = model.simulate([0.0, 0.1], [[0.0], [0.5]], [0.0, 0.5, 1.0], [0.0])
+        >>> q.shape
+        (3, 1)
+    """
+
+    robot: RobotModel
+    servos: tuple[JointServo, ...]
+
+    def __post_init__(self) -> None:
+        unknown = [s.joint for s in self.servos if s.joint not in self.robot.joint_names]
+        if unknown or not self.servos:
+            raise ModelError(
+                f"The robot '{self.robot.name}' has no joint {unknown}.",
+                remedy=f"Its joints: {list(self.robot.joint_names)}.",
+            )
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Joints that have a servo: the columns of commands and positions."""
+        return tuple(servo.joint for servo in self.servos)
+
+    @cached_property
+    def tree(self) -> BodyTree:
+        """The bodies, with joints that have no servo held at zero."""
+        return body_tree(self.robot, self.joints)
+
+    def simulate(
+        self, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike
+    ) -> Array:
+        """Positions that the robot takes when it is sent commands.
+
+        The joints feel each other through gravity: each is stepped along the motion of the others,
+        until no position changes (waveform relaxation, Lelarasmee 1982).
+
+        Args:
+            t_target: Times of the commands, shape (L,) [s].
+            target: Commands, each held until the next, shape (L, n) [rad].
+            t: Times of the positions, ascending, shape (K,) [s].
+            q0: Positions at `t[0]`, at rest, shape (n,) [rad].
+
+        Returns:
+            Positions, shape (K, n) [rad].
+
+        Raises:
+            SignalError: Shapes that don't fit, times that don't ascend, or values that aren't finite.
+        """
+        t_target, target, t, q0 = _checked(len(self.servos), t_target, target, t, q0)
+        q = np.stack([np.interp(t, t_target, column) for column in target.T], axis=1)
+        for _ in range(_MOST_PASSES):
+            last = q
+            loads = self.tree.loads(q)
+            q = np.stack(
+                [
+                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j)
+                    for j, servo in enumerate(self.servos)
+                ],
+                axis=1,
+            )
+            if np.abs(q - last).max() < _SAME:
+                break
+        return q
+
+
+_MOST_PASSES = 8
+_SAME = 1e-4  # [rad] a fifteenth of a hobby servo's increment
+
+
+def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
+    """Bodies of a robot on the joints given, in its order, all others held at zero."""
+    return BodyTree(hold_joints(robot, joints=joints) if joints != robot.joint_names else robot)
+
+
+def rollout(
+    p: Array, t_target: Array, target: Array, t: Array, q0: float, loads: Loads, joint: int
+) -> Array:
+    """Positions of one joint along the motion of the others, shape (K,) [rad]."""
+    q, v = np.empty(len(t)), np.empty(len(t))
+    drive_rollout(
+        t, t_target, np.ascontiguousarray(target), np.ascontiguousarray(loads.a[:, joint]),
+        np.ascontiguousarray(loads.b[:, joint]), np.ascontiguousarray(loads.inertia[:, joint]),
+        bool(loads.turns[joint]), float(q0), p, STEP, q, v,
+    )  # fmt: skip
+    return q
+
+
+def _checked(
+    n: int, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    t_target, t = np.asarray(t_target, dtype=float), np.asarray(t, dtype=float)
+    target, q0 = np.asarray(target, dtype=float), np.asarray(q0, dtype=float).reshape(-1)
+    if target.ndim == 1 and n == 1:
+        target = target[:, None]
+    if t_target.ndim != 1 or t.ndim != 1 or not len(t) or target.shape != (len(t_target), n):
+        raise SignalError(
+            f"Commands of shape {target.shape} at {t_target.shape} times and positions at"
+            f" {t.shape} don't fit {n} joints.",
+            remedy=f"Give t_target (L,), target (L, {n}), t (K,) and q0 ({n},).",
+        )
+    if q0.shape != (n,):
+        raise SignalError(f"q0 has shape {q0.shape}.", remedy=f"Give {n} positions [rad].")
+    if not all(np.isfinite(x).all() for x in (t_target, target, t, q0)):
+        raise SignalError("There are values that aren't finite.", remedy="Leave such samples out.")
+    if (np.diff(t) <= 0).any() or (np.diff(t_target) < 0).any():
+        raise SignalError("The times don't ascend.", remedy="Sort the samples by their time [s].")
+    return t_target, target, t, q0

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is recorded of a robot on position servos: commands and positions of one motion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ServoRecording:
+    """Commands and positions of one motion; samples that aren't finite or don't ascend are left out.
+
+    Attributes:
+        name: Of the motion.
+        joints: Names of the columns; empty: not known, the robot's order is meant.
+        t: Times of the positions, shape (K,) [s].
+        q: Positions, shape (K, n) [rad].
+        t_target: Times of the commands, shape (L,) [s].
+        target: Commands, shape (L, n) [rad].
+        notes: What was assumed when it was read.
+    """
+
+    name: str
+    joints: tuple[str, ...]
+    t: Array
+    q: Array
+    t_target: Array
+    target: Array
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for times, values in (("t", "q"), ("t_target", "target")):
+            t = np.array(getattr(self, times), dtype=float).reshape(-1)
+            x = np.array(getattr(self, values), dtype=float)
+            x = x[:, None] if x.ndim == 1 else x
+            if x.ndim != 2 or len(x) != len(t):
+                raise SignalError(
+                    f"'{self.name}': {values} of shape {x.shape} at {len(t)} times.",
+                    remedy="Every row needs its time.",
+                )
+            sound = np.isfinite(t) & np.isfinite(x).all(axis=1)
+            t, x = t[sound], x[sound]
+            later = np.ones(len(t), dtype=bool)
+            later[1:] = t[1:] > np.maximum.accumulate(t)[:-1]
+            t, x = t[later], x[later]
+            if len(t) < _FEWEST:
+                raise SignalError(
+                    f"'{self.name}' has {len(t)} sound samples of {values}.",
+                    remedy=f"At least {_FEWEST} are needed.",
+                )
+            t.setflags(write=False)
+            x.setflags(write=False)
+            object.__setattr__(self, times, t)
+            object.__setattr__(self, values, x)
+        widths = {
+            self.q.shape[1],
+            self.target.shape[1],
+            *([len(self.joints)] if self.joints else []),
+        }
+        if len(widths) > 1:
+            raise SignalError(
+                f"'{self.name}' has {self.q.shape[1]} positions, {self.target.shape[1]} commands"
+                f" and the joints {list(self.joints)}.",
+                remedy="Give a command and a position of each joint.",
+            )
+
+    @property
+    def duration(self) -> float:
+        """From the first to the last position [s]."""
+        return float(self.t[-1] - self.t[0])
+
+    def of_joints(self, columns: Sequence[int], joints: tuple[str, ...]) -> ServoRecording:
+        """Some of its columns, under the names of a robot's joints."""
+        wanted = list(columns)
+        return replace(self, joints=joints, q=self.q[:, wanted], target=self.target[:, wanted])
+
+
+_FEWEST = 10  # samples: a fit of five parameters needs more than them
+
+
+def match_joints(recording: ServoRecording, robot: RobotModel) -> ServoRecording:
+    """The recording with its columns in the robot's order, under the robot's names.
+
+    By name where all names agree but for case and what stands behind a dot (`elbow_flex.pos`);
+    else by place where there are as many columns as joints and no name says otherwise; this is noted.
+
+    Raises:
+        SignalError: Neither fits.
+    """
+    names = robot.joint_names
+    plain = [_plain(name) for name in recording.joints]
+    known = {_plain(name): name for name in names}
+    common = [j for j in plain if j in known]
+    n = recording.q.shape[1]
+    if plain and common and (len(common) == len(plain) or len(common) == len(names)):
+        order = [(plain.index(_plain(name)), name) for name in names if _plain(name) in plain]
+        return recording.of_joints([i for i, _ in order], tuple(name for _, name in order))
+    in_place = all(known.get(j, names[i]) == names[i] for i, j in enumerate(plain[: len(names)]))
+    if n == len(names) and in_place:
+        matched = recording.of_joints(range(n), names)
+        if not plain:
+            return matched
+        pairs = ", ".join(f"{a} is {b}" for a, b in zip(recording.joints, names, strict=True))
+        return replace(matched, notes=(*recording.notes, f"Joints by their place: {pairs}."))
+    raise SignalError(
+        f"'{recording.name}' has the columns {list(recording.joints) or n}, the robot the joints"
+        f" {list(names)}.",
+        remedy="Name the columns as the URDF names its joints, in any order (`--joints`).",
+        columns=list(recording.joints),
+        joints=list(names),
+    )
+
+
+def _plain(name: str) -> str:
+    """A joint's name without case, the `main_` of followers and what stands behind a dot."""
+    return name.lower().split(".")[0].removeprefix("main_")

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result's file: `servos.yaml`, with the robot's URDF beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sysid_core.errors import ModelError
+from sysid_core.files import AnyNumber, FileKind, FileSchema, Name, Number, read_schema, write_yaml
+from sysid_core.robot import load_robot
+from sysid_core.servos.identify import ServoIdentification
+from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
+
+FILE = "servos.yaml"
+SCHEMA = "robot_sysid/servos/1"
+KIND = FileKind(
+    "servo model",
+    "Identify it again: sysid servos identify FILE… --robot URDF --out DIR.",
+    ModelError,
+)
+_HEAD = """# Position servos as identified. Angles are torques over the servo's stiffness K; a term that isn't
+# there is zero. Units: {units}.
+"""
+
+
+class _Joint(FileSchema):
+    MORE_KEYS = True
+
+    joint: Name
+    terms: dict[Term, Number]
+    deviations: dict[Term, AnyNumber] = Field(default_factory=dict)
+
+
+class _File(FileSchema):
+    MORE_KEYS = True
+
+    schema_: Literal["robot_sysid/servos/1"] = Field(alias="schema")
+    urdf: Name
+    joints: list[_Joint] = Field(min_length=1)
+
+
+def save_servos(result: ServoIdentification, folder: str | Path) -> Path:
+    """Write `servos.yaml` and the robot's URDF into a folder.
+
+    Returns:
+        The YAML file.
+
+    Raises:
+        ModelError: The robot wasn't read from a URDF.
+    """
+    robot = result.model.robot
+    if not robot.urdf_xml:
+        raise ModelError(
+            f"The robot '{robot.name}' has no URDF to keep.", remedy="Give the robot as a URDF."
+        )
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "robot.urdf").write_text(robot.urdf_xml, encoding="utf-8")
+    content: dict[str, Any] = {
+        "schema": SCHEMA,
+        "urdf": "robot.urdf",
+        "urdf_hash": robot.urdf_hash,
+        "gravity": [float(x) for x in robot.pin_model.gravity.linear],
+        "fit_for_use": result.fit_for_use,
+        "findings": [
+            {"reason": f.reason.value, "joint": f.joint, "value": float(f.value), "other": f.other}
+            for f in result.findings
+        ],
+        "motions": list(result.motions),
+        "seconds": round(result.seconds, 3),
+        "notes": list(result.notes),
+        "joints": [
+            {
+                "joint": joint.servo.joint,
+                "held_out_rms": joint.held_out,
+                "command_rms": joint.baseline,
+                "terms": {term.value: x for term, x in joint.servo.values.items()},
+                "deviations": {term.value: x for term, x in joint.servo.deviations.items()},
+            }
+            for joint in result.joints
+        ],
+    }
+    units = ", ".join(f"{term.value} [{facts.unit}]" for term, facts in TERMS.items())
+    path = folder / FILE
+    write_yaml(path, content, head=_HEAD.format(units=units))
+    return path
+
+
+def load_servos(folder: str | Path) -> ServoModel:
+    """The simulator that `sysid servos identify` wrote into a folder.
+
+    Args:
+        folder: The folder, or its `servos.yaml`.
+
+    Raises:
+        ModelError: It isn't there, or is damaged.
+    """
+    path = Path(folder)
+    path = path / FILE if path.is_dir() else path
+    content = read_schema(path, _File, KIND)
+    robot = load_robot(path.parent / content.urdf)
+    servos = tuple(JointServo(j.joint, j.terms, j.deviations) for j in content.joints)
+    return ServoModel(robot, servos)

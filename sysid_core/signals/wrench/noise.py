@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""The wrench's noise, its level and colour learned from what a fit leaves over.
+
+What a fit leaves over hangs together in time: elasticity, hum, wandering. Each axis is taken as an
+autoregression, `e_k = sum_i phi_i e_{k-i} + s w_k`; its order follows from the data by Schwarz's
+criterion (order 0: white noise). White noise as strong as it is at frequency zero stands in for it,
+`s / (1 - sum phi)`: weights by the full spectrum would stress high frequencies, where what the model
+lacks is in proportion to the motion and no noise at all. Box, Jenkins, Reinsel, Time series analysis,
+4th ed. 2008, ch. 3 and 7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sysid_core.signals.recording import Array
+
+MOST_LAGS = 6  # orders that are tried: three resonances
+_SAMPLES_PER_LAG = 20  # fewer don't show a correlation
+
+
+def learned_noise(residual: Array, floor: Array) -> Array:
+    """Deviations of white noise that is as strong as what a fit leaves over, shape (6,).
+
+    Forces share one, and torques: a single axis may look quiet because something has explained it away.
+
+    Args:
+        residual: Equally spaced samples, but for gaps, shape (K, 6).
+        floor: Least deviations, shape (6,).
+    """
+    count = max(len(residual), 1)
+    most = min(MOST_LAGS, count // _SAMPLES_PER_LAG)
+    r = np.array([np.sum(residual[i:] * residual[: count - i], axis=0) for i in range(most + 1)])
+    r = r / count  # biased: the autoregressions are stable
+    r[0] = np.maximum(r[0], floor**2)
+    phi, variance = levinson(r)
+    # Schwarz's criterion, all axes together: an order costs six coefficients.
+    cost = count * np.sum(np.log(variance), axis=1) + 6 * np.log(count) * np.arange(most + 1)
+    p = int(np.argmin(cost))
+    slow = np.sqrt(variance[p]) / np.maximum(1.0 - phi[p].sum(axis=1), 1e-3)
+    squares = np.maximum(slow**2, r[0]).reshape(2, 3).mean(axis=1)
+    return np.asarray(np.repeat(np.sqrt(squares), 3))
+
+
+def levinson(r: Array) -> tuple[Array, Array]:
+    """Best linear predictors of order 0 to p from autocovariances (Levinson and Durbin).
+
+    Args:
+        r: At lags 0 to p, of n axes, shape (p + 1, n).
+
+    Returns:
+        Coefficients, shape (p + 1, n, p), and variances of their errors, shape (p + 1, n).
+    """
+    p = len(r) - 1
+    phi, variance = np.zeros((p + 1, r.shape[1], p)), np.array(r)
+    for m in range(1, p + 1):
+        past = phi[m - 1, :, : m - 1]
+        error = r[m] - np.einsum("ai,ia->a", past, r[1:m][::-1])
+        k = error / variance[m - 1]
+        phi[m, :, : m - 1] = past - k[:, None] * past[:, ::-1]
+        phi[m, :, m - 1] = k
+        variance[m] = variance[m - 1] * np.maximum(1.0 - k**2, 1e-12)
+    return phi, variance
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Normal equations of a linear model, in noise, by stretches of a recording.
+
+    Attributes:
+        H: `W^T W` of each, shape (B, p, p).
+        g: `W^T r` of each, shape (B, p).
+        square: `r^T r` of each, shape (B,).
+    """
+
+    H: Array
+    g: Array
+    square: Array
+
+    @classmethod
+    def of(cls, rows: Array, residual: Array, count: int = 4) -> Stretches:
+        """From rows (K, 6, p) and residuals (K, 6), in noise, in time order."""
+        p = rows.shape[2]
+        H, g, square = np.zeros((count, p, p)), np.zeros((count, p)), np.zeros(count)
+        for b, part in enumerate(np.array_split(np.arange(len(rows)), count)):
+            W, r = rows[part].reshape(-1, p), residual[part].ravel()
+            H[b], g[b], square[b] = W.T @ W, W.T @ r, r @ r
+        return cls(H, g, square)
+
+    def disagreement(self, columns: NDArray[np.intp], at: Array) -> float:
+        r"""How much the stretches disagree about some unknowns, in what the noise explains.
+
+        Birge's ratio \(\sqrt{Q / \nu}\) with Cochran's
+        \(Q = \sum_b g_b^T H_b^{-1} g_b - g^T H^{-1} g\): 1 where the noise is as assumed. Birge, The
+        calculation of errors by the method of least squares, Phys. Rev. 40, 1932.
+
+        Args:
+            columns: Which unknowns.
+            at: What all unknowns are, shape (p,).
+        """
+        H, g = self.H[:, columns][:, :, columns], (self.g - self.H @ at)[:, columns]
+        scale = np.maximum(np.diagonal(H.sum(axis=0)), np.finfo(float).tiny) ** -0.5
+        Q, freedom = 0.0, 0
+        for sign, A, x in (
+            (-1, H.sum(axis=0), g.sum(axis=0)),
+            *((1, *both) for both in zip(H, g, strict=True)),
+        ):
+            values, vectors = np.linalg.eigh(A * np.outer(scale, scale))
+            keep = values > 1e-9 * max(values[-1], 1e-9)
+            Q += sign * float(np.sum((vectors[:, keep].T @ (scale * x)) ** 2 / values[keep]))
+            freedom += sign * int(keep.sum())
+        return float(np.sqrt(max(Q, 0.0) / freedom)) if freedom > 0 else 1.0
+
+    def left_out(self, precision: Array) -> Array:
+        """Squares of each stretch as the others predict it, in noise, shape (B,).
+
+        Args:
+            precision: Of the unknowns before any data, shape (p, p).
+        """
+        H, g = self.H.sum(axis=0), self.g.sum(axis=0)
+        y = np.linalg.solve(H - self.H + precision, (g - self.g)[:, :, None])[:, :, 0]
+        return np.asarray(
+            self.square
+            - 2.0 * np.einsum("bp,bp->b", y, self.g)
+            + np.einsum("bp,bpq,bq->b", y, self.H, y)
+        )

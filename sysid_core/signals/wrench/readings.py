@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Readings of a force-torque sensor that can be used: repeated ones, spikes and gaps left out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import median_filter, rank_filter
+
+from sysid_core.signals.recording import Array, WrenchStream
+
+_SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
+_NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
+_LIKELY = 0.05  # of the samples: more are no spikes
+
+
+def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
+    """Readings in time order without those that aren't finite, single spikes and repeated ones.
+
+    A driver that publishes faster than its sensor measures repeats each reading: kept, they would
+    count as measured at stamps at which nothing was measured.
+
+    Args:
+        stream: As recorded.
+
+    Returns:
+        The stream, and what was left out, one sentence each.
+    """
+    order = np.argsort(stream.stamps_ns, kind="stable")
+    stamps, wrench = stream.stamps_ns[order], stream.wrench[order]
+    finite = np.isfinite(wrench).all(axis=1) & np.concatenate([[True], np.diff(stamps) > 0])
+    stamps, wrench = stamps[finite], wrench[finite]
+    notes = []
+    spiked = single_spikes(wrench)
+    if spiked.any():
+        notes.append(f"{int(spiked.sum())} single spikes of the wrench were left out.")
+        stamps, wrench = stamps[~spiked], wrench[~spiked]
+    repeated = np.concatenate([[False], np.all(wrench[1:] == wrench[:-1], axis=1)])
+    if repeated.any() and not repeated[1:].all():
+        share = float(repeated.mean())
+        if share > _LIKELY:
+            notes.append(
+                f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
+                " topic): they were left out."
+            )
+        stamps, wrench = stamps[~repeated], wrench[~repeated]
+    return replace(stream, stamps_ns=stamps, wrench=wrench), tuple(notes)
+
+
+def single_spikes(wrench: Array) -> NDArray[np.bool_]:
+    """Readings (K, 6) far from both neighbours, where nothing near differs as much; shape (K,)."""
+    if len(wrench) < 3:
+        return np.zeros(len(wrench), dtype=bool)
+    off = np.abs(wrench - median_filter(wrench, (3, 1), mode="nearest"))
+    usual = rank_filter(off, -_THIRD, size=(2 * _NEAR + 1, 1), mode="nearest")
+    found = np.any(off > _SPIKE * np.maximum(usual, 1e-12), axis=1)
+    return found if found.mean() <= _LIKELY else np.zeros_like(found)

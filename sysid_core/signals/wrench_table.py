@@ -1,0 +1,450 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables with a wrench beside joint positions or poses: CSV, NPZ, Parquet, MAT.
+
+Columns are found by their names: those of this project's exports, of UR's RTDE logs, of ROS messages
+that were flattened, and what people write; or they are named.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from io import TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sysid_core.errors import SignalError
+from sysid_core.files import FileKind, open_regular
+from sysid_core.kinds import Kind
+from sysid_core.robot import POSE_FRAME, Array, robot_of_poses
+from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, WrenchStream
+
+TABLE_ENDINGS = (".csv", ".txt", ".tsv", ".npz", ".parquet", ".mat")
+_FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
+_COMMANDED = re.compile(r"target|desired|command|cmd|setpoint|reference|_des\b|^des_", re.I)
+_SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower source
+
+
+class RotationFormat(Kind):
+    """What the numbers after a position are."""
+
+    AUTO = "auto"
+    XYZW = "xyzw"  # quaternion
+    WXYZ = "wxyz"
+    ROTVEC = "rotvec"  # UR
+    RPY = "rpy"  # fixed axes x, y, z
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrenchColumns:
+    """Which columns a table's signals are; what is empty is found by name.
+
+    Attributes:
+        time: Name (or number, where there is no header).
+        rate_hz: Rows per second, where there is no time.
+        wrench: Six names, force then torque.
+        joints: Names, in the order of the robot's joints.
+        pose: x y z, then a rotation: six or seven names; or only a quaternion, four.
+        rotation: What the numbers of the rotation are.
+        still: Every row is a still posture.
+    """
+
+    time: str = ""
+    rate_hz: float = 0.0
+    wrench: tuple[str, ...] = ()
+    joints: tuple[str, ...] = ()
+    pose: tuple[str, ...] = ()
+    rotation: RotationFormat = RotationFormat.AUTO
+    still: bool = False
+
+
+def read_wrench_table(
+    path: str | Path,
+    columns: WrenchColumns | None = None,
+    *,
+    joint_names: Sequence[str] = (),
+) -> tuple[Recording, bool]:
+    """A recording from a table.
+
+    Args:
+        path: File; of an exported CSV or Parquet that of the joints, the wrench's lies beside it.
+        columns: What isn't found by name.
+        joint_names: Of the robot, where there is one; else poses are looked for, and carried by a robot
+            of their own (`robot_of_poses`), the wrench's frame being `sensor`.
+
+    Returns:
+        The recording, and whether its rows are still postures.
+
+    Raises:
+        SignalError: No time, wrench, or positions are found, or several.
+    """
+    path, columns = Path(path), columns or WrenchColumns()
+    table = read_any_table(path)
+    beside = path.with_name(path.stem + ".wrench" + path.suffix)
+    other = (
+        read_any_table(beside) if beside.exists() else _part(table, "wrench.stamp_ns", "wrench.")
+    )
+    table = _part(table, "joints.stamp_ns", "joints.") or table
+    other = other or table
+    wrench_names = _named(other, columns.wrench, 6) or find_wrench(other)
+    names: tuple[str, ...] = tuple(columns.joints)
+    if joint_names and not names and not columns.pose:
+        names = find_joints(table, joint_names)
+    poses = () if names else _named(table, columns.pose, 0) or find_pose(table)
+    if not names and not poses:
+        raise _not_found("positions of joints or poses", "--joint-columns or --pose-columns", table)
+    if names and len(names) != len(joint_names):
+        raise SignalError(
+            f"{len(names)} position columns for a robot of {len(joint_names)} joints.",
+            remedy="Name one column for each joint, in the order of the URDF's joints.",
+        )
+    stamps, still = _stamps(table, columns)
+    wrench_stamps = stamps if other is table else _stamps(other, columns)[0]
+    values, stamps, notes = _rows(table, names or poses, stamps)
+    wrench, wrench_stamps, lost = _rows(other, wrench_names, wrench_stamps)
+    moved = _not_held(values)
+    values, stamps = values[moved], stamps[moved]
+    urdf = ""
+    if poses:
+        place = (
+            values[:, :-4] if len(poses) in (4, 7) else values[:, :3]
+        )  # a rotation alone will do
+        if not place.shape[1]:
+            place = np.zeros((len(values), 3))
+        turned = _rotations(values[:, -4 if len(poses) in (4, 7) else -3 :], poses, columns)
+        urdf, joint_names, values = robot_of_poses(place, turned)
+    start = min(int(stamps[0]), int(wrench_stamps[0]))
+    recording = Recording(
+        joints=JointStream(tuple(joint_names), stamps - start, values),
+        wrench=WrenchStream(POSE_FRAME if poses else "", wrench_stamps - start, wrench),
+        marks=_marks(path, start),
+        source=str(path),
+        urdf_xml=urdf,
+        notes=(f"Wrench: {', '.join(wrench_names)}.", *notes, *lost),
+    )
+    return recording, still
+
+
+def read_any_table(path: Path) -> dict[str, Array]:
+    """Columns of a table by name, shape (K,) each; arrays (K, n) become n columns `name.0`, …
+
+    Raises:
+        SignalError: The file can't be read.
+    """
+    if path.suffix in (".npz", ".mat"):
+        return _flat(_arrays(path))
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow.parquet
+        except ImportError as err:
+            raise SignalError("Parquet needs pyarrow.", remedy="pip install pyarrow.") from err
+        read = pyarrow.parquet.read_table(path)
+        return _flat({name: read[name].to_numpy() for name in read.column_names})
+    return _text_table(path)
+
+
+def _arrays(path: Path) -> dict[str, Any]:
+    try:
+        if path.suffix == ".mat":
+            import scipy.io
+
+            return {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
+        with np.load(path, allow_pickle=False) as stored:
+            return dict(stored)
+    except (OSError, ValueError, NotImplementedError) as err:
+        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_FILE.remedy) from err
+
+
+def _flat(arrays: Mapping[str, Any]) -> dict[str, Array]:
+    out: dict[str, Array] = {}
+    for name, values in arrays.items():
+        array = np.asarray(values)
+        if array.dtype.kind not in "biuf" or not array.size:
+            continue
+        array = array.squeeze() if array.ndim == 2 and 1 in array.shape else array
+        if array.ndim == 1:
+            out[name] = array
+        elif array.ndim == 2:
+            out |= {f"{name}.{k}": array[:, k] for k in range(array.shape[1])}
+    return out
+
+
+def _text_table(path: Path) -> dict[str, Array]:
+    with TextIOWrapper(open_regular(path, _FILE), encoding="utf-8-sig", errors="replace") as file:
+        lines = [line.strip().lstrip("#").strip() for line in file]
+    lines = [line for line in lines if line]
+    if len(lines) < 2:
+        raise SignalError(f"'{path}' has {len(lines)} rows.", remedy="Give a whole recording.")
+    delimiter = next((d for d in (",", ";", "\t") if d in lines[-1]), None)
+    split = [
+        name.strip().strip("\"'")
+        for name in next(csv.reader([lines[0]], delimiter=delimiter or " ", skipinitialspace=True))
+    ]
+    header = not any(_is_number(cell) for cell in split if cell)
+    body = lines[header:]
+    try:
+        values = np.loadtxt(body, delimiter=delimiter, ndmin=2, comments=None)
+    except ValueError:  # text in some columns, or trailing delimiters
+        values = np.genfromtxt(body, delimiter=delimiter, invalid_raise=False, comments="\0")
+        values = np.atleast_2d(values)
+    names = split if header else [str(k) for k in range(values.shape[1])]
+    if len(names) < values.shape[1]:
+        names += [str(k) for k in range(len(names), values.shape[1])]
+    return {name: values[:, k] for k, name in enumerate(names[: values.shape[1]])}
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _part(table: Mapping[str, Array], has: str, prefix: str) -> dict[str, Array]:
+    """The columns of one stream of an exported NPZ, their prefix left out."""
+    if has not in table:
+        return {}
+    return {name[len(prefix) :]: x for name, x in table.items() if name.startswith(prefix)}
+
+
+def _marks(path: Path, start: int) -> tuple[Mark, ...]:
+    if path.suffix != ".npz":
+        return ()
+    arrays = _arrays(path)
+    if not {"marks.label", "marks.stamp_ns"} <= arrays.keys():
+        return ()
+    pairs = zip(arrays["marks.stamp_ns"].tolist(), arrays["marks.label"].tolist(), strict=True)
+    return tuple(Mark(int(stamp) - start, str(label)) for stamp, label in pairs)
+
+
+def _named(table: Mapping[str, Array], names: Sequence[str], count: int) -> tuple[str, ...]:
+    missing = [name for name in names if name not in table]
+    if missing:
+        raise SignalError(
+            f"There are no columns {missing}.", remedy=f"Columns: {', '.join(list(table)[:80])}."
+        )
+    if names and count and len(names) != count:
+        raise SignalError(
+            f"{len(names)} columns are named, {count} are needed.", remedy="Name all."
+        )
+    return tuple(names)
+
+
+def _plain(name: str) -> str:
+    """A column's name without units, in small letters."""
+    return re.sub(r"\s*[\[(].*?[\])]\s*$", "", name).strip().lower()
+
+
+def _groups(table: Mapping[str, Array], patterns: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Columns that belong together, by what stands before: one for each pattern."""
+    found: dict[str, dict[int, str]] = {}
+    for name in table:
+        if _COMMANDED.search(name):
+            continue
+        for k, pattern in enumerate(patterns):
+            match = re.fullmatch(r"(.*?)" + pattern, _plain(name))
+            if match:
+                found.setdefault(match.group(1).rstrip("_./ "), {}).setdefault(k, name)
+    return {
+        prefix: tuple(some[k] for k in range(len(patterns)))
+        for prefix, some in found.items()
+        if len(some) == len(patterns)
+    }
+
+
+def _indexed(table: Mapping[str, Array], count: int, words: str) -> dict[str, tuple[str, ...]]:
+    """Columns numbered from 0 or 1 whose name has one of the words."""
+    out = {}
+    for first in (0, 1):
+        numbers = [rf"[_. /\[]?0*{first + k}\]?" for k in range(count)]
+        for prefix, names in _groups(table, numbers).items():
+            if re.search(words, prefix) and prefix not in out:
+                more = _groups(table, [*numbers, rf"[_. /\[]?{first + count}\]?"])
+                if prefix not in more:
+                    out[prefix] = names
+    return out
+
+
+def find_wrench(table: Mapping[str, Array]) -> tuple[str, ...]:
+    """The six columns of the wrench, force then torque; raw readings before processed ones.
+
+    Raises:
+        SignalError: There are none, or several that could be.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    sep = r"[_. /]?"
+    for torque in (f"(?:torque|moment|trq|t|m){sep}", f"(?:wrench{sep})?torque{sep}"):
+        force = r"(?:force|f)" + sep
+        found |= _groups(table, [*[force + x for x in "xyz"], *[torque + x for x in "xyz"]])
+    found |= _indexed(table, 6, r"wrench|\bfts?\b|fts?_|force|loadcell|sensor")
+    alive = {
+        prefix: names
+        for prefix, names in found.items()
+        if all(
+            np.ptp(table[n][np.isfinite(table[n])], axis=0) > 0
+            for n in names
+            if np.isfinite(table[n]).any()
+        )
+    }
+    if not alive:
+        raise _not_found("a wrench", "--wrench-columns", table)
+    if len(alive) > 1:
+        raw = {p: n for p, n in alive.items() if "raw" in p or re.search(r"fts?", p)}
+        alive = raw if len(raw) == 1 else alive
+    if len(set(alive.values())) > 1:
+        raise SignalError(
+            f"Several wrenches: {', '.join(alive)}.", remedy="Name the columns: --wrench-columns."
+        )
+    return next(iter(alive.values()))
+
+
+def find_joints(table: Mapping[str, Array], joint_names: Sequence[str]) -> tuple[str, ...]:
+    """Columns of the joints' positions: by the robot's names, or numbered; () where there are none."""
+    by_name = {}
+    for joint in joint_names:
+        for form in (
+            "q.{}",
+            "{}",
+            "{}_pos",
+            "{}_position",
+            "position.{}",
+            "{}.position",
+            "{}/position",
+        ):
+            if form.format(joint) in table:
+                by_name[joint] = form.format(joint)
+                break
+    if len(by_name) == len(joint_names):
+        return tuple(by_name[joint] for joint in joint_names)
+    found = _indexed(table, len(joint_names), r"(^|_|\.|/)q$|joint|angle|position|^pos$")
+    plain = {
+        p: n
+        for p, n in found.items()
+        if not re.search(r"vel|speed|acc|torque|effort|curr|qd|temp", p)
+    }
+    return next(iter(plain.values())) if len(plain) == 1 else ()
+
+
+def find_pose(table: Mapping[str, Array]) -> tuple[str, ...]:
+    """Columns of poses: x y z and a quaternion (its names say in which order), or UR's rotation vector.
+
+    Returns:
+        Position, then x y z w of the quaternion or the rotation vector; () where there are none.
+    """
+    sep = r"[_. /]?"
+    place = [rf"(?:position|pos|p|t)?{sep}{x}" for x in "xyz"]
+    turn = [rf"(?:orientation|quaternion|quat|rotation|q){sep}{x}" for x in "xyzw"]
+    for patterns in ([*place, *turn], [*place, *[rf"r{sep}{x}" for x in "xyz"]]):
+        found = _groups(table, patterns)
+        if found:
+            return found[min(found, key=len)]
+    poses = _indexed(table, 6, r"pose") | _indexed(table, 7, r"pose")
+    return next(iter(poses.values())) if len(poses) == 1 else ()
+
+
+def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> Array:
+    kind = columns.rotation
+    if kind is RotationFormat.AUTO:
+        last = re.sub(r".*?([a-z])$", r"\1", _plain(names[-1]))
+        order = [_plain(name)[-1:] for name in names[-4:]]
+        if values.shape[1] == 4:
+            kind = RotationFormat.WXYZ if order == list("wxyz") else RotationFormat.XYZW
+            if last not in "wz" or (order not in (list("wxyz"), list("xyzw"))):
+                raise SignalError(
+                    "The order of the quaternion isn't known.",
+                    remedy="Say --rotation xyzw or --rotation wxyz.",
+                )
+        else:
+            kind = RotationFormat.ROTVEC
+    if kind is RotationFormat.ROTVEC:
+        return np.asarray(Rotation.from_rotvec(values).as_matrix())
+    if kind is RotationFormat.RPY:
+        return np.asarray(Rotation.from_euler("xyz", values).as_matrix())
+    if values.shape[1] != 4 or np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 0.1):
+        raise SignalError(
+            "The rotations are no unit quaternions.", remedy="Name their columns, or --rotation."
+        )
+    ordered = values if kind is RotationFormat.XYZW else values[:, [1, 2, 3, 0]]
+    return np.asarray(Rotation.from_quat(ordered).as_matrix())
+
+
+def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps, bool]:
+    """Stamps [ns], and whether the rows are still postures."""
+    count = len(next(iter(table.values())))
+    if columns.still:
+        return np.arange(count, dtype=np.int64) * 1_000_000_000, True
+    if columns.rate_hz > 0:
+        return np.round(np.arange(count) * (1e9 / columns.rate_hz)).astype(np.int64), False
+    name = columns.time
+    if not name:
+        times = [
+            n
+            for n in table
+            if re.fullmatch(
+                r"(.*[_. /])?(stamp_ns|time|t|timestamp|time_?stamp|secs?|seconds|elapsed)(_?(n|u|m)?s)?",
+                _plain(n),
+            )
+        ]
+        name = times[0] if times else ""
+    if name not in table:
+        raise _not_found(
+            "time", "--time-column, --rate, or --still where each row is a still posture", table
+        )
+    time = np.asarray(table[name], dtype=float)
+    steps = np.diff(time[np.isfinite(time)])
+    usual = float(np.median(steps[steps > 0])) if np.any(steps > 0) else 0.0
+    unit = next(
+        (u for u, s in _UNITS.items() if re.search(rf"_{s}$|\[{s}\]|\({s}\)", name.lower())), 0.0
+    )
+    if not unit:  # robots are logged every 0.1 ms to 1 s
+        unit = next((u for u in (1.0, 1e-3, 1e-6, 1e-9) if 1e-4 <= usual * u <= 1.0), 1.0)
+    if table[name].dtype.kind in "iu":
+        return np.asarray(table[name] * round(unit * 1e9), dtype=np.int64), False
+    start = time[np.isfinite(time)][:1]
+    return np.round(np.nan_to_num((time - start) * unit, nan=-1e9) * 1e9).astype(np.int64), False
+
+
+_UNITS = {1e-3: "ms", 1e-6: "us", 1e-9: "ns"}
+
+
+def _rows(
+    table: Mapping[str, Array], names: Sequence[str], stamps: Stamps
+) -> tuple[Array, Stamps, tuple[str, ...]]:
+    """Columns side by side, (K, n), in time order; rows that can't be used are left out and counted."""
+    values = np.column_stack([np.asarray(table[name], dtype=float) for name in names])
+    newest = np.maximum.accumulate(np.concatenate([[np.iinfo(np.int64).min], stamps[:-1]]))
+    good = np.isfinite(values).all(axis=1) & (stamps > newest)
+    if good.sum() < 4:
+        raise SignalError(
+            f"Only {int(good.sum())} rows of {names[0]} … are numbers at increasing times.",
+            remedy="Check the time column and the signals' columns.",
+        )
+    lost = int(np.sum(~good))
+    notes = (
+        f"{lost} of {len(good)} rows of {names[0]} … were left out: no number, or no new time.",
+    )
+    return values[good], stamps[good], notes if lost else ()
+
+
+def _not_held(values: Array) -> Array:
+    """Rows that don't repeat the row before, but for longer rests; shape (K,), bool."""
+    same = np.concatenate([[False], np.all(values[1:] == values[:-1], axis=1)])
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], same.astype(int), [0]])))
+    keep = ~same
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        if end - first > _SHORT_HOLD:
+            keep[first:end] = True
+    return keep
+
+
+def _not_found(what: str, option: str, table: Mapping[str, Array]) -> SignalError:
+    return SignalError(
+        f"The table's columns don't show {what}.",
+        remedy=f"Say {option}. Columns: {', '.join(list(table)[:80])}.",
+    )

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payloads of arms without force-torque sensor, weighed by joint torques or currents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
+from sysid_core.errors import SignalError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import Processing
+from sysid_core.estimation.loaded_arm import (
+    LoadedArm,
+    PayloadFromTorques,
+    drive_gains_from_targets,
+    torque_streams,
+    with_load,
+)
+from sysid_core.estimation.payload import DensityPrior, summarise_payload
+from sysid_core.reasons import Verdict, failure, warning
+from sysid_core.report import loaded_arm_report, payload_sentence, save_and_list
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel, mounted
+from sysid_core.robot.shapes import load_shape
+from sysid_core.signals import ColumnMap, Recording, read_table
+from sysid_core.validation import judge_estimate
+from sysid_core.workflows.choices import friction_terms
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.recordings import drives_of, load_recording
+from sysid_core.workflows.result_file import write_result
+from sysid_core.workflows.settings import TorqueWeighingSettings
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedByTorques:
+    """A payload weighed by joint torques.
+
+    Attributes:
+        fit: The payload, as the difference of loaded and unloaded torques.
+        drives: With the gains in use.
+        gain_sd: Relative standard deviation of each gain, shape (n,).
+        verdict: Whether it may be sent to a controller.
+        true_mass: To compare with [kg], or None.
+    """
+
+    fit: LoadedArm
+    drives: DriveTrain
+    gain_sd: Array
+    verdict: Verdict
+    true_mass: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Contents of result.json."""
+        estimate, truth = self.fit.estimate, self.true_mass
+        out: dict[str, Any] = {
+            "verdict": self.verdict.to_dict(),
+            "schema": "robot_sysid/payload_from_torques/1",
+            "estimate": estimate.to_dict(),
+            "drive_gains": self.drives.gains.tolist(),
+            "gain_sd": self.gain_sd.tolist(),
+            "true_mass": truth,
+            "mass_error_percent": None
+            if truth is None
+            else 100.0 * (float(estimate.values[0]) / truth - 1.0),
+            "warnings": [reason.to_dict() for reason in estimate.certify()],
+        }
+        if estimate.values[0] > 0:
+            payload = summarise_payload(estimate)
+            out |= {
+                "mass": payload.mass,
+                "mass_sd": payload.mass_sd,
+                "com": payload.com.tolist(),
+                "com_sd": payload.com_sd.tolist(),
+                "inertia": payload.inertia.tolist(),
+                "inertia_sd": payload.inertia_sd.tolist(),
+            }
+        return out
+
+    def write(self, folder: Path) -> None:
+        """Write estimate.yaml, report.html and result.json."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.fit.estimate.save(folder / "estimate.yaml")
+        report = loaded_arm_report(
+            self.fit,
+            gains=self.drives.gains.tolist(),
+            gain_sd=float(self.gain_sd.max()),
+            true_mass=self.true_mass,
+        )
+        report.judged(self.verdict, payload_sentence(self.fit.estimate))
+        save_and_list(report, folder / "report.html")
+        write_result(self.to_dict(), folder / "result.json")
+
+
+def weigh_by_torques(
+    settings: TorqueWeighingSettings, progress: Progress = silent
+) -> WeighedByTorques:
+    """Weigh a payload as the difference to the unloaded arm.
+
+    Args:
+        settings: What is read, and how it is fitted.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: A file can't be read, or recordings don't fit the robot.
+    """
+    progress(Step.READING)
+    columns = None if settings.columns is None else ColumnMap.load(settings.columns)
+    gravity = None if columns is None else columns.gravity
+    model = RobotModel.from_urdf(settings.robot)
+    model = mounted(model, settings.gravity, settings.mount, gravity)
+    current, torque = settings.target_current, settings.target_torque
+    drives = drives_of(model, columns, gains=not (current or torque))
+    if current or torque:
+        some = settings.unloaded or settings.loaded
+        drives = drives.with_gains(_target_gains(model, some, columns, current, torque))
+    gain_sd = _gain_deviations(model, columns, settings.gain_sd)
+
+    def read(paths: Sequence[Path]) -> list[Recording]:
+        return [load_recording(path, columns, settings.effort_kind) for path in paths]
+
+    loaded, unloaded = read(settings.loaded), read(settings.unloaded)
+    for run in (*loaded, *unloaded):
+        require_fit(model, run)
+    progress(Step.FITTING)
+    friction = FrictionModel(drives, friction_terms(settings.friction))
+    processing = Processing(rate_hz=settings.rate_hz, motion_cutoff_hz=settings.motion_cutoff_hz)
+    carrying, bare = (
+        [(s, run) for run in some for s in torque_streams(model, run, friction, processing)]
+        for some in (loaded, unloaded)
+    )
+    fit = PayloadFromTorques(
+        model,
+        settings.frame,
+        friction=friction,
+        gain_sd=gain_sd,
+        reach=settings.reach,
+        size=settings.size,
+        density=DensityPrior(load_shape(settings.shape)) if settings.shape else None,
+    ).compare(
+        [s for s, _ in carrying],
+        [s for s, _ in bare],
+        identified=Estimate.load(settings.arm) if settings.arm else None,
+        source=", ".join(str(path) for path in settings.loaded),
+        runs=[run for _, run in carrying],
+    )
+    progress(Step.PREDICTING)
+    verdict = judge_estimate(fit.estimate) + judge_added(*fit.added)
+    for run in loaded:
+        q = run.joints.ordered(model.joint_names).q
+        verdict += judge_carried_mass(model, settings.frame, fit.estimate.values, q)
+    heavier = with_load(model, settings.frame, fit.estimate.values)
+    for robot, runs in ((heavier, loaded), (model, unloaded)):
+        if runs:
+            verdict = verdict + examine(robot, runs, drives).verdict
+    progress(Step.WRITING)
+    truth = settings.true_mass if np.isfinite(settings.true_mass) else None
+    return WeighedByTorques(fit, drives, gain_sd, verdict, truth)
+
+
+def judge_added(mass: float, sd: float) -> Verdict:
+    """Fail where loaded runs carry less than unloaded ones, warn where nothing; in kg."""
+    if mass < -3.0 * sd:
+        return Verdict((failure("load-negative", mass=-mass, sd=sd),))
+    if mass > 3.0 * sd:
+        return Verdict()
+    return Verdict((warning("load-nothing", mass=mass, sd=sd),))
+
+
+def _gain_deviations(model: RobotModel, columns: ColumnMap | None, given: float | None) -> Array:
+    """Relative standard deviation of each gain, (n,): as given, of the column map, or 5 %."""
+    if given is None and columns is not None and columns.gain_sd is not None:
+        return np.array([columns.gain_sd[columns.joints.index(j)] for j in model.joint_names])
+    return np.full(model.nv, 0.05 if given is None else given)
+
+
+def _target_gains(
+    model: RobotModel,
+    recordings: Sequence[Path],
+    columns: ColumnMap | None,
+    current: str,
+    torque: str,
+) -> Array:
+    """Drive gains that the controller itself uses, from the first recording, robot's order."""
+    if columns is None or not (current and torque):
+        raise SignalError(
+            "Gains from the controller's targets need a table, a column map and both"
+            " --target-current and --target-torque.",
+            remedy="For the UR10e tables: --target-current 19-24 --target-torque 25-30.",
+        )
+    streams = [
+        read_table(
+            recordings[0], replace(columns, effort=_column_range(text, len(columns.joints)))
+        ).joints.ordered(model.joint_names)
+        for text in (current, torque)
+    ]
+    (desired, v), torques = (streams[0].effort, streams[0].v), streams[1].effort
+    if desired is None or torques is None or v is None:
+        raise SignalError(
+            f"'{recordings[0]}' has no velocities.",
+            remedy="They separate the controller's friction compensation from its model torque.",
+        )
+    return drive_gains_from_targets(desired, torques, v).gains
+
+
+def _column_range(text: str, n: int) -> tuple[int, ...]:
+    """Columns `19-24`, both ends included."""
+    try:
+        first, last = (int(part) for part in text.split("-"))
+    except ValueError as err:
+        raise SignalError(
+            f"'{text}' is not a range of columns.", remedy="Write FIRST-LAST, such as 19-24."
+        ) from err
+    if last - first + 1 != n:
+        raise SignalError(
+            f"Columns {text} are {last - first + 1}, the robot has {n} joints.",
+            remedy="Columns are counted from 0; both ends belong to the range.",
+        )
+    return tuple(range(first, last + 1))

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much longer live tests wait on a slow or busy machine."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+import time
+
+_QUIET_S = 0.8  # that a node's imports take on a quiet machine (measured: an EPYC of 2023) [s]
+_LONGEST = 8.0  # more is no busy machine but a fault
+
+
+@functools.cache
+def patience() -> float:
+    """How many times slower than a quiet machine this one is now, at least 1; measured once.
+
+    By what live tests wait for most: a node that starts.
+    """
+    began = time.monotonic()
+    command = [sys.executable, "-c", "import sysid_nodes.trajectory_executor"]
+    subprocess.run(command, check=True, capture_output=True)
+    return min(max((time.monotonic() - began) / _QUIET_S, 1.0), _LONGEST)

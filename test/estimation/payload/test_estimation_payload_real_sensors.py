@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Payloads weighed from recordings of real wrist sensors: no marks, nobody having tared them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload_live import Weighing, weigh_motion
+from sysid_core.robot import RobotModel
+from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
+from sysid_core.signals.wrench import WrenchAxes
+
+
+def weighed(
+    path: Path, columns: WrenchColumns | None = None, axes: WrenchAxes = WrenchAxes.AUTO
+) -> tuple[PayloadSummary, Weighing]:
+    recording, still = read_wrench_table(path, columns)
+    model = RobotModel.from_urdf(recording.urdf_xml)
+    weighing = weigh_motion(recording, model, "sensor", axes=axes, still=still)
+    return summarise_payload(weighing.estimate), weighing
+
+
+def names(prefix: str, count: int) -> tuple[str, ...]:
+    return tuple(f"{prefix}.{k}" for k in range(count))
+
+
+@pytest.mark.parametrize(
+    ("run", "mass"),
+    [
+        ("jogging_joint_mass", 5.6),  # the tool, by the thesis
+        ("jogging_linear_mass", 5.6),
+        ("validate", 34.1 / 9.81),  # mean |F| of the recording
+    ],
+)
+def test_lara8_is_weighed_although_turned_late_and_repeating(
+    run: str, mass: float, shared_data: Path
+) -> None:
+    found, weighing = weighed(shared_data / "lara8_ft_tool" / f"{run}.csv")
+    assert abs(found.mass - mass) < 3.5 * found.mass_sd
+    assert found.mass_sd < 0.1 * mass
+    text = " ".join(weighing.notes)
+    assert "60% of the wrench's samples repeat" in text
+    assert "turned by 180 degrees" in text
+    assert "ms late" in text
+
+
+@pytest.mark.parametrize("count", [4, 7, 20, 100])
+def test_axia80_is_weighed_from_still_postures_in_axes_of_the_base(
+    count: int, shared_data: Path, tmp_path: Path
+) -> None:
+    folder = shared_data / "ft_ati_axia80"
+    pose, wrench = (
+        np.loadtxt(folder / f"recorded_messages_{name}_100.txt", delimiter=",")[:count]
+        for name in ("pose", "wrench")
+    )
+    np.savez(tmp_path / "still.npz", pose=pose, wrench=wrench)
+    columns = WrenchColumns(still=True, pose=names("pose", 7), rotation=RotationFormat.XYZW)
+    found, weighing = weighed(tmp_path / "still.npz", columns)
+    assert abs(found.mass - 1.24) < 3.0 * found.mass_sd  # [kg], by its owner
+    assert found.mass_sd < 0.05
+    text = " ".join(weighing.notes)
+    assert "load on the sensor" in text
+    assert "base's axes" in text
+
+
+def test_axia80_is_weighed_from_orientations_at_ten_hertz(shared_data: Path) -> None:
+    columns = WrenchColumns(
+        time="0",
+        wrench=tuple("123456"),
+        pose=("7", "8", "9", "10"),
+        rotation=RotationFormat.XYZW,
+    )
+    found, _ = weighed(shared_data / "ft_ati_axia80" / "GP2025-07-22-22-06-02.txt", columns)
+    assert abs(found.mass - 1.24) < 3.0 * found.mass_sd
+    assert found.mass_sd < 0.1
+
+
+def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path: Path) -> None:
+    """18 N between their biases; the weight from static fits is 1.1 kg."""
+    runs = np.load(shared_data / "panda_ft_imu_tum" / "runs.npz")
+    columns = WrenchColumns(rate_hz=1000, pose=names("pose", 7), rotation=RotationFormat.WXYZ)
+    for key in ("r113421", "r143059"):
+        rows = runs[key].astype(float)
+        pose = np.hstack([rows[:, :3], rows[:, 6:10]])
+        np.savez(tmp_path / f"{key}.npz", pose=pose, wrench=rows[:, 13:19])
+        found, _ = weighed(tmp_path / f"{key}.npz", columns, WrenchAxes.SENSOR)
+        assert abs(found.mass - 1.13) < 3.0 * found.mass_sd
+        assert abs(found.mass - 1.13) < 0.15

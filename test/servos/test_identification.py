@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servos of known truth, simulated by MuJoCo, and a real SO-101."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import mujoco
+import numpy as np
+import pytest
+
+import sysid_core
+from sysid_core.errors import SignalError
+from sysid_core.robot import RobotModel, load_robot
+from sysid_core.servos import (
+    ServoReason,
+    ServoRecording,
+    Term,
+    identify_servos,
+    match_joints,
+    overall,
+    read_recordings,
+    replay,
+    save_servos,
+)
+
+KP, KV, FRICTION, DELAY = 20.0, 1.0, 0.3, 0.03  # [N m/rad, N m s/rad, N m, s]
+URDF = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
+<inertia ixx="0.001" iyy="0.002" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="fore"><inertial><origin xyz="0.1 0 0"/><mass value="0.3"/>
+<inertia ixx="0.0005" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="lift" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="9" velocity="9"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/>
+<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="9" velocity="9"/></joint></robot>"""
+
+
+def recorded(seed: int, seconds: float = 40.0) -> ServoRecording:
+    """A motion of the arm above in MuJoCo, at 50 Hz, on 12-bit encoders."""
+    rng = np.random.default_rng(seed)
+    model = mujoco.MjModel.from_xml_string(URDF)
+    model.opt.timestep = 0.0005
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    model.dof_frictionloss[:] = FRICTION
+    model.dof_armature[:] = 0.01
+    model.dof_damping[:] = KV
+    model.dof_solref[:] = (0.002, 1.0)
+    model.dof_solimp[:] = (0.99, 0.999, 0.001, 0.5, 2.0)
+    data = mujoco.MjData(model)
+    t = np.arange(0.0, seconds, 0.02)
+    frequencies = rng.uniform(0.05, 0.8, (6, 2))
+    phases = rng.uniform(0, 2 * np.pi, (6, 2))
+    target = 0.25 * np.sin(2 * np.pi * t[:, None, None] * frequencies + phases).sum(axis=1)
+    target[:50] = target[50]
+    q = np.empty_like(target)
+    data.qpos[:] = target[0]
+    for _ in range(round(2.0 / model.opt.timestep) + 1):  # at rest before it begins
+        data.qfrc_applied[:] = KP * (target[0] - data.qpos)
+        mujoco.mj_step(model, data)
+    start = data.time
+    for k, now in enumerate(t):
+        while data.time - start < now:
+            held = max(int((data.time - start - DELAY) / 0.02), 0)
+            data.qfrc_applied[:] = KP * (target[held] - data.qpos)
+            mujoco.mj_step(model, data)
+        q[k] = data.qpos
+    q = np.round(q * 4096 / (2 * np.pi)) * (2 * np.pi / 4096)
+    return ServoRecording(f"motion_{seed}", ("lift", "elbow"), t, q, t, target)
+
+
+@pytest.fixture(scope="module")
+def robot() -> RobotModel:
+    return load_robot(URDF)
+
+
+@pytest.fixture(scope="module")
+def motions() -> tuple[ServoRecording, ...]:
+    return tuple(recorded(seed) for seed in range(3))
+
+
+def test_stiffness_friction_and_delay_of_a_simulated_arm_are_found(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    result = identify_servos(motions[:2], robot)
+    assert result.fit_for_use
+    for joint in result.joints:
+        found, sd = joint.servo.values, joint.servo.deviations
+        assert found[Term.COMPLIANCE] == pytest.approx(1 / KP, abs=3 * sd[Term.COMPLIANCE])
+        assert found[Term.FRICTION] == pytest.approx(FRICTION / KP, rel=0.15)
+        assert found[Term.DELAY] == pytest.approx(DELAY, abs=0.015)
+        assert sd[Term.COMPLIANCE] < 0.2 / KP
+    (unseen,) = replay(result.model, motions[2:])
+    assert overall([unseen.rms], [1.0]) < 0.004
+    assert overall([unseen.command_rms], [1.0]) > 0.03
+
+
+def test_what_is_saved_simulates_the_same(
+    robot: RobotModel, motions: tuple[ServoRecording, ...], tmp_path: Path
+) -> None:
+    result = identify_servos(motions[:1], robot)
+    save_servos(result, tmp_path)
+    r = motions[2]
+    again = sysid_core.load(tmp_path).simulate(r.t_target, r.target, r.t, r.q[0])
+    np.testing.assert_array_equal(again, result.model.simulate(r.t_target, r.target, r.t, r.q[0]))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda r: replace(r, target=r.target * [1, -1]), ServoReason.SIGN),
+        (lambda r: replace(r, target=r.target[:, ::-1]), ServoReason.ORDER),
+        (lambda r: replace(r, q=np.degrees(r.q), target=np.degrees(r.target)), ServoReason.DEGREES),
+        (lambda r: replace(r, q=r.q + [0.0, 0.4]), ServoReason.ZERO),
+        (lambda r: replace(r, q=r.q * [1, 0]), ServoReason.DEAD),
+        (lambda r: replace(r, q=-r.q, target=-r.target), ServoReason.GRAVITY),
+    ],
+    ids=["sign", "order", "degrees", "zero", "dead", "both signs"],
+)  # fmt: skip
+def test_a_mutated_recording_is_named(
+    change: object, reason: ServoReason, robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    result = identify_servos([change(motions[0])], robot)  # type: ignore[operator]
+    assert not result.fit_for_use
+    assert reason in {finding.reason for finding in result.findings}
+
+
+def test_other_joints_than_the_robots_are_refused(motions: tuple[ServoRecording, ...]) -> None:
+    with pytest.raises(SignalError, match="columns"):
+        match_joints(motions[0], load_robot("puma560"))
+
+
+def test_columns_are_put_in_the_robots_order(
+    robot: RobotModel, motions: tuple[ServoRecording, ...]
+) -> None:
+    r = motions[0]
+    turned = ServoRecording(
+        "x", ("ELBOW.pos", "lift.pos"), r.t, r.q[:, ::-1], r.t_target, r.target[:, ::-1]
+    )
+    np.testing.assert_array_equal(match_joints(turned, robot).q, r.q)
+
+
+@pytest.mark.slow
+def test_a_real_so101_is_replayed_from_ordinary_motion(shared_data: Path) -> None:
+    motions = read_recordings([shared_data / "so101_sage" / "motions.npz"])
+    fitted = [r for r in motions if r.name in ("pick_place", "random_waypoints")]
+    unseen = [r for r in motions if r.name in ("symmetric_motion", "triangle_wave", "wave_motion")]
+    result = identify_servos(fitted, load_robot("so101"))
+    replays = replay(result.model, unseen)
+    assert overall([r.rms for r in replays], [r.recording.duration for r in replays]) < 0.012
+    assert json.dumps([f.sentence for f in result.findings])

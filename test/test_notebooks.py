@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The notebooks run from their first cell to their last, and are committed without outputs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_runs_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
+    cells = [
+        c for c in json.loads(notebook.read_text("utf-8"))["cells"] if c["cell_type"] == "code"
+    ]
+    assert all(not cell["outputs"] and cell["execution_count"] is None for cell in cells)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    script = "\n\n".join("".join(cell["source"]) for cell in cells)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout[-1500:] + done.stderr[-1500:]
