@@ -81,6 +81,10 @@ class Snapshot:
     bridge: Any = None
     description: Any = None
 
+    def hears(self, node: str) -> bool:
+        """Whether a node has said something of itself of late."""
+        return any(h.level != "stale" and _node_of(h.name) == node for h in self.health)
+
     @property
     def worst(self) -> str:
         """Worst level of all nodes; "stale" where nobody speaks."""
@@ -145,6 +149,13 @@ class GraphView:
     def snapshot(self) -> Snapshot:
         """Everything heard so far."""
         now = time.monotonic()
+        # A node that speaks no longer of an aspect has dropped it: nothing is stale about that.
+        alive = {_node_of(n) for n, (when, _) in self._health.items() if now - when <= STALE_S}
+        self._health = {
+            name: (when, status)
+            for name, (when, status) in self._health.items()
+            if now - when <= STALE_S or _node_of(name) not in alive
+        }
         health = tuple(
             NodeHealth(
                 name=name.removeprefix(self._own),
@@ -203,6 +214,11 @@ class GraphView:
                 _moments(sd),
             )
         )
+
+
+def _node_of(name: str) -> str:
+    """The node of an aspect `<node>: <aspect>`."""
+    return name.split(":")[0]
 
 
 def _level(status: Any) -> int:

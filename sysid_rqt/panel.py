@@ -45,6 +45,9 @@ class Panel(QWidget):
         self.caller = Caller(node, self.say)
         self.answer = QLabel("")
         self.answer.setWordWrap(True)
+        # Two lines, whatever is said: a button must not move under somebody's finger.
+        self.answer.setFixedHeight(2 * self.answer.fontMetrics().lineSpacing() + 4)
+        self.answer.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.column = QVBoxLayout(self)
         self.build()
         self.column.addWidget(self.answer)
@@ -63,6 +66,7 @@ class Panel(QWidget):
     def say(self, text: str, good: bool) -> None:
         """Show the answer to a button."""
         self.answer.setText(text)
+        self.answer.setToolTip(text)
         self.answer.setStyleSheet(f"color: {COLOURS['ok' if good else 'error']}")
 
     def close_view(self) -> None:
@@ -71,8 +75,12 @@ class Panel(QWidget):
         self.view.close()
 
     def _tick(self) -> None:
-        self.caller.poll()
-        self.show_snapshot(self.view.snapshot())
+        # PyQt ends the process where a slot raises, and the stop button with it.
+        try:
+            self.caller.poll()
+            self.show_snapshot(self.view.snapshot())
+        except Exception as err:
+            self.say(f"A message can't be shown: {type(err).__name__}: {err}", False)
 
 
 def button(text: str, name: str, on_click: Any, style: str = "") -> QPushButton:

@@ -40,6 +40,9 @@ class RobotPanel(Panel):
         self.nodes = table(("node", "state", "what"))
         self.nodes.setObjectName("nodes")
         self.streams = table(("topic", "rate [Hz]", "late [ms]", "lost", "invalid"))
+        # First of all: nothing above it can move it.
+        self.column.addWidget(button("STOP", "stop", self.stop, STOP))
+        self.caller.find(CancelGoal, f"{self.prefix}{CANCEL}")  # a stop doesn't wait for discovery
         self.column.addWidget(self.headline)
         self.column.addWidget(self.nodes, 3)
         self.column.addWidget(self.streams, 1)
@@ -102,8 +105,6 @@ class RobotPanel(Panel):
         self.margins.setObjectName("margins")
         self.margins.setWordWrap(True)
         column.addWidget(self.margins)
-        column.addWidget(button("STOP", "stop", self.stop, STOP))
-        self.caller.find(CancelGoal, f"{self.prefix}{CANCEL}")  # a stop doesn't wait for discovery
         box.setLayout(column)
         return box
 
@@ -122,6 +123,8 @@ class RobotPanel(Panel):
             ],
         )
         state = snapshot.executor
+        if state is None and snapshot.hears(EXECUTOR):
+            self.state.setText("the executor is there; it has played no motion yet")
         if state is not None:
             self.state.setText(
                 f"{f'{state.state} {state.segment}'.strip()}: {state.time_left:.0f} s left, tracking error"

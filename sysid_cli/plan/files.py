@@ -18,7 +18,10 @@ if TYPE_CHECKING:
     from sysid_core.planning import MotionLimits, Trajectory
     from sysid_core.robot import RobotModel
 
-OWN_LIMITS = "The limits are those that the motion was planned for; --limits takes others."
+OWN_LIMITS = (
+    "The limits are the stricter of the description's and those that the motion was planned for."
+)
+ALL_LIMITS = "The limits are the strictest of the file's, the plan's and the description's."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,8 @@ class MotionSettings:
     def load(self) -> tuple[RobotModel, MotionLimits, Trajectory]:
         """The robot as it is mounted, its limits, and the motion.
 
-        Without a file of limits a planned motion brings its own, any other takes the description's.
+        The strictest of the description's, the file's and those that a planned motion brings: who
+        edits one of them makes no other wider. A motion with neither takes the usual ones.
 
         Raises:
             ModelError: The motion says nothing of some joints, which aren't held still either.
@@ -72,14 +76,18 @@ class MotionSettings:
     def _limits_of(self, model: RobotModel, motion: Trajectory) -> MotionLimits:
         from sysid_core.planning import MotionLimits, initial_limits, read_limits
 
-        if self.limits:
-            return read_limits(self.limits, model)
-        if motion.limits:
-            own = MotionLimits.from_dict(motion.limits)
-            if own.joint_names == model.joint_names:
-                notes = (n for n in own.notes if n != OWN_LIMITS)
-                return own.replace(notes=(OWN_LIMITS, *notes))
-        return initial_limits(model)[0]
+        given = [read_limits(self.limits, model)] if self.limits else []
+        own = MotionLimits.from_dict(motion.limits) if motion.limits else None
+        if own is not None and own.joint_names == model.joint_names:
+            given.append(own)
+        if not given:
+            return initial_limits(model)[0]
+        strictest = given[0]
+        for other in (*given[1:], MotionLimits.described(model)):
+            strictest = strictest.stricter(other)
+        said = ALL_LIMITS if self.limits else OWN_LIMITS
+        notes = (n for n in strictest.notes if n not in (OWN_LIMITS, ALL_LIMITS))
+        return strictest.replace(notes=(said, *notes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,8 +129,11 @@ def check(settings: CheckSettings) -> None:
         console.print(f"note: {line}", highlight=False, markup=False, soft_wrap=True)
     for violation in result.violations:
         errors.print(f"violation: {violation}", highlight=False, markup=False, soft_wrap=True)
+    answer = "safe" if result.is_safe else "not safe"
+    if result.is_safe and result.unchecked:
+        answer = f"within its limits, but contact of {', '.join(result.unchecked)} was not checked"
     console.print(
-        f"{motion.duration:.1f} s: {'safe' if result.is_safe else 'not safe'}, checked at"
+        f"{motion.duration:.1f} s: {answer}, checked at"
         f" {result.samples} instants and {result.postures} postures",
         highlight=False,
     )

@@ -145,7 +145,10 @@ class RollingPlay(Play):
         """The same from what the controller commanded then, (n,), where it doesn't say its time."""
         if self._waits:  # has it left the start?
             near = self._played.nearest(q, np.zeros_like(q), 0.0, SPEAKS)
-            if near.distance < 1e-3 and near.u > 0.02:
+            # Near the start a place says nothing of the time; slow motions step little by it.
+            waited = 0.0 if self._sent_at is None else self._now - self._sent_at
+            speed = float(np.max(np.abs(self._played.at(near.u)[1])))
+            if near.distance < 1e-3 and (speed > MOVING or (near.u > 0.02 and waited > LEAD)):
                 self.clock(near.u, stamp)
             return
         u = self._u - self.scaling * (self._now - stamp)

@@ -145,6 +145,7 @@ class RobotGeometry:
     self_collision: bool = True
     allowed_contacts: tuple[tuple[str, str], ...] = ()
     notes: list[str] = field(default_factory=list, init=False)
+    unchecked: tuple[str, ...] = field(default=(), init=False)  # links without a shape to check
 
     def __post_init__(self) -> None:
         pin_model = self.model.pin_model
@@ -153,6 +154,7 @@ class RobotGeometry:
         if self.model.urdf_xml:
             urdf, missing = _without_missing_meshes(self.model.urdf_xml, directories)
             if missing:
+                self.unchecked = tuple(missing)
                 self.notes.append(
                     f"Collision meshes of {', '.join(missing)} were not found: these links are"
                     " not checked for contact. Give their package folder."
@@ -184,6 +186,7 @@ class RobotGeometry:
         ]
         self.has_shapes = any(joint > 0 for joint, _ in self._points)
         if not self.has_shapes:
+            self.unchecked = self.unchecked or ("every link",)
             self.notes.append(
                 "The robot has no collision shapes: contact is not checked, and ground and"
                 " workspace are checked for its link frames only."

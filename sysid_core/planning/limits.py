@@ -174,6 +174,70 @@ class MotionLimits:
         """A copy with some limits changed."""
         return dataclasses.replace(self, **changes)
 
+    def stricter(self, other: MotionLimits) -> MotionLimits:
+        """These limits and others of the same joints, whichever allows less; both cells.
+
+        Raises:
+            ExcitationError: They belong to other joints, or leave no room.
+        """
+        if other.joint_names != self.joint_names:
+            raise ExcitationError(
+                f"Limits of {list(other.joint_names)} and of {list(self.joint_names)} differ.",
+                remedy="Give limits of this robot.",
+            )
+        jerks = [x.jerk for x in (self, other) if x.jerk is not None]
+        grounds = [x.ground_height for x in (self, other) if x.ground_height is not None]
+        workspace = self.workspace or other.workspace
+        if self.workspace and other.workspace:
+            (a, b), (c, d) = self.workspace, other.workspace
+            low, high = np.maximum(a, c).tolist(), np.minimum(b, d).tolist()
+            workspace = ((low[0], low[1], low[2]), (high[0], high[1], high[2]))
+        allowed = set(other.allowed_contacts) if other.self_collision else None
+        return self.replace(
+            lower=np.maximum(self.lower, other.lower),
+            upper=np.minimum(self.upper, other.upper),
+            velocity=np.minimum(self.velocity, other.velocity),
+            acceleration=np.minimum(self.acceleration, other.acceleration),
+            effort=np.minimum(self.effort, other.effort),
+            jerk=np.min(jerks, axis=0) if jerks else None,
+            tcp_speed=min(self.tcp_speed, other.tcp_speed),
+            workspace=workspace,
+            ground_height=max(grounds) if grounds else None,
+            self_collision=self.self_collision or other.self_collision,
+            allowed_contacts=tuple(
+                x for x in self.allowed_contacts if allowed is None or x in allowed
+            )
+            if self.self_collision
+            else other.allowed_contacts,
+            planes=(*self.planes, *(x for x in other.planes if x not in self.planes)),
+            obstacles=(
+                *self.obstacles,
+                *(x for x in other.obstacles if x.name not in {o.name for o in self.obstacles}),
+            ),
+            held=self.held or other.held,
+        )
+
+    @classmethod
+    def described(cls, model: RobotModel) -> MotionLimits:
+        """Nothing but what the robot's description states; what it doesn't is infinite."""
+        lower, upper = model.position_limits
+        velocity, effort = (
+            np.where(np.isfinite(x) & (x > 0), x, np.inf)
+            for x in (model.velocity_limits, model.effort_limits)
+        )
+        return cls(
+            joint_names=model.joint_names,
+            lower=lower,
+            upper=upper,
+            velocity=velocity,
+            acceleration=np.full(model.nv, np.inf),
+            effort=effort,
+            jerk=None,
+            tcp_frame=tool_frame(model, None)[0],
+            tcp_speed=np.inf,
+            self_collision=False,
+        )
+
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and text, as stored with a trajectory."""
         out: dict[str, Any] = {}

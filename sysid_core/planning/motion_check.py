@@ -119,7 +119,9 @@ class MotionChecker:
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
         postures = self._check_postures(time, q, findings, stop_early, progress)
-        return findings.result(len(time), postures, notes)
+        unchecked = self.geometry.unchecked if self.geometry else ("every link",)
+        result = findings.result(len(time), postures, notes)
+        return dataclasses.replace(result, unchecked=unchecked)
 
     def _check_joints(
         self, trajectory: Trajectory, columns: NDArray[np.intp], findings: Findings

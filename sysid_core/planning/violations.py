@@ -94,6 +94,7 @@ class MotionCheck:
         samples: Instants that were checked.
         postures: Those among them that were checked for contact, ground and workspace.
         notes: What was assumed or couldn't be checked.
+        unchecked: Links whose contact couldn't be checked.
     """
 
     violations: tuple[Violation, ...]
@@ -101,6 +102,7 @@ class MotionCheck:
     samples: int
     postures: int
     notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def is_safe(self) -> bool:

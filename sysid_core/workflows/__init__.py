@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.progress import Progress, Step, silent
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
+    from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
     from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
     from sysid_core.workflows.settings import (
         METHODS,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.taring import Tared, tare
     from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed
+    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
 
 __getattr__ = names_of(
     __name__,
@@ -65,6 +67,7 @@ __getattr__ = names_of(
         ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
             "METHODS",
             "FitSettings",
@@ -73,6 +76,7 @@ __getattr__ = names_of(
             "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".taring": ("Tared", "tare"),
         ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
@@ -80,7 +84,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
-        ".weighing": ("Weighed",),
+        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
     },
 )
 
@@ -98,10 +102,14 @@ __all__ = [
     "SequentialFit",
     "SequentialSettings",
     "Step",
+    "TareSettings",
+    "Tared",
     "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
+    "WeighSettings",
     "Weighed",
+    "WeighedRecording",
     "certify",
     "drives_of",
     "estimator_from",
@@ -119,10 +127,12 @@ __all__ = [
     "load_recording",
     "load_result",
     "silent",
+    "tare",
     "validate",
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh",
     "weigh_by_torques",
     "write_validation",
 ]

@@ -33,6 +33,7 @@ from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 if TYPE_CHECKING:
     from sysid_nodes.components.config import EstimatorConfig
 
+_KEPT_S = 30.0  # of streams between runs; a mark that is later is of nothing any more
 _HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting
 _SENSOR_SPAN_S = 2.0  # of the readings that are looked at for the sensor's health
 
@@ -126,6 +127,7 @@ class PayloadComponent:
         if session is None:
             return
         session.advance(self.node.now_ns() - round(self.config.lag_s * 1e9))
+        session.keep_newest(_KEPT_S)
         if session.problem is not None:
             raise session.problem
         self._kept.keep(session.calibration)

@@ -14,6 +14,7 @@ from vendor_bags import Cell, record
 
 from sysid_cli.app import app
 from sysid_core.planning import MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import Shape
 
@@ -41,6 +42,37 @@ def sysid(*words: object) -> str:
     done = CliRunner().invoke(app, [str(word) for word in words])
     assert done.exit_code in (0, 1), done.output + repr(done.exception)
     return done.output
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("vendor", "robot", "frame", "on_sensor", "marked"),
+    [
+        ("ur", "ur5", "tool0", True, True),
+        ("ur", "ur5", "tool0", False, True),
+        ("ur", "ur5", "tool0", True, False),
+        ("xarm", "xarm7", "link_eef", True, True),
+    ],
+)
+def test_a_vendors_wrench_weighs_the_load(
+    tmp_path: Path, vendor: str, robot: str, frame: str, on_sensor: bool, marked: bool
+) -> None:
+    """In the driver's own frame, with either sign, from our logger or from `ros2 bag record`."""
+    model = RobotModel.from_urdf(robot)
+    limits = MotionLimits.from_model(
+        model, tcp_frame=frame, ground_height=0.0, acceleration=3.0, tcp_speed=0.5
+    )
+    plan = plan_payload_motion(model, limits, duration=8.0, mean_angular_speed=0.8).trajectory
+    cell = Cell(robot, frame, LOAD, on_sensor=on_sensor, gains=UR_GAINS if vendor == "ur" else ())
+    record(tmp_path / "bag", vendor, cell, plan, marked=marked)
+    sysid("payload", tmp_path / "bag", "--sensor-frame", frame, "--shape", BOX,
+          "--out", tmp_path / "out")  # fmt: skip
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    found = {p["name"].split(".")[-1]: p for p in result["estimate"]["parameters"]}
+    assert abs(found["m"]["value"] - LOAD[0]) < 3 * found["m"]["sd"] < 0.15
+    for key, true in zip(("mx", "my", "mz"), LOAD[1:4], strict=True):
+        assert abs(found[key]["value"] - true) < 3 * found[key]["sd"] < 0.015
+    assert result["verdict"]["outcome"] in ("pass", "warn")
 
 
 @pytest.mark.slow

@@ -347,3 +347,26 @@ def test_limits_that_leave_no_room_are_refused(arm):
         free(arm, velocity=0.0)
     with pytest.raises(ExcitationError, match="limits are for joints"):
         MotionChecker(RobotModel.from_urdf("ur5"), free(arm))
+
+
+def test_a_plan_whose_own_limits_were_widened_is_checked_against_the_description():
+    model = RobotModel.from_urdf("ur5")
+    own = MotionLimits.from_model(model, acceleration=2.0, tcp_speed=0.5, ground_height=-0.1)
+    wide = own.replace(velocity=10 * own.velocity, upper=own.upper + 9, effort=10 * own.effort)
+    both = wide.stricter(MotionLimits.described(model))
+    np.testing.assert_array_equal(both.velocity, model.velocity_limits)
+    np.testing.assert_array_equal(both.upper, model.position_limits[1])
+    np.testing.assert_array_equal(both.effort, model.effort_limits)
+    np.testing.assert_array_equal(both.acceleration, own.acceleration)
+    assert both.tcp_speed == 0.5 and both.ground_height == -0.1 and both.self_collision
+
+
+def test_stricter_limits_are_the_same_from_both_sides():
+    model = RobotModel.from_urdf("ur5")
+    one = MotionLimits.from_model(model, acceleration=2.0, ground_height=-0.1)
+    other = MotionLimits.from_model(model, velocity_share=0.5, ground_height=0.1, tcp_speed=0.1)
+    for a, b in ((one, other), (other, one)):
+        both = a.stricter(b)
+        assert both.tcp_speed == 0.1 and both.ground_height == 0.1
+        np.testing.assert_array_equal(both.velocity, 0.5 * one.velocity)
+        np.testing.assert_array_equal(both.acceleration, 2.0)

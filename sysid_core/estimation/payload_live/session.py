@@ -17,7 +17,7 @@ from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
 from sysid_core.estimation.payload_live.samples import SampleBlock, data_of
-from sysid_core.estimation.payload_live.streams import RUN_START, PayloadStreams
+from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -111,10 +111,12 @@ class PayloadSession:
         self._settle_ns = round(settle_s * 1e9)
         self._streams = PayloadStreams(max_gap_s)
         self._restart()
+        self._idle = True  # no run is under way
 
     def _restart(self) -> None:
         """Begin the run again, with the streams as they are."""
         self._streams.rewind()
+        self._trimmed = False  # whether what was read is gone
         self.online.reset(self._given_calibration)
         self.calibration = self._given_calibration
         self.history: list[PayloadMoment] = []
@@ -166,13 +168,25 @@ class PayloadSession:
     def advance(self, until_ns: int | None = None) -> None:
         """Use what is complete up to a stamp, live some tenths of a second ago; default: everything."""
         if self._streams.late:
-            self._restart()
+            if self._trimmed and self._idle:
+                self._streams.read_again()
+            else:
+                self._restart()
         while (stamp := self._streams.coming_wrench(until_ns)) is not None:
             self._enter_marks(stamp)
             wrench = self._streams.next_wrench()
             if self._segment:
                 self._use(stamp, wrench)
         self._use_waiting()
+
+    def keep_newest(self, seconds: float) -> None:
+        """Between runs, drop what has been read but for the newest seconds.
+
+        Live streams go on for days. What comes late by more than that is of no run any more.
+        """
+        if self._idle and not self._segment:
+            self._streams.keep_newest(seconds)
+            self._trimmed = True
 
     def finish(self) -> None:
         """Use all that is left; marks after the last wrench count too.
@@ -197,8 +211,13 @@ class PayloadSession:
         if label == RUN_START:
             self._streams.forget_before(stamp_ns - self._streams.max_gap_ns - self._lag_ns)
             self._restart()
+            self._idle = False
             return
+        if label == RUN_END:
+            self._idle = True
         segment, _, edge = label.rpartition(":")
+        if segment.startswith(TARE_PREFIX) or segment in MOTION_SEGMENTS:
+            self._idle = False
         if edge == "start":
             self._segment, self._segment_start = segment, stamp_ns
             if segment in MOTION_SEGMENTS and not self._used:

@@ -17,6 +17,7 @@ _BACK_NS = 1_000_000_000  # joint states that go back by more: time has begun an
 # of the run before, of this run and of the next one are always nearest to their own joint states.
 _DISORDER_NS = _BACK_NS // 3
 RUN_START = "motion:start"  # a new run: what came before is forgotten
+RUN_END = "motion:end"
 
 
 def _mark_order(mark: tuple[int, str]) -> tuple[int, int]:
@@ -45,6 +46,7 @@ class PayloadStreams:
         self._joints: list[tuple[int, Array]] = []  # q, v, a and their sds, shape (6, n)
         self._wrenches: list[tuple[int, tuple[float, ...]]] = []
         self._marks: list[tuple[int, str]] = []
+        self._forgotten = -1  # nothing is of interest up to this stamp
         self._now: int | None = None  # newest stamp of the joint states
         self._before: int | None = None  # the same of the run before, while items of it may come
         self._early: list[
@@ -57,6 +59,7 @@ class PayloadStreams:
         self._next = {"joints": 0, "wrench": 0, "mark": 0}
         self._last_wrench = -1
         self.late = False
+        self._late_from: int | None = None  # stamp of the earliest that is late
 
     # ---- in
 
@@ -98,11 +101,15 @@ class PayloadStreams:
             self._insert(stream, item)
 
     def _insert(self, stream: str, item: tuple[int, Any]) -> None:
+        stamp = item[0]
+        if stamp <= self._forgotten:
+            return
+        if stamp < self._last_wrench or (stream == "mark" and stamp == self._last_wrench):
+            self.late = True
+            self._late_from = stamp if self._late_from is None else min(stamp, self._late_from)
         if stream == "wrench":
-            self.late |= item[0] < self._last_wrench
             bisect.insort(self._wrenches, item)
         else:
-            self.late |= item[0] <= self._last_wrench
             bisect.insort(self._marks, item, key=_mark_order)
 
     def _release(self, until_ns: int | None) -> None:
@@ -116,6 +123,7 @@ class PayloadStreams:
         assert self._now is not None
         early, self._before, self._now = self._early, self._now, stamp_ns
         self._joints, self._wrenches, self._marks, self._early = [], [], [], []
+        self._forgotten = -1
         self.rewind()
         for _, stream, item in early:
             if abs(item[0] - stamp_ns) < abs(item[0] - self._before):
@@ -128,6 +136,31 @@ class PayloadStreams:
         self._wrenches = self._wrenches[self._next["wrench"] :]
         self._marks = self._marks[self._next["mark"] :]
         self.rewind()
+
+    def keep_newest(self, seconds: float) -> None:
+        """Drop what is older, read or not, and what still comes of it; reading goes on."""
+        newest = self._now
+        if newest is None:  # a sensor without a robot
+            newest = self._wrenches[-1][0] if self._wrenches else 0
+        self._forgotten = max(self._forgotten, newest - round(seconds * 1e9))
+        for stream, rows in (
+            ("wrench", self._wrenches),
+            ("mark", self._marks),
+            ("joints", self._joints),
+        ):
+            n = bisect.bisect_right(rows, self._forgotten, key=lambda row: row[0])
+            n = min(n, self._next["mark"]) if stream == "mark" else n
+            del rows[:n]
+            self._next[stream] = max(self._next[stream] - n, 0)
+
+    def read_again(self) -> None:
+        """Read on from the earliest that came late."""
+        start, self.late, self._late_from = self._late_from, False, None
+        if start is not None:
+            self._last_wrench = start - 1
+            self._next["wrench"] = bisect.bisect_left(self._wrenches, (start,))
+            self._next["mark"] = bisect.bisect_left(self._marks, start, key=lambda mark: mark[0])
+            self._next["joints"] = 0
 
     # ---- out
 

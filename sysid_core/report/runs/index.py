@@ -9,6 +9,7 @@ import re
 from contextlib import suppress
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 from sysid_core.errors import SignalError
 from sysid_core.report.html import MARKS, Report
@@ -62,7 +63,7 @@ def write_index(folder: str | Path) -> Path:
         [
             (
                 MARKS.get(summary["level"], ""),
-                (summary["title"], Path(os.path.relpath(file, folder)).as_posix()),
+                (summary["title"], quote(Path(os.path.relpath(file, folder)).as_posix())),
                 summary["sentence"],
                 summary["when"],
             )

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whatever happens while a robot moves, what is commanded keeps the limits: searched for counterexamples.
+
+Executor, controller and robot run in simulated time. The promise holds for goals that come up to half
+a second late; `--fuzz-examples N` searches longer, and what it finds is kept in `.hypothesis`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from cosimulation import Log, World, run
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, world
+
+from sysid_core.execution import Measured
+
+LARGEST_STEP = 5e-5  # [rad] at a take-over: 0.2 rad/s^2 of a servo with 66 rad/s
+SLACK = 1.05
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happens once, at a time [s]."""
+
+    at: float
+    kind: str
+    amount: float
+
+
+KINDS = ("cancel", "kill", "nan", "gone", "earlier", "clock", "slider", "late", "stall", "future")
+EVENTS = st.lists(
+    st.builds(Event, st.floats(0.3, 4.5), st.sampled_from(KINDS), st.floats(0.0, 1.0)),
+    min_size=1,
+    max_size=4,
+)
+
+
+class Story:
+    """Events that befall a world, and how late goals are meanwhile."""
+
+    def __init__(self, events: list[Event], latenesses: list[float]) -> None:
+        self.events, self.latenesses, self.late = list(events), latenesses, False
+        self.stalled_until = -1.0
+        self.frozen: Measured | None = None
+        self.sliding: tuple[float, float, float] | None = None
+
+    def happen(self, w: World, t: float, log: Log) -> None:
+        for event in [e for e in self.events if e.at <= t]:
+            self.events.remove(event)
+            self.begin(event, w, t)
+        if self.sliding is not None:  # a robot's own ramp
+            begin, before, after = self.sliding
+            w.scaling = float(np.interp(t, [begin, begin + 0.5], [before, after]))
+
+    def begin(self, event: Event, w: World, t: float) -> None:
+        if event.kind == "cancel":
+            w.executor.cancel()
+        elif event.kind == "kill":
+            w.killed = True
+        elif event.kind == "nan":
+            w.falsify = nan
+        elif event.kind == "earlier":
+            w.falsify = earlier
+        elif event.kind == "gone":
+            w.falsify = self.freeze
+        elif event.kind == "future":
+            w.falsify = lambda m, now: dataclasses.replace(m, stamp=m.stamp + 1e9 * event.amount)
+        elif event.kind == "clock":
+            w.clock_offset = 20.0 * (event.amount - 0.5)
+        elif event.kind == "slider":
+            self.sliding = (t, w.scaling, 0.3 + 0.7 * event.amount)
+        elif event.kind == "late":
+            self.late = True
+        elif event.kind == "stall":
+            self.stalled_until = t + event.amount
+
+    def freeze(self, m: Measured, now: float) -> Measured:
+        self.frozen = self.frozen or m
+        return self.frozen
+
+    def latency(self, k: int) -> float:
+        return on_time(k) + (self.latenesses[k % len(self.latenesses)] if self.late else 0.0)
+
+
+def commands_keep_the_limits(w: World, log: Log) -> None:
+    command, dt = log.array("command"), log.t[1] - log.t[0]
+    v = np.diff(command, axis=0) / dt
+    assert np.all(command >= LIMITS.lower) and np.all(command <= LIMITS.upper)
+    assert np.max(np.abs(v) / LIMITS.velocity) <= SLACK
+    assert max((step for _, step in w.controller.steps), default=0.0) <= LARGEST_STEP
+    # The robot is the filter: a step of an encoder's size isn't an acceleration.
+    assert np.max(np.abs(log.array("a")) / LIMITS.acceleration) <= SLACK
+    assert np.max(np.abs(log.v[-1])) < 1e-3  # and it ends at rest
+
+
+def search(examples: int) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        derandomize=examples < 100,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(
+        events=EVENTS,
+        scaling=st.sampled_from([1.0, 1.0, 0.9, 0.6]),
+        says_time=st.booleans(),
+        latenesses=st.lists(st.floats(0.0, 0.45), min_size=1, max_size=5),
+    )
+    def run_one(
+        events: list[Event], scaling: float, says_time: bool, latenesses: list[float]
+    ) -> None:
+        w, story = world(scaling), Story(events, latenesses)
+        w.controller.says_time = says_time
+        log = run(
+            MODEL,
+            w,
+            story.happen,
+            latency=story.latency,
+            stalled=lambda t: t < story.stalled_until,
+            longest=25.0,
+            rest_after=0.1,
+        )
+        commands_keep_the_limits(w, log)
+
+    run_one()
+
+
+def test_no_sequence_of_faults_delays_and_kills_makes_a_command_pass_the_limits():
+    search(int(os.environ.get("SYSID_FUZZ_EXAMPLES", "15")))
+
+
+@pytest.mark.parametrize("late", [0.45])
+def test_the_search_would_see_a_step(late: float):
+    """The oracle itself: a controller that is given a goal of another place at once."""
+    w, done = world(), []
+
+    def push(w: World, t: float, log: Log) -> None:
+        if t > 2.4 and not done:
+            done.append(t)
+            play = w.executor.play
+            assert play is not None
+            play.stop_from(play.command()[0] + 0.01, play.command()[1])
+
+    log = run(MODEL, w, push, longest=8.0)
+    with pytest.raises(AssertionError):
+        commands_keep_the_limits(w, log)
