@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
-    from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
         verify_export,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.progress import Progress, Step, silent
+    from sysid_core.workflows.progress import Progress, Step
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
-    from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
+    from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
-        METHODS,
         FitSettings,
         IdentifySettings,
         SequentialSettings,
@@ -52,7 +51,7 @@ __getattr__ = names_of(
         ".arm": ("ArmFit",),
         ".arm_data": ("ArmData", "fixed_base"),
         ".certificate": ("CertificateCheck", "certify", "verify"),
-        ".choices": ("estimator_from", "friction_terms"),
+        ".choices": ("friction_terms",),
         ".export": (
             "ArmResult",
             "ExportedTarget",
@@ -63,13 +62,12 @@ __getattr__ = names_of(
             "verify_export",
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".progress": ("Progress", "Step", "silent"),
+        ".progress": ("Progress", "Step"),
         ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
-        ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sequential": ("SequentialFit",),
         ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
-            "METHODS",
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
@@ -89,7 +87,6 @@ __getattr__ = names_of(
 )
 
 __all__ = [
-    "METHODS",
     "ArmData",
     "ArmFit",
     "ArmResult",
@@ -112,10 +109,8 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
-    "estimator_from",
     "export_arm",
     "export_result",
-    "fit_sequentially",
     "fixed_base",
     "friction_terms",
     "identify",
@@ -126,7 +121,6 @@ __all__ = [
     "judge_added",
     "load_recording",
     "load_result",
-    "silent",
     "tare",
     "validate",
     "validate_runs",
