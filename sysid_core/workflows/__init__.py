@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
-    from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
@@ -24,13 +24,12 @@ if TYPE_CHECKING:
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
-    from sysid_core.workflows.progress import Progress, Step, silent
+    from sysid_core.workflows.progress import Progress, Step
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
-    from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
+    from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
-        METHODS,
         FitSettings,
         IdentifySettings,
         SequentialSettings,
@@ -54,7 +53,7 @@ __getattr__ = names_of(
         ".arm": ("ArmFit",),
         ".arm_data": ("ArmData", "fixed_base"),
         ".certificate": ("CertificateCheck", "certify", "verify"),
-        ".choices": ("estimator_from", "friction_terms"),
+        ".choices": ("friction_terms",),
         ".export": (
             "ArmResult",
             "ExportedTarget",
@@ -66,13 +65,12 @@ __getattr__ = names_of(
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
         ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
-        ".progress": ("Progress", "Step", "silent"),
+        ".progress": ("Progress", "Step"),
         ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
         ".result_file": ("json_text",),
-        ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sequential": ("SequentialFit",),
         ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
-            "METHODS",
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
@@ -93,7 +91,6 @@ __getattr__ = names_of(
 )
 
 __all__ = [
-    "METHODS",
     "ArmData",
     "ArmFit",
     "ArmResult",
@@ -119,10 +116,8 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
-    "estimator_from",
     "export_arm",
     "export_result",
-    "fit_sequentially",
     "fixed_base",
     "friction_terms",
     "identify",
@@ -135,7 +130,6 @@ __all__ = [
     "load_recording",
     "load_result",
     "run_labels",
-    "silent",
     "tare",
     "validate",
     "validate_runs",
