@@ -3,7 +3,6 @@
 
 from sysid_core.report.arm_charts import prediction_chart
 from sysid_core.report.charts import curves, dots, strong_correlations, thinned, time_series
-from sysid_core.report.constrained import constrained_identification_report
 from sysid_core.report.exports import (
     export_section,
     export_sentence,
@@ -53,7 +52,6 @@ __all__ = [
     "comparison_rows",
     "comparison_sentence",
     "consistency_sentence",
-    "constrained_identification_report",
     "curves",
     "differences_from_first",
     "dots",

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
         verify_export,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
     from sysid_core.workflows.progress import Progress, Step
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
     from sysid_core.workflows.sequential import SequentialFit
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
-        ValidatedChain,
         validate,
         validate_runs,
         write_validation,
@@ -64,9 +62,8 @@ __getattr__ = names_of(
             "verify_export",
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
         ".progress": ("Progress", "Step"),
-        ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
+        ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit",),
         ".sensor_settings": ("TareSettings", "WeighSettings"),
@@ -81,7 +78,6 @@ __getattr__ = names_of(
         ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
-            "ValidatedChain",
             "validate",
             "validate_runs",
             "write_validation",
@@ -98,19 +94,16 @@ __all__ = [
     "ExportedTarget",
     "FitSettings",
     "IdentifiedArm",
-    "IdentifiedChain",
     "IdentifySettings",
     "Progress",
     "SequentialFit",
     "SequentialSettings",
     "Step",
-    "Tables",
     "TareSettings",
     "Tared",
     "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
-    "ValidatedChain",
     "WeighSettings",
     "Weighed",
     "WeighedRecording",
@@ -122,14 +115,12 @@ __all__ = [
     "friction_terms",
     "identify",
     "identify_data",
-    "identify_loops",
     "is_bag",
     "is_proof",
     "json_text",
     "judge_added",
     "load_recording",
     "load_result",
-    "run_labels",
     "tare",
     "validate",
     "validate_runs",
