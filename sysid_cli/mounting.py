@@ -9,7 +9,6 @@ import typer
 
 if TYPE_CHECKING:
     from sysid_core.robot import RobotModel
-    from sysid_core.signals import ColumnMap
 
 GravityOption = Annotated[
     str,
@@ -28,10 +27,8 @@ MountOption = Annotated[
 ]
 
 
-def mounted(
-    model: RobotModel, gravity: str, mount: str, columns: ColumnMap | None = None
-) -> RobotModel:
-    """The robot with gravity as the command line says, or else the column map, or else the URDF."""
+def mounted(model: RobotModel, gravity: str, mount: str) -> RobotModel:
+    """The robot with gravity as the command line says, or else the URDF."""
     from sysid_core import robot
 
-    return robot.mounted(model, gravity, mount, None if columns is None else columns.gravity)
+    return robot.mounted(model, gravity, mount)

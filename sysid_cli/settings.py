@@ -94,7 +94,7 @@ def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     if get_origin(hint) is not Annotated:
         kind = list[get_args(hint)[0]] if several else hint  # type: ignore[misc]
         path = required and (get_args(hint)[0] if several else hint) is Path
-        words = [f"--{field.name.replace('_', '-')}"] if hint is bool else []
+        words = [f"--{field.name.replace('_', '-')}"] if hint is bool and not field.default else []
         hint = Annotated[
             kind,
             typer.Argument(metavar="RECORDING..." if several else None, help=about)

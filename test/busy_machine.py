@@ -9,7 +9,16 @@ import sys
 import time
 
 _QUIET_S = 0.8  # that a node's imports take on a quiet machine (measured: an EPYC of 2023) [s]
+_SLOWEST = 0.3  # slower, tests take too long
 _LONGEST = 8.0  # more is no busy machine but a fault
+
+
+def pace() -> float:
+    """Simulated seconds in one of the wall clock.
+
+    What stalls the whole machine costs no simulated time anyhow; this is for what stalls one process.
+    """
+    return max(1.0 / patience(), _SLOWEST)
 
 
 @functools.cache

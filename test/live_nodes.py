@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from busy_machine import patience
+from busy_machine import pace, patience
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
@@ -39,7 +39,7 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
     (stale states, a clock's jump) are as far away as on a quiet one.
     """
     if more.get("clock"):
-        more = {"pace": 1.0 / patience(), "patience_s": 3.0 * patience(), **more}
+        more = {"pace": pace(), "patience_s": 3.0 * patience(), **more}
     start = [0.0] * 7 if plan is None else plan.trajectory.q[0].tolist()
     return {
         "robot": "xarm7",

@@ -10,7 +10,7 @@ seconds: a deviation therefore comes from blocks of time (White's sandwich with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,18 +60,20 @@ class JointFit:
 
     Attributes:
         values: Of the terms that were free.
+        known: Of those that weren't.
         sum_of_squares: Of the samples that were fitted [rad²].
         samples: Their number.
     """
 
     values: dict[Term, float]
+    known: dict[Term, float]
     sum_of_squares: float
     samples: int
 
     @property
     def vector(self) -> Array:
         """All parameters in the order of `TERMS`."""
-        return np.array([self.values.get(term, 0.0) for term in TERMS])
+        return np.array([{**self.values, **self.known}.get(term, 0.0) for term in TERMS])
 
 
 def errors(motions: Sequence[JointMotion], p: Array) -> Array:
@@ -86,6 +88,7 @@ def solve_joint(
     *,
     trial: bool = False,
     any_zero: bool = False,
+    known: Mapping[Term, float] | None = None,
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
@@ -94,10 +97,12 @@ def solve_joint(
         start: Terms that are free, and where to begin.
         weights: 1 for samples that count and 0 for the others, shape (K,); None: all count.
         trial: Whether it is only to be compared with others: ends sooner.
+        known: Terms that keep their value.
         any_zero: Whether the zero may be any angle: shows one that is wrong.
     """
-    terms = tuple(start)
-    p = np.array([start.get(term, 0.0) for term in TERMS])
+    known = known or {}
+    terms = tuple(term for term in start if term not in known)
+    p = np.array([{**start, **known}.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
     r = errors(motions, p)
     cost, damping = float(w @ r**2), 1e-2
@@ -121,7 +126,7 @@ def solve_joint(
         if gain < (_TRIAL_SETTLED if trial else _SETTLED):
             break
     values = {term: float(p[_INDEX[term]]) for term in terms}
-    return JointFit(values, cost, int(w.sum()))
+    return JointFit(values, dict(known), cost, int((w > 0).sum()))
 
 
 def jacobian(motions: Sequence[JointMotion], p: Array, r: Array, terms: Sequence[Term]) -> Array:
@@ -144,12 +149,29 @@ def _moved(p: Array, terms: Sequence[Term], step: Array, any_zero: bool) -> Arra
     return p
 
 
-def block_covariance(motions: Sequence[JointMotion], fit: JointFit) -> Array:
+def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
+    """Weight of each sample by how well its block is replayed, shape (K,).
+
+    Cauchy's weights with the median block as their scale: blocks in which the robot leaned on a
+    table or a stop, which no servo explains, lose their say.
+    """
+    blocks = np.concatenate([m.block for m in motions])
+    counts = np.maximum(np.bincount(blocks), 1)
+    squares = np.bincount(blocks, errors(motions, fit.vector) ** 2) / counts
+    scale = float(np.median(squares[np.unique(blocks)])) + 1e-12
+    return np.asarray((1.0 / (1.0 + squares / scale))[blocks])
+
+
+def block_covariance(
+    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
+) -> Array:
     """Covariance of the values from blocks of time, in the order of `fit.values`."""
     terms = tuple(fit.values)
     r = errors(motions, fit.vector)
     J = jacobian(motions, fit.vector, r, terms)
     scale = np.array([TERMS[term].scale for term in terms])
+    if weights is not None:
+        J, r = J * np.sqrt(weights)[:, None], r * np.sqrt(weights)
     H = J.T @ J
     blocks = np.concatenate([m.block for m in motions])
     scores = np.array([J[blocks == b].T @ r[blocks == b] for b in np.unique(blocks)])

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
@@ -17,6 +20,7 @@ from sysid_core.servos.fit import (
     JointFit,
     JointMotion,
     block_covariance,
+    block_weights,
     errors,
     solve_joint,
 )
@@ -36,7 +40,8 @@ CHOICES: tuple[tuple[Term, ...], ...] = (
 )
 
 
-_SURE = 2.0  # deviations: one group in forty is added by chance
+# What the bus and the firmware's settings make, the same for all drives of a robot.
+SHARED = (Term.DELAY, Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED)
 _ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
 _GRAVITY = (
     0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
@@ -114,10 +119,17 @@ def identify_servos(
     findings = list(examine(matched, robot))
     dead = {f.joint for f in findings if f.reason.stops}
     motions = joint_motions(matched, tree)
-    results = []
-    for j, joint in enumerate(joints):
-        known = {Term.COMPLIANCE: 1.0 / gains[joint]} if gains and joint in gains else {}
-        results.append(_identify_joint(joint, motions[j], known, joint in dead))
+    gains = gains or {}
+    drives = [
+        _Drive(m, {Term.COMPLIANCE: 1.0 / gains[joint]} if joint in gains else {})
+        for joint, m in zip(joints, motions, strict=True)
+        if joint not in dead
+    ]
+    found = iter(_identify_drives(drives) if drives else ())
+    results = [
+        _unmoved(joint, motions[j]) if joint in dead else next(found)(joint)
+        for j, joint in enumerate(joints)
+    ]
     for result in results:
         if result.servo.joint not in dead:
             findings += examine_fit(
@@ -148,74 +160,148 @@ def joint_motions(recordings: Sequence[ServoRecording], tree: BodyTree) -> list[
     return out
 
 
-def _identify_joint(
-    joint: str, motions: list[JointMotion], known: dict[Term, float], dead: bool
+@dataclass(frozen=True)
+class _Drive:
+    """A joint that moved, and what is known of it."""
+
+    motions: list[JointMotion]
+    known: dict[Term, float]
+
+    @cached_property
+    def blocks(self) -> NDArray[np.int64]:
+        return np.concatenate([m.block for m in self.motions])
+
+    @cached_property
+    def halves(self) -> tuple[Array, Array]:
+        return (self.blocks % 2 == 0).astype(float), (self.blocks % 2 == 1).astype(float)
+
+    @cached_property
+    def feels_gravity(self) -> bool:
+        most = (np.hypot(m.loads.a, m.loads.b)[:, m.joint].max() for m in self.motions)
+        return bool(max(most) > _GRAVITY)
+
+    def solve(self, starts: Sequence[dict[Term, float]]) -> list[JointFit]:
+        """A fit of each half of the blocks."""
+        return [
+            solve_joint(self.motions, start, half, trial=True, known=self.known)
+            for start, half in zip(starts, self.halves, strict=True)
+        ]
+
+    def squares(self, fits: Sequence[JointFit]) -> Array:
+        """Mean squared error of each block by the fit that hasn't seen it."""
+        counts = np.maximum(np.bincount(self.blocks), 1)
+        total = np.zeros(len(counts))
+        for fit, seen in zip(fits, self.halves, strict=True):
+            r = errors(self.motions, fit.vector) * (1.0 - seen)
+            total += np.bincount(self.blocks, r**2, minlength=len(counts))
+        return np.asarray(total / counts)
+
+
+def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
+    baseline = _baseline(motions)
+    return JointResult(JointServo(joint), baseline, baseline, 0.0)
+
+
+def _baseline(motions: list[JointMotion]) -> float:
+    return rms(np.concatenate([np.interp(m.t, m.t_target, m.target) - m.q for m in motions]))
+
+
+def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResult]]:
+    """Terms, then values; what bus and firmware set is one value for all drives."""
+    chosen, squares = choose_terms(drives)
+    fits = [
+        solve_joint(drive.motions, fit.values, known=drive.known)
+        for drive, fit in zip(drives, chosen, strict=True)
+    ]
+    weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
+    fits = [
+        solve_joint(d.motions, fit.values, w, known=d.known)
+        for d, fit, w in zip(drives, fits, weights, strict=True)
+    ]
+    deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
+    shared, of_shared = _shared(fits, deviations)
+    for drive, fit, square, w in zip(drives, fits, squares, weights, strict=True):
+        known = {**drive.known, **shared}
+        last = solve_joint(drive.motions, fit.values, w, known=known)
+        sd = {**of_shared, **_deviations(drive, last, w)}
+        zero = last.values[Term.ZERO]
+        if abs(zero) >= TERMS[Term.ZERO].most:
+            free = solve_joint(drive.motions, last.values, w, known=known, any_zero=True)
+            zero = free.values[Term.ZERO]
+        yield partial(_result, {**last.values, **known}, sd, float(np.sqrt(square)), drive, zero)
+
+
+def _result(
+    values: dict[Term, float],
+    sd: dict[Term, float],
+    held: float,
+    drive: _Drive,
+    zero: float,
+    joint: str,
 ) -> JointResult:
-    baseline = rms(np.concatenate([
-        np.interp(m.t, m.t_target, m.target) - m.q for m in motions
-    ]))  # fmt: skip
-    if dead:
-        return JointResult(JointServo(joint), baseline, baseline, 0.0)
-    values, held_out = choose_terms(motions, known)
-    fit = solve_joint(motions, {**values, **known})
-    covariance = block_covariance(motions, fit)
-    sd = dict(zip(fit.values, np.sqrt(np.maximum(np.diag(covariance), 0.0)), strict=True))
-    zero = fit.values[Term.ZERO]
-    if abs(zero) >= TERMS[Term.ZERO].most:
-        zero = solve_joint(motions, fit.values, any_zero=True).values[Term.ZERO]
-    servo = JointServo(joint, fit.values, {t: float(x) for t, x in sd.items()})
-    return JointResult(servo, held_out, baseline, zero)
+    return JointResult(JointServo(joint, values, sd), held, _baseline(drive.motions), zero)
 
 
-def choose_terms(
-    motions: list[JointMotion], known: dict[Term, float]
-) -> tuple[dict[Term, float], float]:
-    """Terms that predict blocks kept out better, and the error on those.
+def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:
+    variances = np.maximum(np.diag(block_covariance(drive.motions, fit, weights)), 0.0)
+    return {term: float(x) for term, x in zip(fit.values, np.sqrt(variances), strict=True)}
+
+
+def _shared(
+    fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]
+) -> tuple[dict[Term, float], dict[Term, float]]:
+    """What all drives have in common, each drive's value weighted by its precision."""
+    values, sds = {}, {}
+    for term in SHARED:
+        pairs = [(f.values[term], sd[term]) for f, sd in zip(fits, deviations, strict=True)
+                 if sd.get(term, 0.0) > 0.0]  # fmt: skip
+        if not pairs:
+            continue
+        # The weighted median: a drive that went wrong doesn't move it.
+        pairs.sort()
+        weights = np.cumsum([1.0 / sd for _, sd in pairs])
+        middle = int(np.searchsorted(weights, weights[-1] / 2))
+        values[term] = pairs[middle][0]
+        sds[term] = float(1.0 / np.sqrt(sum(1.0 / sd**2 for _, sd in pairs)))
+    return values, sds
+
+
+def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]:
+    """Terms that predict blocks kept out better, the same for all drives.
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
-    where blocks kept out are more likely with it, each block with a variance of its own (so that a
-    few bad ones don't decide), by two of that gain's deviations over the blocks.
+    where blocks kept out are more likely with it, each block of each drive with a variance of its
+    own (so that a few bad ones don't decide), by a one-sided test at 2.5 % over the blocks.
 
     Returns:
-        The terms with the values of one half, and the root mean square on blocks kept out [rad].
+        One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
     """
-    blocks = np.concatenate([m.block for m in motions])
-    counts = np.maximum(np.bincount(blocks), 1)
-    halves = [(blocks % 2 == side).astype(float) for side in (0, 1)]
-
-    gravity = np.concatenate([np.hypot(m.loads.a, m.loads.b)[:, m.joint] for m in motions])
-    has_gravity = bool(gravity.max() > _GRAVITY)
-
-    def solve(starts: list[dict[Term, float]]) -> list[JointFit]:
-        return [solve_joint(motions, s, w, trial=True) for s, w in zip(starts, halves, strict=True)]
-
-    def squares(fits: list[JointFit]) -> Array:
-        """Mean squared error of each block by the fit that hasn't seen it."""
-        total = np.zeros(len(counts))
-        for fit, seen in zip(fits, halves, strict=True):
-            r = errors(motions, fit.vector) * (1.0 - seen)
-            total += np.bincount(blocks, r**2, minlength=len(counts))
-        return total / counts
-
-    base = [t for t in BASE if t not in known]
-    if has_gravity and Term.COMPLIANCE not in known:
-        base.append(Term.COMPLIANCE)
-    fits = solve([{**{t: TERMS[t].start for t in base}, **known}] * 2)
-    score = squares(fits)
+    fits = []
+    for drive in drives:
+        base = BASE + ((Term.COMPLIANCE,) if drive.feels_gravity else ())
+        fits.append(drive.solve([{t: TERMS[t].start for t in base}] * 2))
+    scores = [drive.squares(fit) for drive, fit in zip(drives, fits, strict=True)]
+    blocks = len(scores[0])
+    sure = float(student.ppf(0.975, max(blocks - 1, 1))) / np.sqrt(blocks)
     for group in CHOICES:
-        if group == (Term.LOAD_FRICTION,) and not has_gravity:
-            continue
         more = {t: TERMS[t].start for t in group}
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
-        tried = solve([{**f.values, **more} for f in fits])
-        new = squares(tried)
-        if all(f.values[t] == more[t] for f in tried for t in group):
-            continue  # the motions never reach what they describe
-        gain = np.log((score + _ROUNDING**2) / (new + _ROUNDING**2))
-        if gain.mean() > _SURE * gain.std() / np.sqrt(len(gain)):
-            fits, score = tried, new
-    return dict(fits[0].values), float(np.sqrt(score @ counts / counts.sum()))
+        tried, new, gains = [], [], []
+        for drive, fit, score in zip(drives, fits, scores, strict=True):
+            if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
+                tried.append(fit)
+                new.append(score)
+                continue
+            tried.append(drive.solve([{**f.values, **more} for f in fit]))
+            new.append(drive.squares(tried[-1]))
+            gains.append(np.log((score + _ROUNDING**2) / (new[-1] + _ROUNDING**2)))
+        gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
+        if gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
+            fits, scores = tried, new
+    counts = [np.bincount(drive.blocks, minlength=blocks) for drive in drives]
+    held_out = [float(s @ c / c.sum()) for s, c in zip(scores, counts, strict=True)]
+    return [fit[0] for fit in fits], held_out
 
 
 def rms(x: Array) -> float:

@@ -67,7 +67,7 @@ TERMS: Mapping[Term, TermFacts] = MappingProxyType({
     Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.05, 0.02, True),
     Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02),
     Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01),
-    Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2),
+    Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2, most=1.0),
     Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005),
     Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05),
     Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, True, ZERO_MOST),

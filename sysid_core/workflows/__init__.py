@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.progress import Progress, Step, silent
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
     from sysid_core.workflows.result_file import json_text
+    from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
     from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
     from sysid_core.workflows.settings import (
         METHODS,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         TorqueWeighingSettings,
         ValidateSettings,
     )
+    from sysid_core.workflows.taring import Tared, tare
     from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed
+    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
 
 __getattr__ = names_of(
     __name__,
@@ -68,6 +70,7 @@ __getattr__ = names_of(
         ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
             "METHODS",
             "FitSettings",
@@ -76,6 +79,7 @@ __getattr__ = names_of(
             "TorqueWeighingSettings",
             "ValidateSettings",
         ),
+        ".taring": ("Tared", "tare"),
         ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
@@ -84,7 +88,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
-        ".weighing": ("Weighed",),
+        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
     },
 )
 
@@ -104,11 +108,15 @@ __all__ = [
     "SequentialSettings",
     "Step",
     "Tables",
+    "TareSettings",
+    "Tared",
     "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
     "ValidatedChain",
+    "WeighSettings",
     "Weighed",
+    "WeighedRecording",
     "certify",
     "drives_of",
     "estimator_from",
@@ -128,10 +136,12 @@ __all__ = [
     "load_result",
     "run_labels",
     "silent",
+    "tare",
     "validate",
     "validate_runs",
     "verify",
     "verify_export",
+    "weigh",
     "weigh_by_torques",
     "write_validation",
 ]

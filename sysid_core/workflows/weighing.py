@@ -1,13 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Payloads weighed, with their verdict."""
+"""Payloads of robots with a force-torque sensor, weighed, with their verdict."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from sysid_core.controller_payload import (
+    ControllerPayload,
+    ControllerSetting,
+    controller_settings,
+    fixed_pose,
+)
+from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
+from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
+from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
+from sysid_core.estimation.payload_live import (
+    OnlinePayload,
+    PayloadSession,
+    Weighing,
+    judge_weighing,
+    motion_window,
+    object_size,
+    on_one_clock,
+    weigh_motion,
+    weigh_recording,
+)
+from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.files import FileKind, read_yaml
 from sysid_core.reasons import Verdict
+from sysid_core.report import (
+    Report,
+    error_summary,
+    payload_report,
+    payload_sentence,
+    save_and_list,
+)
+from sysid_core.robot import (
+    POSE_FRAME,
+    Array,
+    RobotModel,
+    held_text,
+    hold_joints,
+    mounted,
+    transform_pi,
+)
+from sysid_core.robot.shapes import Shape, load_shape
+from sysid_core.signals import (
+    TABLE_ENDINGS,
+    Recording,
+    RotationFormat,
+    WrenchColumns,
+    bags,
+    read_wrench_table,
+)
+from sysid_core.signals.wrench import (
+    SensorCalibration,
+    WrenchAxes,
+    WrenchSign,
+    check_wrench_frame,
+    mount_sensor,
+    wrench_faults,
+    wrench_hum,
+)
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.sensor_settings import SensorSettings, TableSettings, WeighSettings
+
+_MANY = 100_000  # samples, of which means may have been taken
+_AROUND_NS = 5_000_000_000  # of the marked part that is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,3 +97,314 @@ class Weighed:
             EstimationError: The mass isn't positive.
         """
         return summarise_payload(self.estimate)
+
+
+@dataclass(frozen=True, eq=False)
+class WeighedRecording(Weighed):
+    """A payload weighed from a recording, by all methods.
+
+    Attributes:
+        recording: Its path.
+        run: Its content.
+        model: The robot.
+        weighing: By the default estimator.
+        method: Name of the method that was asked for.
+        others: Estimates of the other methods.
+        shape: Shape of the object, or None.
+        truth: pi, shape (10,), or None.
+        flange_frame: The controller's frame; "": the sensor's.
+        remarks: What was assumed, found and done on the way, one sentence each.
+    """
+
+    recording: Path
+    run: Recording
+    model: RobotModel
+    weighing: Weighing
+    method: str
+    others: Mapping[str, Estimate]
+    shape: Shape | None
+    truth: Array | None
+    flange_frame: str
+    remarks: tuple[str, ...]
+
+    @property
+    def methods(self) -> dict[str, Estimate]:
+        """Estimates of all methods, the default's first, by their names."""
+        return {"map": self.weighing.estimate, **self.others}
+
+    @property
+    def settings(self) -> tuple[ControllerSetting, ...]:
+        """For the vendors' controllers; empty when nothing that weighs is held."""
+        pi = self.estimate.values
+        if not pi[0] > 0:
+            return ()
+        if self.flange_frame:
+            sensor = self.weighing.sensor_frame
+            pi = transform_pi(fixed_pose(self.model, self.flange_frame, sensor), pi)
+        return controller_settings(ControllerPayload.from_pi(pi))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Contents of result.json."""
+        live, errors = self.weighing.session, None
+        if self.truth is not None:
+            size = object_size(self.summary) if self.shape is None else self.shape.size
+            errors = error_summary(self.estimate, self.truth, size)
+        return {
+            "recording": str(self.recording),
+            "verdict": self.verdict.to_dict(),
+            "estimate": self.estimate.to_dict(),
+            "notes": list(self.weighing.notes),
+            "state": None if live is None else live.online.state.value,
+            "advice": None if live is None else live.online.advice,
+            "errors_percent": errors,
+            "methods": {name: other.values.tolist() for name, other in self.methods.items()},
+            "controllers": {
+                s.vendor: {"setting": s.text, "error_torque": s.error_torque} for s in self.settings
+            },
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write estimate.yaml, sensor_calibration.yaml, result.json and report.html."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.estimate.save(folder / "estimate.yaml")
+        if self.weighing.calibration is not None:
+            self.weighing.calibration.save(folder / "sensor_calibration.yaml")
+        text = json.dumps(self.to_dict(), indent=1)
+        (folder / "result.json").write_text(text, encoding="utf-8")
+        save_and_list(_report(self), folder / "report.html")
+
+
+def weigh(
+    recording: Path, settings: WeighSettings, progress: Progress = silent
+) -> WeighedRecording:
+    """Weigh what a robot with a force-torque sensor held in a recording.
+
+    Args:
+        recording: rosbag2 folder, MCAP file, or a table.
+        settings: Sensor, shape and method.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: The recording can't be read or weighed, or a setting isn't one.
+    """
+    progress(Step.READING)
+    body = load_shape(settings.shape) if settings.shape else None
+    if body is not None and settings.shape_sd is not None:
+        body = body.of_size_sd(settings.shape_sd)
+    solid = None if body is None or body.fingers is not None else body
+    truth = None if settings.truth is None else _read_truth(settings.truth)
+    quality = SensorModel.named(settings.sensor)
+    known = SensorCalibration.load(settings.calibration) if settings.calibration else None
+    run, model, frame, still, remarks = _opened(settings, recording)
+    progress(Step.FITTING)
+    clock = settings.clock == "estimate"
+    if motion_window(run) is None:
+        weighing = weigh_motion(
+            run,
+            model,
+            frame,
+            body,
+            sensor=quality,
+            calibration=known,
+            sign=WrenchSign.named(
+                settings.sensor_robot.wrench_sign, "The wrench's sign", SignalError
+            ),
+            axes=WrenchAxes.named(settings.table.wrench_axes, "The wrench's axes", SignalError),
+            clock=clock,
+            still=still,
+        )
+        remarks += weighing.notes
+    else:
+        if clock:
+            moved, _ = on_one_clock(run, model, frame, known)
+            remarks += moved.notes[len(run.notes) :]
+            run = moved
+        online = OnlinePayload(body, sensor=quality)
+        session = PayloadSession(model, frame, online, calibration=known)
+        weighing = weigh_recording(run, session, body, sensor=quality)
+    compared = settings.compare or settings.method != "map"
+    others = _others(settings.method, weighing, solid) if compared else {}
+    estimate = others.get(settings.method, weighing.estimate)
+    q, pi = run.joints.ordered(model.joint_names).q, estimate.values
+    verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
+    verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
+    verdict += compare_with_torques(model, run, float(pi[0]))
+    progress(Step.WRITING)
+    return WeighedRecording(
+        estimate,
+        verdict,
+        recording,
+        run,
+        model,
+        weighing,
+        settings.method,
+        others,
+        solid,
+        truth,
+        settings.flange_frame,
+        tuple(remarks),
+    )
+
+
+def robot_on_sensor(
+    run: Recording, settings: SensorSettings, sensor_frame: str
+) -> tuple[Recording, RobotModel, tuple[str, ...]]:
+    """A recording with its wrench in the sensor's frame, its robot, and what was assumed of it.
+
+    Args:
+        run: Joint states, and maybe wrench and description.
+        settings: The robot, and how the sensor is mounted.
+        sensor_frame: Link whose axes the sensor has.
+
+    Raises:
+        SignalError: There is no description, or the wrench is in another frame.
+        ModelError: There is no such joint or link.
+    """
+    if not settings.robot and not run.urdf_xml:
+        raise SignalError(
+            "The recording holds no robot_description.", remedy="Give the URDF with --robot."
+        )
+    model = RobotModel.from_urdf(settings.robot or run.urdf_xml)
+    model = mounted(model, settings.gravity, settings.mount)
+    model = hold_joints(model, lock=settings.lock, measured=run.joints.names)
+    model, mounting = mount_sensor(
+        model, sensor_frame, run.transforms, parent=settings.sensor_parent, pose=settings.pose
+    )
+    sentences = [held_text(model), mounting]
+    if run.wrench is not None:
+        frame = run.wrench.frame
+        sentences.append(check_wrench_frame(model, frame, sensor_frame, settings.wrench_frame))
+        run = replace(run, wrench=replace(run.wrench, frame=sensor_frame))
+    return run, model, tuple(filter(None, sentences))
+
+
+def _opened(
+    settings: WeighSettings, path: Path
+) -> tuple[Recording, RobotModel, str, bool, tuple[str, ...]]:
+    """Recording, robot, frame of the sensor, whether there are still postures only, and remarks."""
+    still, robot, frame = False, settings.sensor_robot.robot, settings.sensor_frame
+    if path.suffix.lower() in TABLE_ENDINGS:
+        joints = RobotModel.from_urdf(robot).joint_names if robot else ()
+        run, still = read_wrench_table(path, _columns(settings.table), joint_names=joints)
+        frame = POSE_FRAME if run.urdf_xml else frame
+    else:
+        stored = bags.open_bag(path)
+        run = bags.read_bag(stored, window_ns=_marked(stored))
+        if not frame:
+            raise SignalError("No sensor frame is given.", remedy="Say --sensor-frame FRAME.")
+    remarks: list[str] = []
+    if run.wrench is not None and not still:
+        remarks = [f"{fault.text} {fault.remedy}" for fault in wrench_faults(run.wrench)]
+        hum = wrench_hum(run.wrench)
+        remarks += [] if hum is None else [hum.text]
+    run, model, assumed = robot_on_sensor(run, settings.sensor_robot, frame)
+    return run, model, frame, still, (*remarks, *assumed)
+
+
+def _columns(table: TableSettings) -> WrenchColumns:
+    def names(text: str) -> tuple[str, ...]:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+
+    return WrenchColumns(
+        time=table.time_column,
+        rate_hz=table.rate,
+        wrench=names(table.wrench_columns),
+        joints=names(table.joint_columns),
+        pose=names(table.pose_columns),
+        rotation=RotationFormat.named(table.rotation, "The rotation's format", SignalError),
+        still=table.still,
+    )
+
+
+def _marked(bag: bags.StoredBag) -> tuple[int, int] | None:
+    """The marked part of a long bag, which is all that is read of it, every sample; else None."""
+    if max((topic.count for topic in bag.topics), default=0) < _MANY:
+        return None
+    stamps = [mark.stamp_ns for mark in bags.read_marks(bag)]
+    if len(stamps) < 2:
+        return None
+    window = (min(stamps) - _AROUND_NS, max(stamps) + _AROUND_NS)
+    return window if window[1] - window[0] < 0.8e9 * bag.seconds else None
+
+
+def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, Estimate]:
+    """The answers of the other methods, by their names on the command line."""
+    e = estimators_of
+    estimators: dict[str, Callable[[], Any]] = {
+        "ols": e.PayloadOLS,
+        "rtls": e.RecursiveTotalLeastSquares,
+        "lmi": e.PayloadLMI,
+    }
+    if shape is not None:
+        estimators |= {
+            "pmd": lambda: e.PointMassDiscretization(shape),
+            "pmd-squared": lambda: e.PointMassDiscretization(shape, squared=True),
+            "geo": lambda: e.EntropicRegression(shape),
+            "homogeneous": lambda: e.HomogeneousBody(shape),
+        }
+    elif method not in (*estimators, "map", "map-running"):
+        raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
+    results = {name: make().fit(weighing.data) for name, make in estimators.items()}
+    if weighing.session is None:
+        return results
+    return {"map-running": weighing.session.online.estimate()} | results
+
+
+def _read_truth(path: Path) -> Array:
+    """The ten parameters that a result is compared with, shape (10,)."""
+    kind = FileKind(
+        "file of true parameters",
+        "Write: pi: [m, m cx, m cy, m cz, Ixx, Ixy, Iyy, Ixz, Iyz, Izz], about the sensor's origin.",
+        SignalError,
+    )
+    raw = read_yaml(path, kind)
+    try:
+        pi = np.asarray(raw["pi"], dtype=float)
+    except (KeyError, TypeError, ValueError) as err:
+        raise kind.refusal(path, "it holds no list `pi` of numbers") from err
+    if pi.shape != (10,) or not np.isfinite(pi).all() or pi[0] <= 0:
+        raise kind.refusal(path, "`pi` isn't ten finite numbers with a positive mass")
+    return pi
+
+
+def _report(answer: WeighedRecording) -> Report:
+    estimate, session = answer.estimate, answer.weighing.session
+    frame = answer.weighing.sensor_frame
+    report = Report(f"Payload on {answer.model.name}", f"{answer.recording}, {estimate.method}")
+    report.judged(
+        answer.verdict,
+        payload_sentence(estimate),
+        asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
+        next_steps=[
+            "Send it to the controller: numbers for each vendor stand at the end of this page."
+        ]
+        if answer.verdict.ok
+        else ["Don't send it to the controller: mend what the reasons name and weigh again."],
+    )
+    payload_report(
+        report,
+        estimate=estimate,
+        data=answer.weighing.data,
+        shape=answer.shape,
+        history=() if session is None else session.history,
+        recording=answer.run,
+        filtered=answer.weighing.filtered,
+        truth=answer.truth,
+        others=[other for name, other in answer.methods.items() if name != answer.method],
+    )
+    if answer.settings:
+        report.table(
+            ("controller", "what to set", "error torque left [N m]"),
+            [(s.vendor, s.text, s.error_torque) for s in answer.settings],
+            f"In the frame '{answer.flange_frame or frame}'; what hangs before it must be added.",
+        )
+    model = answer.model
+    report.provenance(
+        {
+            "robot": f"{model.name}, URDF {model.urdf_hash}",
+            "recording": answer.recording,
+            "sensor frame": frame,
+            "method": answer.method,
+        }
+    )
+    return report

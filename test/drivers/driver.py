@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A vendor's driver as a process: its topics, its trajectory controller, a MuJoCo robot behind it.
 
-`python driver.py VENDOR URDF LOG.npz`; faults come as YAML on the topic `/driver/fault`:
+`python driver.py VENDOR URDF LOG.npz [PACE]`; with a pace its time is simulated, so many seconds in
+one of the wall clock, and published on /clock. Faults come as YAML on the topic `/driver/fault`:
 `{scaling: 0.8}`, `{blocked: true}`, `{states: stop | nan | back}`, `{wrench: stop | spike}`,
 `{program: false}`, `{protective_stop: true}`, `{refuse: true}`. What really happened is written to LOG.npz at `{dump: true}`, and at the end.
 """
@@ -9,6 +10,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_system_default
 from rclpy.task import Future
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
 from tf2_msgs.msg import TFMessage
@@ -33,6 +36,7 @@ from vendors import VENDORS, Vendor
 from sysid_core.robot import RobotModel
 from sysid_core.simulation import MujocoPlant
 from sysid_nodes.conversions import ns_from_stamp, stamp_from_ns, trajectory_arrays
+from sysid_nodes.simulation import LockStep
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 PHYSICS = 0.001  # [s]
@@ -41,7 +45,9 @@ PHYSICS = 0.001  # [s]
 class Driver(Node):
     """One vendor's driver and robot."""
 
-    def __init__(self, vendor: Vendor, safety: type[Safety], urdf: str, log: Path) -> None:
+    def __init__(
+        self, vendor: Vendor, safety: type[Safety], urdf: str, log: Path, pace: float
+    ) -> None:
         super().__init__("driver")
         self.vendor, self.log, self.safety = vendor, log, safety(self)
         self.whole = RobotModel.from_urdf(urdf)
@@ -71,6 +77,8 @@ class Driver(Node):
         self._topics(urdf)
         self.start_ns = self.get_clock().now().nanoseconds
         self.ticks = 0
+        self.pace = LockStep(time.monotonic(), 0.0, patience=1.0, pace=pace) if pace else None
+        self.clock = self.create_publisher(Clock, "/clock", 10) if pace else None
         self.create_timer(vendor.period, self.tick)
 
     def _topics(self, urdf: str) -> None:
@@ -109,11 +117,11 @@ class Driver(Node):
 
     def on_goal(self, request: Any) -> GoalResponse:
         t = request.trajectory
-        time, q, v, a = trajectory_arrays(t, self.names)
+        times, q, v, a = trajectory_arrays(t, self.names)
         wrong = sorted(t.joint_names) != sorted(self.names)  # allow_partial_joints_goal: false
-        goal = Goal(time, q, v, a, ns_from_stamp(t.header.stamp) * 1e-9)
+        goal = Goal(times, q, v, a, ns_from_stamp(t.header.stamp) * 1e-9)
         goal.goal_time = request.goal_time_tolerance.sec
-        arrival = self.get_clock().now().nanoseconds * 1e-9
+        arrival = self.now() if self.clock else self.get_clock().now().nanoseconds * 1e-9
         refused = wrong or bool(self.fault.get("refuse"))
         if refused or (goal.stamp and goal.stamp + goal.time[-1] < arrival):
             return GoalResponse.REJECT
@@ -165,7 +173,13 @@ class Driver(Node):
         return float(self.fault["scaling"]) * self.safety.scaling
 
     def tick(self) -> None:
-        behind = (self.get_clock().now().nanoseconds - self.start_ns) * 1e-9
+        if self.pace is None:
+            behind = (self.get_clock().now().nanoseconds - self.start_ns) * 1e-9
+        else:
+            passed = self.ticks * self.vendor.period
+            behind = passed + self.pace.due(time.monotonic(), passed)
+        if self.clock is not None:
+            self.clock.publish(Clock(clock=stamp_from_ns(round(self.now() * 1e9))))
         for _ in range(round(0.03 / self.vendor.period)):  # then messages have their turn
             if self.ticks * self.vendor.period >= behind:
                 return
@@ -254,8 +268,9 @@ class Driver(Node):
 
 def main() -> None:
     vendor, urdf, log = sys.argv[1:4]
+    pace = float(sys.argv[4]) if len(sys.argv) > 4 else 0.0
     rclpy.init(args=[])
-    driver = Driver(VENDORS[vendor], SAFETY.get(vendor, Safety), urdf, Path(log))
+    driver = Driver(VENDORS[vendor], SAFETY.get(vendor, Safety), urdf, Path(log), pace)
     executor = EventsExecutor()
     executor.add_node(driver)
     try:

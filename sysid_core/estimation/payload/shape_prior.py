@@ -41,7 +41,7 @@ from sysid_core.robot import (
     parameter_transform,
     pi_from_mass_com_inertia,
 )
-from sysid_core.robot.shapes import Shape, surface_of
+from sysid_core.robot.shapes import TYPED_SD, Shape, surface_of
 
 # All chosen on random objects and the families of `studies.payload.CHOICE_FAMILIES`.
 CONTRASTS = (0.25, 0.5, 1.0, 2.0)  # of densities that vary independently
@@ -51,13 +51,15 @@ SYMMETRIC_CONTRASTS = ((1.0, 0.1), (2.0, 0.2))  # of what is symmetric, and of t
 HOLLOW_CONTRASTS = ((0.5, 0.1), (0.5, 0.5), (1.5, 1.5))
 HOW_OFTEN = (0.7, 0.01, 0.19, 0.1)  # prior probabilities of solid, symmetric, slow and hollow
 DOUBTED = (0.35, 0.2, 0.2, 0.25)  # the same for standard deviations
-TEMPER = 0.1  # of the evidence in standard deviations: hypotheses are caricatures
-WRONG_SHAPE = 0.3  # prior probability
-DOUBTED_SHAPE = 0.9  # the same for standard deviations: no shape is given exactly
+TEMPER = (
+    0.1  # of the evidence in standard deviations, for a guessed shape: hypotheses are caricatures
+)
+WRONG_SHAPE = (0.05, 0.3)  # prior probability, of an exact shape and of a guessed one
+DOUBTED_SHAPE = (0.05, 0.9)  # the same for standard deviations
 NO_SHAPE = 0.01  # prior probability that the shape means nothing
 # Covariances of a wrong shape's shift [m^2], then of the 3x3 of its stretching and turning: another
 # size in the same place, and another pose too. Sizes err alike along all axes, units above all.
-_SIZE, _SHIFT, _TURN = 0.5, 0.02, 0.1
+_SIZE, _SHIFT, _TURN = TYPED_SD, 0.02, 0.1
 
 
 def _shape_covariances() -> tuple[Array, ...]:
@@ -125,6 +127,11 @@ class ShapePrior:
         self.contrasts = contrasts
         self.extent = extent
 
+    @property
+    def guessed(self) -> float:
+        """How far the shape is a guess: 0 where it is exact, 1 where somebody typed it."""
+        return 0.0 if self.shape is None else min(1.0, self.shape.size_sd / TYPED_SD)
+
     @cached_property
     def solids(self) -> tuple[DensityPrior, ...]:
         """The given shape with every contrast; they come first among the hypotheses."""
@@ -176,7 +183,8 @@ class ShapePrior:
         logs = np.log(
             [
                 np.outer(np.repeat([1.0 - p - NO_SHAPE, p / n], [1, n]), kind).ravel()
-                for p, kind in ((WRONG_SHAPE, share), (DOUBTED_SHAPE, doubt))
+                for (exact, guess), kind in ((WRONG_SHAPE, share), (DOUBTED_SHAPE, doubt))
+                for p in [exact + self.guessed * (guess - exact)]
             ]
         )
         return np.array(bodies * (n + 1)), np.array(spreads), logs
@@ -210,7 +218,7 @@ class ShapePrior:
                 left[k] = conditioned(R, r, means[k : k + 1], C[None])[1][0]
         pi = np.asarray(weights @ found)
         offset = found - pi
-        temper = BALL_TEMPER if self.shape is None else TEMPER
+        temper = BALL_TEMPER if self.shape is None else TEMPER**self.guessed
         doubt = probabilities(logs[1] + temper * evidence)
         covariance = np.einsum("h,hij->ij", doubt, left + offset[:, :, None] * offset[:, None, :])
         between = means - doubt @ means

@@ -9,7 +9,7 @@ consistent whatever the masses are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,6 +30,8 @@ else:
 
 DEFAULT_CELLS = 56  # of the test object of Nadeau et al. 2022: 0.04 points per cm^3
 
+TYPED_SD, CLOUD_SD = 0.5, 0.1  # of lengths: what somebody typed, what a camera saw of one side
+
 
 @dataclass(frozen=True, eq=False)
 class Shape:
@@ -44,6 +46,8 @@ class Shape:
         name: For reports.
         fingers: From one finger to the other of the gripper that holds it, shape (3,) [m], where
             that width is all that is known (`grasped`); None for any other shape.
+        size_sd: Relative deviation of its lengths: 0 for what comes from CAD or a scan, more for a
+            cloud from a camera, most for what somebody typed.
 
     References:
         Nadeau, Giamou, Kelly 2022 (cells that carry the mass).
@@ -60,6 +64,7 @@ class Shape:
     upper: Array
     name: str = "shape"
     fingers: Array | None = None
+    size_sd: float = TYPED_SD
 
     def __post_init__(self) -> None:
         n = len(self.volumes)
@@ -143,7 +148,21 @@ class Shape:
             upper=corners.max(axis=0),
             name=self.name,
             fingers=None if self.fingers is None else R @ self.fingers,
+            size_sd=self.size_sd,
         )
+
+    def of_size_sd(self, size_sd: float) -> Shape:
+        """The same shape, given more or less exactly.
+
+        Raises:
+            ModelError: The deviation is negative or no number.
+        """
+        if not size_sd >= 0.0:
+            raise ModelError(
+                f"A relative deviation of {size_sd} of a shape's lengths.",
+                remedy="Give 0 for an exact shape, 0.5 for a guess.",
+            )
+        return replace(self, size_sd=float(size_sd))
 
     def scaled(self, factor: float, centre: ArrayLike = (0.0, 0.0, 0.0)) -> Shape:
         """The shape made larger by a factor about a centre, shape (3,) [m]."""
@@ -155,6 +174,7 @@ class Shape:
             lower=c + factor * (self.lower - c),
             upper=c + factor * (self.upper - c),
             name=self.name,
+            size_sd=self.size_sd,
         )
 
     def refined(self) -> Shape:
@@ -170,6 +190,7 @@ class Shape:
             lower=self.lower,
             upper=self.upper,
             name=self.name,
+            size_sd=self.size_sd,
         )
 
     @classmethod
@@ -319,7 +340,7 @@ class Shape:
             np.max([mesh.bounds[1] for mesh in meshes], axis=0),
             cells,
             name,
-        )
+        ).of_size_sd(0.0)
 
     @classmethod
     def from_mesh(
@@ -345,11 +366,20 @@ class Shape:
             ModelError: It can't be read, isn't closed, or is larger than any held object.
         """
         if isinstance(source, trimesh.Trimesh):
-            return cls(*cut_mesh(source, "mesh", scale, hull, cells), name="mesh")
+            return cls(
+                *cut_mesh(source, "mesh", scale, hull, cells),
+                name="mesh",
+                size_sd=CLOUD_SD if hull else 0.0,
+            )
         path = Path(source)
-        return cls(*cut_mesh_file(path, scale, hull, cells), name=path.name)
+        return cls(
+            *cut_mesh_file(path, scale, hull, cells),
+            name=path.name,
+            size_sd=CLOUD_SD if hull else 0.0,
+        )
 
     @classmethod
     def from_points(cls, cloud: ArrayLike, *, cells: int = DEFAULT_CELLS) -> Shape:
         """The convex hull of a point cloud, such as a camera's; shape (N, 3) [m]."""
-        return cls.from_mesh(convex_hull(np.asarray(cloud, dtype=float)), cells=cells)
+        mesh = convex_hull(np.asarray(cloud, dtype=float))
+        return cls.from_mesh(mesh, cells=cells).of_size_sd(CLOUD_SD)

@@ -67,7 +67,7 @@ def test_a_stale_tare_and_a_wandering_bias_are_allowed_for():
             elif np.ndim(fault):
                 hummed.append(z[:4])
             else:
-                assert not estimate.notes
+                assert not estimate.warnings
     assert np.mean(np.square(stale)) < 1.0
     assert np.mean(np.abs(hummed) < 2.0) > 0.9
 

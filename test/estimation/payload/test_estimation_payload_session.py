@@ -202,10 +202,10 @@ def take(session: PayloadSession, run: Recording, state: Callable[..., Any], ite
 
 
 @settings(
-    max_examples=10, deadline=None, phases=[Phase.explicit, Phase.generate]
+    max_examples=6, deadline=None, phases=[Phase.explicit, Phase.generate]
 )  # costly: unshrunk
 @given(
-    later_s=st.sampled_from([0.0, 20.0, -20.0]) | st.floats(0.0, 1000.0),
+    later_s=st.just(0.0) | st.floats(0.0, 1000.0),
     n_first=st.integers(400, 2000),
     swaps=st.integers(0, 30),
     seed=st.integers(0, 2**32),

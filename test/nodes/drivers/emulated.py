@@ -17,15 +17,18 @@ from typing import Any
 
 import numpy as np
 import yaml
+from busy_machine import pace
 from rclpy.action import ActionClient
 from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm
+from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits, export_trajectory
 from sysid_core.planning.payload import oscillation
 from sysid_core.robot import RobotModel
 from sysid_nodes.client import LiveClient, LiveError
+from sysid_nodes.conversions import ns_from_stamp
 
 DRIVERS = Path(__file__).resolve().parents[2] / "drivers"
 sys.path.insert(0, str(DRIVERS))
@@ -111,6 +114,7 @@ def lively(vendor: str, path: Path) -> str:
 def driver(vendor: str, log: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The emulated driver's process; needs the environment of `driver_messages`."""
     command = [sys.executable, str(DRIVERS / "driver.py"), vendor, ROBOTS[vendor], str(log)]
+    command.append(str(pace()))
     with log.with_suffix(".log").open("wb") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=dict(os.environ))
     try:
@@ -175,9 +179,14 @@ def play(
     def feedback(message: Any) -> None:
         f = message.feedback
         if f.state == "executing" and f.progress > at_progress and not state["when"]:
-            state["when"] = time.time()
+            state["when"] = ns_from_stamp(client.latest["/clock"].clock) * 1e-9
             happen()
 
+    if "/clock" not in client.latest:
+        client.node.create_subscription(
+            Clock, "/clock", lambda message: client.latest.update({"/clock": message}), 10
+        )
+    client.wait_for("/clock")
     action = ActionClient(client.node, ExecuteTrajectory, "trajectory_executor/execute")
     client.wait_until(action.server_is_ready, 20.0, "the executor")
     token = armed(client)
@@ -206,6 +215,7 @@ def executor_of(vendor: str, **more: Any) -> dict[str, Any]:
         "acceleration": ACCELERATION,
         "tcp_speed": 1.5,
         "tracking_error": 0.15,
+        "use_sim_time": True,  # the driver's
         "stale_s": 1.5,
         "max_step_s": 1.5,
         "wrench_stale_s": 2.0,

@@ -34,8 +34,14 @@ pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 def alone(**executor: Any) -> list[NodeSpec]:
     """An executor for a robot that the test drives."""
-    parameters = {**EXECUTOR, "robot": "xarm7", **executor}
+    parameters = {**EXECUTOR, "robot": "xarm7", "use_sim_time": True, **executor}
     return [NodeSpec("trajectory_executor", "trajectory_executor", parameters=parameters)]
+
+
+def logger() -> NodeSpec:
+    """A logger in the robot's time."""
+    parameters = {"robot": "xarm7", "use_sim_time": True}
+    return NodeSpec("data_logger", "data_logger", parameters=parameters)
 
 
 def send(client: LiveClient, file: Path) -> Any:
@@ -60,12 +66,12 @@ def change(client: LiveClient, name: str, transition: int) -> None:
     client.call(ChangeState, f"{name}/change_state", request)
 
 
+@pytest.mark.patient
 def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
     file, plan = short_plan
-    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
-    client, nodes = start_nodes([*alone(), logger])
+    client, nodes = start_nodes([*alone(), logger()])
     names = plan.trajectory.joint_names
     driver = RobotDriver(client.node, names, plan.trajectory.q[0], velocities=False)
     filtered: list[FilteredJointState] = []
@@ -83,12 +89,12 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     assert set(nodes.stop().values()) == {0}
 
 
+@pytest.mark.patient
 def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
     file, plan = short_plan
-    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
-    client, _ = start_nodes([*alone(), logger])
+    client, _ = start_nodes([*alone(), logger()])
     other = [f"left_{name}" for name in plan.trajectory.joint_names]
     RobotDriver(client.node, other, plan.trajectory.q[0])
     client.wait_for_active("trajectory_executor")
@@ -100,6 +106,7 @@ def test_joints_of_another_name_are_refused_and_named(
         client.call(StartRecording, "data_logger/start", StartRecording.Request(path="bag"))
 
 
+@pytest.mark.patient
 def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -119,11 +126,12 @@ def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     assert not v[-1].any() and len(driver.trajectories) == 3  # way, motion, stop
 
 
+@pytest.mark.patient
 def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
     file, plan = short_plan
-    client, _ = start_nodes(alone())
+    client, _ = start_nodes(alone(use_sim_time=False))  # nobody gives a time yet
     client.wait_for_active("trajectory_executor")
     waiting = send(client, file)  # there is no robot yet
     assert waiting.accepted and not send(client, file).accepted
@@ -136,6 +144,7 @@ def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     assert send(client, file).accepted  # and it is free again
 
 
+@pytest.mark.patient
 def test_a_deactivated_executor_stops_smoothly_and_works_again(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -156,6 +165,7 @@ def test_a_deactivated_executor_stops_smoothly_and_works_again(
     assert result.success
 
 
+@pytest.mark.patient
 def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from busy_machine import patience
+from busy_machine import pace
 from live_nodes import Start, pause
 from robot_sysid.msg import InertialEstimate
 from sensor_msgs.msg import JointState
@@ -56,7 +56,7 @@ def controlled_ur5(trajectory: Any) -> tuple[NodeSpec, ...]:
             "start": trajectory.q[0].tolist(),
             "link_error": 0.0,
             "clock": True,
-            "pace": 1.0 / patience(),
+            "pace": pace(),
         },
         executor={
             "tcp_speed": 1.0,
@@ -121,6 +121,7 @@ BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
+@pytest.mark.patient
 @pytest.mark.parametrize(("bad", "words"), BAD_OFFERS, ids=lambda x: str(x)[:20])
 def test_an_offer_that_makes_no_sense_leaves_the_last_good_one(
     bad: dict[str, Any], words: str
@@ -227,6 +228,7 @@ def test_a_simulated_leg_closes_its_loops_and_holds(start_nodes: Start) -> None:
     assert np.std([np.array(s.effort)[passive] for s in states]) < 0.1  # noise alone
 
 
+@pytest.mark.patient
 def test_every_scenario_can_be_played() -> None:
     for name in demo.SCENARIOS:
         assert callable(importlib.import_module(f"sysid_demos.{name}").play)

@@ -41,6 +41,7 @@ SHAPE = "box 0.2 0.2 0.16"
 IN_SIMULATED_TIME = {"use_sim_time": True}
 
 
+@pytest.mark.patient
 def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
@@ -155,6 +156,7 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
     assert len(read_bag(bag).joints) > 100
 
 
+@pytest.mark.patient
 def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:

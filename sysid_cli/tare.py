@@ -1,51 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `sysid tare` writes and prints."""
+"""`sysid tare`: bias, tool and delay of a force-torque sensor from a recording."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from sysid_cli.app import console
+import typer
+from rich.table import Table
+
+from sysid_cli.app import app, console, copy_json, errors, remark
+from sysid_cli.progress import shown_by
+from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import command
 from sysid_cli.tables import print_table
+from sysid_core import workflows
+from sysid_core.workflows import TareSettings
 
 if TYPE_CHECKING:
     from sysid_core.robot import Array
     from sysid_core.signals.wrench import FullCalibration, SensorCalibration
+    from sysid_core.workflows import Tared
 
 
-def result_dict(calibration: SensorCalibration) -> dict[str, object]:
-    """The calibration in numbers that people compare."""
+@dataclass(frozen=True, kw_only=True)
+class TareOptions:
+    """Everything that `sysid tare` is given."""
+
+    settings: TareSettings
+    out: Annotated[Path, typer.Option(help="Calibration file (YAML) to write.")]
+    json_path: JsonPathOption = ""
+
+
+@command(app, example="sysid tare still.mcap --sensor-frame link_eef --out tare.yaml")
+def tare(options: TareOptions) -> None:
+    """Find the sensor's bias and load in still postures; refuse a wrong mounting."""
+    with errors.status("reading recordings") as status:
+        found = workflows.tare(options.settings, shown_by(status))
+    for sentence in found.remarks:
+        remark("warning:", sentence, to=errors)
+    if found.no_delay:
+        remark("no delay:", found.no_delay, to=errors)
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    found.calibration.save(options.out)
+    if copy_json(json.dumps(found.to_dict(), indent=2), options.json_path):
+        return
+    if found.change is not None:
+        _print_change(found, options.out)
+        return
+    print_summary(found.calibration, options.out)
+    if found.full is not None:
+        print_full(found.full)
+
+
+def _print_change(found: Tared, out: Path) -> None:
     import numpy as np
 
-    mass, mass_sd = calibration.tare_mass
-    com, com_sd = calibration.tare_com
-    delay, delay_sd = calibration.delay
-    return {
-        "schema": "robot_sysid/tare/1",
-        "frame": calibration.frame,
-        "n_postures": calibration.n_postures,
-        "bias": calibration.bias.tolist(),
-        "bias_sd": calibration.bias_sd.tolist(),
-        "noise": calibration.noise.tolist(),
-        "mass": mass,
-        "mass_sd": mass_sd,
-        "com": com.tolist() if np.all(np.isfinite(com)) else None,
-        "com_sd": com_sd.tolist() if np.all(np.isfinite(com_sd)) else None,
-        "misalignment_deg": float(np.rad2deg(calibration.misalignment))
-        if np.isfinite(calibration.misalignment)
-        else None,
-        "delay": delay if np.isfinite(delay_sd) else None,
-        "delay_sd": delay_sd if np.isfinite(delay_sd) else None,
-        "tool_mass": float(calibration.tool_pi[0]),
-    }
-
-
-def full_dict(full: FullCalibration) -> dict[str, object]:
-    """What `--calibrate` adds to the result."""
-    arrays = ("gain", "gain_sd", "mounting", "mounting_sd", "tilt", "tilt_sd", "drift", "drift_sd")
-    found: dict[str, object] = {name: getattr(full, name).tolist() for name in arrays}
-    return found | {"confounded": list(full.confounded)}
+    assert found.change is not None
+    force, torque = np.abs(found.change[:3]).max(), np.abs(found.change[3:]).max()
+    console.print(
+        f"The bias has moved by {force:.2g} N and {torque:.2g} N m"
+        + (f" in {found.hours:.1f} h" if np.isfinite(found.hours) else "")
+        + (f", {found.warmer:+.1f} °C" if np.isfinite(found.warmer) else "")
+        + f". All else is kept. Written: {out}",
+        soft_wrap=True,
+        highlight=False,
+    )
 
 
 def print_full(full: FullCalibration) -> None:
@@ -72,7 +94,6 @@ def print_full(full: FullCalibration) -> None:
 def print_summary(calibration: SensorCalibration, out: Path) -> None:
     """Bias and noise of each axis, and what hangs there."""
     import numpy as np
-    from rich.table import Table
 
     from sysid_core.signals.wrench import WRENCH_AXES
 

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid payload`: what a robot with a force-torque sensor held in a recording."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+
+from sysid_cli.app import app, console, copy_json, errors, remark, require_folder
+from sysid_cli.progress import shown_by
+from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import command
+from sysid_cli.tables import print_table
+from sysid_cli.verdict import print_verdict
+from sysid_core import workflows
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.reasons import advice_of
+from sysid_core.workflows import WeighSettings
+
+if TYPE_CHECKING:
+    from sysid_core.estimation import Estimate
+    from sysid_core.workflows import WeighedRecording
+
+
+@dataclass(frozen=True, kw_only=True)
+class PayloadOptions:
+    """Everything that `sysid payload` is given."""
+
+    recording: Annotated[
+        Path | None,
+        typer.Argument(
+            help="rosbag2 folder, MCAP file, or a table (CSV, NPZ, Parquet, MAT).",
+            show_default=False,
+        ),
+    ] = None
+    settings: WeighSettings
+    repeat: Annotated[
+        Path | None,
+        typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
+    ] = None
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
+        "results/payload"
+    )
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid payload recording.mcap --sensor-frame link_eef --shape 'box 0.2 0.3 0.05' --out results/payload",
+)
+def payload(options: PayloadOptions) -> None:
+    """Identify the payload from joint states, or poses, and a wrench."""
+    if (options.recording is None) == (options.repeat is None):
+        raise SignalError(
+            "Exactly one of a recording and --repeat is needed.",
+            remedy="Give a bag, or --repeat with a folder of bags.",
+        )
+    require_folder(options.out)
+
+    def weigh(recording: Path) -> WeighedRecording:
+        with errors.status("reading recordings") as status:
+            found = workflows.weigh(recording, options.settings, shown_by(status))
+        for sentence in found.remarks:
+            remark("warning:", sentence, to=errors)
+        return found
+
+    if options.repeat is not None:
+        weigh_again(options.repeat, lambda bag: weigh(bag).estimate, options.out, options.json_path)
+        return
+    assert options.recording is not None
+    found = weigh(options.recording)
+    found.write(options.out)
+    text = (options.out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, options.json_path):
+        show(found)
+        console.print(f"Report: {options.out / 'report.html'}", soft_wrap=True)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+def show(answer: WeighedRecording) -> None:
+    """Table, remarks and settings on the console."""
+    from sysid_core.report import comparison_rows
+
+    estimate, live = answer.estimate, answer.weighing.session
+    _print_table(comparison_rows(estimate, answer.truth), known=answer.truth is not None)
+    for reason in estimate.certify():
+        remark("note:", advice_of(reason))
+    if live is not None:
+        state, advice = live.online.state.value, live.online.advice
+        console.print(f"While it ran: {state}. {advice}", soft_wrap=True)
+    console.print(
+        f"This is the answer of '{answer.method}'; the report has the other methods' beside it.",
+        soft_wrap=True,
+    )
+    frame = answer.flange_frame or answer.weighing.sensor_frame
+    settings = answer.settings if answer.verdict.ok else ()
+    if settings:
+        console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
+    for s in settings:
+        console.print(
+            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
+            highlight=False,
+            soft_wrap=True,
+        )
+    print_verdict(answer.verdict)
+
+
+def _print_table(rows: Sequence[Sequence[Any]], *, known: bool) -> None:
+    from sysid_core.report import cell_text, with_deviation
+
+    table = Table(title="Payload in the sensor frame, inertia about its centre of mass")
+    names = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
+    shown = [i for i, name in enumerate(names) if known or name not in ("truth", "error")]
+    for i in shown:
+        table.add_column(names[i], justify="right" if 2 <= i < 5 else "left")
+    for row in rows:
+        cells = [*row[:2], with_deviation(row[2], row[3]), *row[4:]]
+        table.add_row(*(cell_text(cells[i]) for i in shown))
+    print_table(table)
+
+
+def weigh_again(folder: Path, weigh: Callable[[Path], Estimate], out: Path, json_path: str) -> None:
+    """Weigh every recording of a folder; a table of the answers and their scatter.
+
+    Raises:
+        SignalError: It holds no two recordings that can be weighed.
+    """
+    from sysid_core.estimation.payload import summarise_payload
+    from sysid_core.estimation.payload_live import repeatability
+
+    bags = sorted(x for x in folder.iterdir() if x.is_dir() or x.suffix in (".mcap", ".db3"))
+    table = Table(title="One object, weighed again and again (sensor frame)")
+    for column in ("recording", "mass [kg]", "± sd", "com [mm]", "± sd"):
+        table.add_column(column, justify="left" if column == "recording" else "right")
+    estimates: dict[str, Estimate] = {}
+    for bag in bags:
+        try:
+            estimate = weigh(bag)
+        except SysIdError as err:
+            remark("left out:", f"{bag.name}: {err}", to=errors)
+            continue
+        estimates[bag.name] = estimate
+        p = summarise_payload(estimate)
+        com = " ".join(f"{1e3 * x:.2f}" for x in p.com)
+        sd = " ".join(f"{1e3 * x:.2f}" for x in p.com_sd)
+        table.add_row(bag.name, f"{p.mass:.4f}", f"{p.mass_sd:.4f}", com, sd)
+    if len(estimates) < 2:
+        raise SignalError(
+            f"'{folder}' holds {len(estimates)} recording(s) that can be weighed.",
+            remedy="Record the same object twice or more, one bag each, into one folder.",
+        )
+    found = repeatability(list(estimates.values()))
+    result = {
+        "schema": "robot_sysid/repeatability/1",
+        "recordings": {name: e.values.tolist() for name, e in estimates.items()},
+        "mass_scatter": found.mass_scatter,
+        "com_scatter": found.com_scatter.tolist(),
+        "scatter_in_told_deviations": found.chi,
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(result, indent=1)
+    (out / "repeatability.json").write_text(text + "\n", encoding="utf-8")
+    if copy_json(text, json_path):
+        return
+    print_table(table)
+    com = ", ".join(f"{1e3 * x:.2f}" for x in found.com_scatter)
+    console.print(
+        f"{len(estimates)} weighings: mass {found.mass.mean():.4f} kg, scatter"
+        f" {100 * found.mass_scatter:.2f} %; centre of mass scatter [{com}] mm"
+        f" ({found.chi:.1f} times the reported deviations).",
+        soft_wrap=True,
+        highlight=False,
+    )

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bias, tool and delay of a force-torque sensor from still postures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from sysid_core.errors import SignalError
+from sysid_core.robot import Array
+from sysid_core.signals import bags
+from sysid_core.signals.wrench import (
+    FullCalibration,
+    SensorCalibration,
+    StaticPostures,
+    WrenchSign,
+    calibrate_static,
+    delay_of_recording,
+    is_reversed,
+    require_sound_wrench,
+    retare,
+    static_postures,
+    tare_static,
+)
+from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.sensor_settings import TareSettings
+from sysid_core.workflows.weighing import robot_on_sensor
+
+
+@dataclass(frozen=True, eq=False)
+class Tared:
+    """A calibration of a force-torque sensor.
+
+    Attributes:
+        calibration: Bias, noise, tool and delay.
+        full: Gains, mounting, gravity and drift, where they were asked for.
+        kept: The calibration whose bias was taken anew, if any.
+        change: Of the kept calibration's bias, shape (6,) [N, N m], or None.
+        remarks: What was assumed and found on the way, one sentence each.
+        no_delay: Why the wrench's delay isn't known; "" where it is, or wasn't asked.
+    """
+
+    calibration: SensorCalibration
+    full: FullCalibration | None = None
+    kept: SensorCalibration | None = None
+    change: Array | None = None
+    remarks: tuple[str, ...] = ()
+    no_delay: str = ""
+
+    @property
+    def hours(self) -> float:
+        """Since the kept calibration [h]; NaN where its time isn't known."""
+        assert self.kept is not None
+        return self.kept.age_s(self.calibration.stamp_ns) / 3600.0
+
+    @property
+    def warmer(self) -> float:
+        """Temperature against the kept calibration's [°C]; NaN where one isn't known."""
+        assert self.kept is not None
+        return self.calibration.temperature - self.kept.temperature
+
+    def to_dict(self) -> dict[str, Any]:
+        """The calibration in numbers that people compare."""
+        out = tare_dict(self.calibration)
+        if self.change is not None:
+            out |= {
+                "change": self.change.tolist(),
+                "hours_since": self.hours if np.isfinite(self.hours) else None,
+                "warmer": self.warmer if np.isfinite(self.warmer) else None,
+            }
+        return out if self.full is None else out | _full_dict(self.full)
+
+
+def tare(settings: TareSettings, progress: Progress = silent) -> Tared:
+    """Find the sensor's bias and load in still postures; refuse a wrong mounting.
+
+    Args:
+        settings: The recording, and what is known of the sensor.
+        progress: Shows steps.
+
+    Raises:
+        SysIdError: There are too few postures, or what they show can't be.
+    """
+    progress(Step.READING)
+    run = bags.read_bag(settings.recording)
+    run, model, remarks = robot_on_sensor(run, settings.sensor, settings.sensor_frame)
+    if run.wrench is not None:
+        require_sound_wrench(
+            run.wrench,
+            force_range=settings.force_range or None,
+            torque_range=settings.torque_range or None,
+        )
+    postures = static_postures(run, model, settings.sensor_frame)
+    progress(Step.FITTING)
+    if settings.check is not None:
+        kept = SensorCalibration.load(settings.check)
+        found, change = retare(kept, postures, temperature=settings.temperature)
+        return Tared(found, kept=kept, change=change, remarks=remarks)
+    found, full = _fit(settings, postures)
+    progress(Step.DELAY)
+    no_delay = ""
+    try:
+        delay = delay_of_recording(run, model, settings.sensor_frame)
+        if delay.is_known:
+            found = replace(found, delay=(delay.delay, delay.sd))
+    except SignalError as err:
+        no_delay = str(err)
+    if settings.tool:
+        found = found.with_load_as_tool()
+    return Tared(found, full, remarks=remarks, no_delay=no_delay)
+
+
+def _fit(
+    settings: TareSettings, postures: StaticPostures
+) -> tuple[SensorCalibration, FullCalibration | None]:
+    """Bias and load, with `--calibrate` gains, mounting and drift as well."""
+    full = None
+    if settings.calibrate:
+        reversed_ = is_reversed(postures.wrench[:, :3], postures.gravity_S, postures.R_WS)
+        full = calibrate_static(
+            -postures.wrench if reversed_ else postures.wrench,
+            postures.gravity_S,
+            postures.R_WS,
+            postures.start_ns * 1e-9,
+            known_mass=settings.expected_mass or None,
+            frame=settings.sensor_frame,
+            noise=postures.noise,
+            source=str(settings.recording),
+        )
+        found = full.calibration.of_opposite_sign() if reversed_ else full.calibration
+    else:
+        found = tare_static(
+            postures.wrench,
+            postures.gravity_S,
+            R_WS=postures.R_WS,
+            frame=settings.sensor_frame,
+            noise=postures.noise,
+            expected_mass=settings.expected_mass or None,
+            allow_bare=settings.bare,
+            sign=WrenchSign.named(settings.sensor.wrench_sign, "The wrench's sign", SignalError),
+            source=str(settings.recording),
+        )
+    newest = int(postures.start_ns.max())
+    notes = (*found.notes, *postures.notes)
+    found = replace(found, stamp_ns=newest, temperature=settings.temperature, notes=notes)
+    return found, full
+
+
+def tare_dict(calibration: SensorCalibration) -> dict[str, object]:
+    """The calibration in numbers that people compare."""
+    mass, mass_sd = calibration.tare_mass
+    com, com_sd = calibration.tare_com
+    delay, delay_sd = calibration.delay
+    return {
+        "schema": "robot_sysid/tare/1",
+        "frame": calibration.frame,
+        "n_postures": calibration.n_postures,
+        "bias": calibration.bias.tolist(),
+        "bias_sd": calibration.bias_sd.tolist(),
+        "noise": calibration.noise.tolist(),
+        "mass": mass,
+        "mass_sd": mass_sd,
+        "com": com.tolist() if np.all(np.isfinite(com)) else None,
+        "com_sd": com_sd.tolist() if np.all(np.isfinite(com_sd)) else None,
+        "misalignment_deg": float(np.rad2deg(calibration.misalignment))
+        if np.isfinite(calibration.misalignment)
+        else None,
+        "delay": delay if np.isfinite(delay_sd) else None,
+        "delay_sd": delay_sd if np.isfinite(delay_sd) else None,
+        "tool_mass": float(calibration.tool_pi[0]),
+    }
+
+
+def _full_dict(full: FullCalibration) -> dict[str, object]:
+    """What `--calibrate` adds to the result."""
+    arrays = ("gain", "gain_sd", "mounting", "mounting_sd", "tilt", "tilt_sd", "drift", "drift_sd")
+    found: dict[str, object] = {name: getattr(full, name).tolist() for name in arrays}
+    return found | {"confounded": list(full.confounded)}

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same motion through every door."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rosbags.rosbag2 import StoragePlugin, Writer
+from rosbags.typesys import Stores, get_typestore
+
+from sysid_core.errors import SignalError
+from sysid_core.servos import ServoRecording, read_recordings
+
+JOINTS = ("lift", "elbow")
+
+
+@pytest.fixture
+def motion() -> ServoRecording:
+    t = np.arange(100) * 0.02
+    target = np.stack([np.sin(t), np.cos(t)], axis=1)
+    return ServoRecording("one", JOINTS, t, 0.9 * target, t, target)
+
+
+def sage(r: ServoRecording, folder: Path) -> Path:
+    (folder / "one").mkdir()
+    for file, kind, t, x in (
+        ("control.csv", "CONTROL", r.t_target, r.target),
+        ("state_motor.csv", "STATE_MOTOR", r.t, r.q),
+    ):
+        more = ',"[0.0, 0.0]"' if kind == "STATE_MOTOR" else ""
+        head = "type,timestamp,positions" + (",velocities" if more else "")
+        lines = [f'{kind},{a * 1e6},"{b.tolist()}"{more}' for a, b in zip(t, x, strict=True)]
+        (folder / "one" / file).write_text("\n".join([head, *lines]))
+    (folder / "one" / "joint_list.txt").write_text("\n".join(JOINTS))
+    return folder
+
+
+def npz(r: ServoRecording, folder: Path) -> Path:
+    arrays = {"t": r.t, "q": r.q, "t_target": r.t_target, "target": r.target}
+    named = {f"one/{key}": value for key, value in arrays.items()}
+    np.savez(folder / "all.npz", joints=np.array(JOINTS), **named)
+    return folder / "all.npz"
+
+
+def csv(r: ServoRecording, folder: Path) -> Path:
+    head = ",".join(["time", *(f"q_{j}" for j in JOINTS), *(f"target_{j}" for j in JOINTS)])
+    table = np.column_stack([r.t, r.q, r.target])
+    np.savetxt(folder / "one.csv", table, delimiter=",", header=head, comments="")
+    return folder / "one.csv"
+
+
+def lerobot_2(r: ServoRecording, folder: Path) -> Path:
+    return _lerobot(r, folder, "v2.1", {"motors": [f"{j}.pos" for j in JOINTS]})
+
+
+def lerobot_3(r: ServoRecording, folder: Path) -> Path:
+    return _lerobot(r, folder, "v3.0", [f"{j}.pos" for j in JOINTS])
+
+
+def _lerobot(r: ServoRecording, folder: Path, version: str, names: object) -> Path:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    old = version == "v2.1"
+    chunk = folder / "data" / ("chunk-000")
+    chunk.mkdir(parents=True)
+    (folder / "meta").mkdir()
+    features = {"action": {"dtype": "float32", "shape": [2], "names": names}}
+    info = {"codebase_version": version, "fps": 50, "features": features}
+    (folder / "meta" / "info.json").write_text(json.dumps(info))
+    columns = {
+        "action": np.degrees(r.target).tolist(),
+        "observation.state": np.degrees(r.q).tolist(),
+        "timestamp": r.t.tolist(),
+        "episode_index": [0] * len(r.t),
+    }
+    name = "episode_000000.parquet" if old else "file-000.parquet"
+    pq.write_table(pa.table(columns), chunk / name)
+    return folder
+
+
+def bag(r: ServoRecording, folder: Path) -> Path:
+    store = get_typestore(Stores.ROS2_JAZZY)
+    kinds = store.types
+    state, numbers = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"
+    stamp, header = kinds["builtin_interfaces/msg/Time"], kinds["std_msgs/msg/Header"]
+    layout = kinds["std_msgs/msg/MultiArrayLayout"](dim=[], data_offset=0)
+    none = np.zeros(0)
+    with Writer(folder / "one", version=9, storage_plugin=StoragePlugin.MCAP) as writer:
+        measured = writer.add_connection("/joint_states", state, typestore=store)
+        sent = writer.add_connection("/commands", numbers, typestore=store)
+        for t, q, u in zip(r.t, r.q, r.target, strict=True):
+            ns = round((t + 1000.0) * 1e9)
+            time = stamp(sec=ns // 10**9, nanosec=ns % 10**9)
+            message = kinds[state](header(time, ""), list(JOINTS), q, none, none)
+            writer.write(measured, ns, store.serialize_cdr(message, state))
+            writer.write(sent, ns, store.serialize_cdr(kinds[numbers](layout, u), numbers))
+    return folder / "one"
+
+
+@pytest.mark.parametrize("write", [sage, npz, csv, lerobot_2, lerobot_3, bag])
+def test_a_motion_comes_through_a_door_as_it_was(
+    write: Callable[[ServoRecording, Path], Path], motion: ServoRecording, tmp_path: Path
+) -> None:
+    (read,) = read_recordings([write(motion, tmp_path)])
+    assert [name.removesuffix(".pos") for name in read.joints] == list(JOINTS)
+    np.testing.assert_allclose(read.t - read.t[0], motion.t, atol=1e-6)
+    np.testing.assert_allclose(read.q, motion.q, atol=1e-6)
+    np.testing.assert_allclose(read.target, motion.target, atol=1e-6)
+
+
+def test_a_bench_run_comes_from_its_json(tmp_path: Path) -> None:
+    entries = [
+        {"timestamp": 0.01 * k, "position": 0.001 * k, "goal_position": 0.1} for k in range(50)
+    ]
+    (tmp_path / "run.json").write_text(json.dumps({"mass": 0.5, "entries": entries}))
+    (read,) = read_recordings([tmp_path / "run.json"])
+    assert read.q.shape == (50, 1)
+
+
+def test_a_motion_that_is_not_there_is_refused(motion: ServoRecording, tmp_path: Path) -> None:
+    with pytest.raises(SignalError, match="no motions"):
+        read_recordings([npz(motion, tmp_path)], motions=["two"])
+
+
+def test_a_table_without_commands_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("t,q_a\n0,1\n1,2\n")
+    with pytest.raises(SignalError, match="target_JOINT"):
+        read_recordings([tmp_path / "x.csv"])
+
+
+def test_a_real_sage_folder_is_read(shared_data: Path) -> None:
+    (read,) = read_recordings([shared_data / "so101_sage" / "raw"])
+    assert read.joints[0] == "Rotation"
+    assert read.q.shape == (4840, 6)
