@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import importlib
+import importlib.util
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,15 @@ def on_files(files: Any, config: Any) -> Any:
     for name in rooms():
         files.append(File.generated(config, f"reference/python/{name}.md", content=room(name)))
     return files
+
+
+def constants() -> str:
+    """Every number that decides over results."""
+    spec = importlib.util.spec_from_file_location("constants", ROOT / "scripts" / "constants.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules["constants"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return str(module.page())
 
 
 def commands() -> str:
@@ -160,4 +170,5 @@ PAGES = {
     "interfaces": interfaces,
     "reasons": reasons,
     "glossary": glossary,
+    "constants": constants,
 }

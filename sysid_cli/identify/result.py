@@ -18,16 +18,12 @@ from sysid_core import workflows
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
     from sysid_core.estimation.loaded_arm import LoadedIdentification
-    from sysid_core.robot.loops import ClosedChain
     from sysid_core.validation import Prediction
     from sysid_core.workflows import (
         ArmFit,
         IdentifiedArm,
-        IdentifiedChain,
         SequentialFit,
-        Tables,
         ValidatedArm,
-        ValidatedChain,
     )
 
 
@@ -36,10 +32,8 @@ def print_line(text: str) -> None:
     console.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
-def print_remarks(found: IdentifiedArm | IdentifiedChain) -> None:
+def print_remarks(found: IdentifiedArm) -> None:
     """Remarks on the description, and gravity where it was asked for, on standard error."""
-    if isinstance(found, workflows.IdentifiedChain):
-        return
     for warning in found.data.model.warnings:
         remark("warning:", warning, to=errors)
     gravity = found.data.gravity
@@ -53,14 +47,8 @@ def print_remarks(found: IdentifiedArm | IdentifiedChain) -> None:
         )
 
 
-def print_identified(found: IdentifiedArm | IdentifiedChain) -> None:
+def print_identified(found: IdentifiedArm) -> None:
     """Verdict, errors run by run, and notes."""
-    if isinstance(found, workflows.IdentifiedChain):
-        print_verdict(found.verdict)
-        _print_torque_rms(found.chain, found.tables)
-        for note in found.estimate.notes:
-            print_line(f"· {note}")
-        return
     lacks = found.description is None and not found.verdict.ok
     print_verdict(found.verdict, "identified.urdf isn't written without --force." if lacks else "")
     from sysid_core.report import export_sentence
@@ -72,13 +60,10 @@ def print_identified(found: IdentifiedArm | IdentifiedChain) -> None:
         print_line(export_sentence(found.description.error, "identified.urdf"))
 
 
-def print_validated(found: ValidatedArm | ValidatedChain) -> None:
+def print_validated(found: ValidatedArm) -> None:
     """Verdict and errors run by run."""
     print_verdict(found.verdict)
-    if isinstance(found, workflows.ValidatedChain):
-        _print_torque_rms(found.chain, found.tables)
-    else:
-        _print_predictions(found.identification, found.predictions)
+    _print_predictions(found.identification, found.predictions)
 
 
 def print_summary(
@@ -149,12 +134,6 @@ def _print_predictions(identification: Identification, predictions: Sequence[Pre
             end_section=True,
         )
     print_table(table)
-
-
-def _print_torque_rms(chain: ClosedChain, tables: Tables) -> None:
-    for label, (new, old) in tables.items():
-        shown = ", ".join(f"{j} {new[j].rms:.3g} ({old[j].rms:.3g})" for j in chain.actuated)
-        console.print(f"{label}: RMS [N m], nominal in brackets: {shown}", soft_wrap=True)
 
 
 def _sentences(fit: ArmFit | SequentialFit) -> list[str]:

@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Work over many recordings: Dask runs it, a Parquet dataset keeps its rows."""
 
-from sysid_core.batch.engine import Engine, Outcome
-from sysid_core.batch.rows import FIELDS, Rows, RowWriter
+from sysid_core.batch.engine import Engine
+from sysid_core.batch.rows import Rows, RowWriter
 from sysid_core.batch.run import Job, Progress, run_jobs
 from sysid_core.batch.sources import Source, find_sources, hash_of, local_copy
 from sysid_core.batch.watched import run_watched
 
 __all__ = [
-    "FIELDS",
     "Engine",
     "Job",
-    "Outcome",
     "Progress",
     "RowWriter",
     "Rows",

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads in the terms of vendors' controllers, and the exchange with them."""
 
-from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange, Proposal
+from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
 from sysid_core.controller_payload.settings import ControllerSetting, controller_settings
 from sysid_core.controller_payload.vendors import (
     VENDORS,
-    Vendor,
     VendorRequest,
     response_accepted,
     vendor_request,
@@ -19,8 +18,6 @@ __all__ = [
     "ExchangeState",
     "PayloadExchange",
     "PayloadLimits",
-    "Proposal",
-    "Vendor",
     "VendorRequest",
     "controller_settings",
     "fixed_pose",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sysid_core.diagnosis.evidence import evidence
 from sysid_core.diagnosis.findings import (
     FAIL_SHARE,
     WARN_SHARE,
@@ -27,6 +28,7 @@ from sysid_core.signals import Recording
 
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
 _ROUNDS = 4  # of faults that come together
+_TOOL_ODDS = 20.0  # tools differ from the description twenty times as often as signs, zeros, orders
 _LEAST_MOTION = 4.0  # [s]: in less, chance explains as much as faults do
 
 
@@ -133,6 +135,10 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
             break
         findings.append(best)
         here = best.hypothesis.mend(here)
+    load = unmodelled_load(samples) if samples.duration >= _LEAST_MOTION else None
+    findings, load = _compared(samples, findings, load)
+    if not findings:
+        here = samples
     variance = np.var(samples.tau, axis=0)
     shares = tuple(
         float(np.nansum(left * variance) / max(np.sum(variance[samples.used]), 1e-300))
@@ -148,12 +154,22 @@ def examine_samples(samples: Samples, gains: Array | None = None) -> Examination
         scale_faults(here, gains),
         (shares[0], shares[1]),
         samples.duration,
-        load=_load(samples, findings),
+        load=load,
     )
 
 
-def _load(samples: Samples, findings: Sequence[Finding]) -> UnmodelledLoad | None:
-    load = unmodelled_load(samples) if samples.duration >= _LEAST_MOTION else None
-    if load is None or (findings and load.gain < findings[0].gain):
-        return None
-    return load
+def _compared(
+    samples: Samples, findings: list[Finding], load: UnmodelledLoad | None
+) -> tuple[list[Finding], UnmodelledLoad | None]:
+    """Faults against a tool or hand that the description has or lacks: the likelier explanation stays.
+
+    Tools come and go, other faults are rare: the prior odds are theirs in favour of the tool.
+    """
+    if load is None or not findings:
+        return findings, load
+    if not load.notable:
+        return findings, load if load.gain >= findings[0].gain else None
+    declared = evidence(samples)
+    fault = evidence(findings[0].hypothesis.mend(samples), rows=declared.rows).log
+    tool = evidence(samples, load=True, rows=declared.rows).log + np.log(_TOOL_ODDS)
+    return ([], load) if tool > max(fault, declared.log) else (findings, None)

@@ -14,6 +14,7 @@ from sysid_core.export.projection import projections
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, remarks_on, urdf_of
 from sysid_core.robot import is_physically_consistent
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import Recording
 from sysid_core.validation import Prediction
 
@@ -49,6 +50,8 @@ def describe(
         held_out: Whether they weren't fitted.
     """
     model = identification.model
+    if isinstance(model, DrivenRobot):  # a URDF has no loops
+        return None
     if not (model.urdf_xml and np.all(is_physically_consistent(identification.pi))):
         return None
     robot, given_back = projections(identification, fitted, Target.URDF)

@@ -3,12 +3,7 @@
 
 from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
-from sysid_core.identifiability.excitation import (
-    EXCITED,
-    Excitation,
-    condition_number,
-    measure_excitation,
-)
+from sysid_core.identifiability.excitation import Excitation, condition_number, measure_excitation
 from sysid_core.identifiability.sampled import (
     base_parameters_of_robot,
     numerical_rank,
@@ -17,7 +12,6 @@ from sysid_core.identifiability.sampled import (
 )
 
 __all__ = [
-    "EXCITED",
     "BaseParameters",
     "ConstrainedRanks",
     "Excitation",

@@ -6,7 +6,6 @@ from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.design import (
     ArmPlan,
     Criterion,
-    Expectation,
     Unknowns,
     plan_arm_motion,
     plan_validation_motion,
@@ -25,7 +24,6 @@ from sysid_core.planning.violations import MotionCheck
 __all__ = [
     "ArmPlan",
     "Criterion",
-    "Expectation",
     "FourierBasis",
     "HeldBox",
     "MotionBuilder",

@@ -17,7 +17,7 @@ from sysid_core.planning.trajectory import Segment, Trajectory
 from sysid_core.planning.transfer import sample_times
 from sysid_core.robot import Array, RobotModel
 
-FEWEST_POINTS = 2
+FEWEST_POINTS = 2  # of a trajectory: fewer have no duration
 REMEDY = (
     "Give a trajectory of `sysid plan` (NPZ), a table (CSV) with a column `time` [s] and one per"
     " joint [rad or m] (and `JOINT.v`, `JOINT.a`), or trajectory_msgs/JointTrajectory as YAML or"

@@ -2,15 +2,7 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import (
-    COLOURS,
-    curves,
-    dots,
-    strong_correlations,
-    thinned,
-    time_series,
-)
-from sysid_core.report.constrained import constrained_identification_report
+from sysid_core.report.charts import curves, dots, strong_correlations, thinned, time_series
 from sysid_core.report.exports import (
     export_section,
     export_sentence,
@@ -51,7 +43,6 @@ from sysid_core.report.runs import (
 from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
 
 __all__ = [
-    "COLOURS",
     "GLOSSARY",
     "LEGEND",
     "Report",
@@ -61,7 +52,6 @@ __all__ = [
     "comparison_rows",
     "comparison_sentence",
     "consistency_sentence",
-    "constrained_identification_report",
     "curves",
     "differences_from_first",
     "dots",

@@ -12,7 +12,7 @@ from sysid_core.robot.friction import (
     smooth_sign,
     usual_friction,
 )
-from sysid_core.robot.held_joints import held_text, hold_joints, lock_positions
+from sysid_core.robot.held_joints import held_text, hold_joints
 from sysid_core.robot.inertia import (
     INERTIA_ENTRIES,
     INERTIAL_NAMES,
@@ -85,7 +85,6 @@ __all__ = [
     "load_dh_robot",
     "load_robot",
     "load_rotors",
-    "lock_positions",
     "log_cholesky_from_pi",
     "mass_com_inertia_from_pi",
     "mounted",

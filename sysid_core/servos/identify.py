@@ -296,6 +296,11 @@ def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]
             tried.append(drive.solve([{**f.values, **more} for f in fit]))
             new.append(drive.squares(tried[-1]))
             gains.append(np.log((score + _ROUNDING**2) / (new[-1] + _ROUNDING**2)))
+        reached = any(
+            f.values.get(t, more[t]) != more[t] for fit in tried for f in fit for t in group
+        )
+        if not reached:  # such as a speed limit: the motions stay below it
+            continue
         gain = np.mean(gains, axis=0) if gains else np.zeros(blocks)
         if gain.mean() > sure * gain.std(ddof=1 if blocks > 1 else 0):
             fits, scores = tried, new

@@ -19,7 +19,7 @@ COLUMNS_SCHEMA = "robot_sysid/columns/1"
 _KIND = FileKind(
     "column map", "`sysid init RECORDING --robot URDF` writes one to start from.", SignalError
 )
-_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +116,7 @@ class ColumnMap:
             effort=() if file.effort is None else file.effort.columns,
             effort_kind=kind,
             time=None if file.time is None else file.time.column,
-            time_scale=1.0 if file.time is None else _SECONDS[file.time.unit],
+            time_scale=1.0 if file.time is None else SECONDS[file.time.unit],
             position_scale=file.position.scale(""),
             velocity_scale=file.velocity.scale("/s"),
             acceleration_scale=file.acceleration.scale("/s^2"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 else:
     interpolate = lazy_import("scipy.interpolate")
 
-_FEWEST_SAMPLES = 20
+_FEWEST_SAMPLES = 20  # in the window that is compared: fewer are refused
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from sysid_core.signals.column_file import Column
 from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
-_LEAST_STEP, _LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
+LEAST_STEP, LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
 _LONGEST_LINE = 1_000_000  # characters: 1000 joints need 50 000
 _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
@@ -148,7 +148,7 @@ def _new_stamps(time: Array, path: Path, header: bool) -> NDArray[np.bool_]:
             row=row,
         )
     usual = float(np.median(step[step > 0])) if np.any(step > 0) else 1.0
-    if not _LEAST_STEP < usual < _LONGEST_STEP:
+    if not LEAST_STEP < usual < LONGEST_STEP:
         raise SignalError(
             f"The samples of '{path}' are {usual:.3g} s apart, if the column map is right.",
             remedy="Check `time: {column: ..., unit: s | ms | us | ns}` (or `rate_hz`).",

@@ -15,11 +15,11 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
 from sysid_core.robot import Array
+from sysid_core.signals.column_map import SECONDS
+from sysid_core.signals.table import LEAST_STEP, LONGEST_STEP
 
 _KIND = FileKind("table", "Give a table of numbers (CSV).", SignalError)
 _ROWS = 5_000  # that are looked at: at 1 kHz five seconds of motion
-_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_STEPS = (2e-5, 0.5)  # [s] between the samples of a robot's log, as `read_table` demands
 _ALIKE = (
     0.9  # correlation of a velocity with the derivative of its position; noise alone leaves 0.3
 )
@@ -142,11 +142,11 @@ def _time(values: Array, names: tuple[str, ...]) -> tuple[int | None, str, float
             continue
         usual = float(np.median(step[step > 0]))
         stated = re.search(r"(?:_|\W)(s|sec|ms|us|ns)\W*$", names[k], re.I)
-        units = [u for u, scale in _UNITS.items() if _STEPS[0] < usual * scale < _STEPS[1]]
+        units = [u for u, scale in SECONDS.items() if LEAST_STEP < usual * scale < LONGEST_STEP]
         if stated and (unit := stated[1].lower().removesuffix("ec")) in units:
             units = [unit]
         if units:
-            return k, units[0], 1.0 / (usual * _UNITS[units[0]])
+            return k, units[0], 1.0 / (usual * SECONDS[units[0]])
     return None, "s", 0.0
 
 

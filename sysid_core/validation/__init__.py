@@ -8,7 +8,6 @@ from sysid_core.validation.residual_torques import ResidualTorques
 from sysid_core.validation.simulation import predict_segments
 from sysid_core.validation.verdict import (
     judge,
-    judge_chain,
     judge_estimate,
     judge_identification,
     judge_predictions,
@@ -21,7 +20,6 @@ __all__ = [
     "ResidualTorques",
     "TorqueError",
     "judge",
-    "judge_chain",
     "judge_estimate",
     "judge_identification",
     "judge_predictions",

@@ -11,14 +11,15 @@ from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
-from sysid_core.robot.loops import mimic_joints
-from sysid_core.validation.metrics import TorqueError, total
+from sysid_core.robot.loops import DrivenRobot, mimic_joints
+from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
 CHANCE = 0.95  # of a joint's variance left: no better than its mean
+_POOR_R2 = 0.5  # of a joint in motion: most of what it does is something else
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
@@ -64,35 +65,6 @@ def judge(
     return Verdict(tuple(reasons))
 
 
-def judge_chain(
-    estimate: Estimate,
-    runs: Mapping[str, tuple[Mapping[str, TorqueError], Mapping[str, TorqueError]]],
-) -> Verdict:
-    """Judge a closed chain by its torques: explained at all, better than nominal, and own warnings.
-
-    Args:
-        estimate: What was identified.
-        runs: Label to (identified, nominal) torque errors of every joint; 'fitted' are those that
-            were, which only have to be explained.
-    """
-    reasons = []
-    for label, (identified, _) in runs.items():
-        poor = {j: e.r2 for j, e in identified.items() if np.isfinite(e.r2) and e.r2 < 0.5}
-        if poor:
-            say = failure if min(poor.values()) <= 1.0 - CHANCE else warning
-            shown = {"joints": list(poor), "r2": list(poor.values())}
-            reasons.append(say("joint-unexplained", which=label, **shown))
-    unseen = {
-        label: (
-            {joint: e.rms for joint, e in identified.items()},
-            {joint: e.rms for joint, e in nominal.items()},
-        )
-        for label, (identified, nominal) in runs.items()
-        if label != "fitted"
-    }
-    return Verdict(tuple(reasons)) + judge(estimate, unseen)
-
-
 def judge_estimate(estimate: Estimate) -> Verdict:
     """What an estimate says of itself: finite, physically consistent, excited.
 
@@ -126,6 +98,8 @@ def judge_identification(
     fitted = judge_predictions(training, "the fitted runs")
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
+    if isinstance(identification.model, DrivenRobot):
+        verdict += _judge_joints([*training, *validation])
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
@@ -142,6 +116,19 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
     """Joints that follow others are fitted as if they were driven on their own."""
     followers = [f"{m.joint} ({m.leader})" for m in mimic_joints(identification.model)]
     return (warning("followers", joints=followers),) if followers else ()
+
+
+def _judge_joints(predictions: Sequence[Prediction]) -> tuple[Reason, ...]:
+    """Joints of which less than half of the torques' variance is explained, run by run."""
+    reasons = []
+    for p in predictions:
+        joints = p.joints_below(p.band_hz) if p.motion.any() else {}
+        poor = {joint: s["r2"] for joint, s in joints.items() if s["r2"] < _POOR_R2}
+        if poor:
+            say = failure if min(poor.values()) <= 1.0 - CHANCE else warning
+            shown = {"joints": list(poor), "r2": list(poor.values())}
+            reasons.append(say("joint-unexplained", which=p.source, **shown))
+    return tuple(reasons)
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import CertificateCheck, certify, verify
-    from sysid_core.workflows.choices import estimator_from, friction_terms
+    from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import (
         ArmResult,
         ExportedTarget,
@@ -23,14 +23,12 @@ if TYPE_CHECKING:
         verify_export,
     )
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.loops import IdentifiedChain, Tables, identify_loops
-    from sysid_core.workflows.progress import Progress, Step, silent
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, run_labels
+    from sysid_core.workflows.progress import Progress, Step
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
-    from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
+    from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
-        METHODS,
         FitSettings,
         IdentifySettings,
         SequentialSettings,
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
     from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
-        ValidatedChain,
         validate,
         validate_runs,
         write_validation,
@@ -54,7 +51,7 @@ __getattr__ = names_of(
         ".arm": ("ArmFit",),
         ".arm_data": ("ArmData", "fixed_base"),
         ".certificate": ("CertificateCheck", "certify", "verify"),
-        ".choices": ("estimator_from", "friction_terms"),
+        ".choices": ("friction_terms",),
         ".export": (
             "ArmResult",
             "ExportedTarget",
@@ -65,14 +62,12 @@ __getattr__ = names_of(
             "verify_export",
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".loops": ("IdentifiedChain", "Tables", "identify_loops"),
-        ".progress": ("Progress", "Step", "silent"),
-        ".recordings": ("drives_of", "is_bag", "load_recording", "run_labels"),
+        ".progress": ("Progress", "Step"),
+        ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
-        ".sequential": ("SequentialFit", "fit_sequentially"),
+        ".sequential": ("SequentialFit",),
         ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
-            "METHODS",
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
@@ -83,7 +78,6 @@ __getattr__ = names_of(
         ".torque_weighing": ("judge_added", "weigh_by_torques"),
         ".validation": (
             "ValidatedArm",
-            "ValidatedChain",
             "validate",
             "validate_runs",
             "write_validation",
@@ -93,7 +87,6 @@ __getattr__ = names_of(
 )
 
 __all__ = [
-    "METHODS",
     "ArmData",
     "ArmFit",
     "ArmResult",
@@ -101,41 +94,33 @@ __all__ = [
     "ExportedTarget",
     "FitSettings",
     "IdentifiedArm",
-    "IdentifiedChain",
     "IdentifySettings",
     "Progress",
     "SequentialFit",
     "SequentialSettings",
     "Step",
-    "Tables",
     "TareSettings",
     "Tared",
     "TorqueWeighingSettings",
     "ValidateSettings",
     "ValidatedArm",
-    "ValidatedChain",
     "WeighSettings",
     "Weighed",
     "WeighedRecording",
     "certify",
     "drives_of",
-    "estimator_from",
     "export_arm",
     "export_result",
-    "fit_sequentially",
     "fixed_base",
     "friction_terms",
     "identify",
     "identify_data",
-    "identify_loops",
     "is_bag",
     "is_proof",
     "json_text",
     "judge_added",
     "load_recording",
     "load_result",
-    "run_labels",
-    "silent",
     "tare",
     "validate",
     "validate_runs",

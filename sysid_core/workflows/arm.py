@@ -143,7 +143,7 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     progress(Step.BENEFITS)
     benefits = term_benefits(few, prior_weight=weight or 1.0)
     progress(Step.SPREAD)
-    spread = prediction_spread(few, result.parameters, weight or NO_PRIOR)
+    spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
     return ArmFit(result, lag, weight, benefits, load, together, spread, differentiations)
 
 

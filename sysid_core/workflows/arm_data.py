@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an open chain is identified from: robot, recordings, drives, and their faults."""
+"""What a chain, open or closed, is identified from: robot, recordings, drives, and their faults."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation.loaded_arm import KnownLoad
 from sysid_core.planning import Trajectory
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, mounted, with_gravity
+from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.progress import Progress, Step, silent
@@ -32,7 +33,7 @@ _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
 
 @dataclass(frozen=True, eq=False)
 class ArmData:
-    """What an open chain is identified from.
+    """What a chain, open or closed, is identified from.
 
     Attributes:
         model: The robot, gravity as it is.
@@ -117,7 +118,9 @@ class ArmData:
         columns = None if settings.columns is None else ColumnMap.load(settings.columns)
         estimated = settings.gravity == ESTIMATE
         model = mounted(
-            fixed_base(settings.robot, settings.lock),
+            chain_of(settings.robot, settings.loops)
+            if settings.loops
+            else fixed_base(settings.robot, settings.lock),
             "" if estimated else settings.gravity,
             settings.mount,
             None if columns is None or estimated else columns.gravity,
@@ -129,7 +132,9 @@ class ArmData:
         plan = settings.sequential.plan
 
         def read(paths: Sequence[Path]) -> tuple[Recording, ...]:
-            return tuple(load_recording(path, columns, settings.effort_kind) for path in paths)
+            return tuple(
+                load_recording(path, columns, settings.effort_kind, model) for path in paths
+            )
 
         runs, loaded = read(settings.recordings), read(settings.load.loaded)
         others, at_once = read(settings.validate), read(settings.sequential.at_once)
@@ -165,6 +170,16 @@ class ArmData:
         """Largest relative deviation of the drives' gains; 0 where parameters' deviations have it."""
         known = None if self.columns is None else self.columns.gain_sd
         return 0.0 if known is None or self.load is not None else float(np.max(known))
+
+
+def chain_of(robot: str, loops: str) -> DrivenRobot:
+    """The mechanism of a file of loops, as a robot of its driven joints.
+
+    Args:
+        robot: URDF; "" or the loops' own name where their file names one.
+        loops: File, or the name of a reference robot with loops, or `mimic`.
+    """
+    return DrivenRobot.of(load_closed_chain(loops, None if robot in ("", loops) else robot))
 
 
 def fixed_base(robot: str, lock: Sequence[str] = ()) -> RobotModel:

@@ -27,7 +27,6 @@ from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
 from sysid_core.workflows.inputs import hashed, paths_by_role
-from sysid_core.workflows.loops import IdentifiedChain
 from sysid_core.workflows.progress import Progress, silent
 from sysid_core.workflows.result_file import RESULT
 from sysid_core.workflows.settings import IdentifySettings
@@ -171,17 +170,15 @@ def _repeated(
     }
 
 
-def _errors_before(
-    found: IdentifiedArm | IdentifiedChain, earlier: Path | None
-) -> dict[int, float]:
+def _errors_before(found: IdentifiedArm, earlier: Path | None) -> dict[int, float]:
     """Relative errors of the description or an earlier identification, by number of the recording.
 
-    Empty where the result itself has them: closed chains, and arms with a known load.
+    Empty where the result itself has them: arms with a known load.
     """
-    if not isinstance(found, IdentifiedArm) or found.data.load is not None:
+    if found.data.load is not None:
         if earlier is not None:
             raise EstimationError(
-                "--as-found doesn't go with --loops or --loaded.",
+                "--as-found doesn't go with --loaded.",
                 remedy="Leave it out: the URDF's parameters are what was found.",
             )
         return {}

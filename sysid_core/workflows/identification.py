@@ -31,7 +31,6 @@ from sysid_core.workflows.arm import ArmFit, fit_arm
 from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.inputs import inputs_of
 from sysid_core.workflows.known_load import write_columns
-from sysid_core.workflows.loops import IdentifiedChain, identify_loops
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.result_file import write_result
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
@@ -45,7 +44,7 @@ URDF = "identified.urdf"
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedArm:
-    """An identified open chain with its verdict.
+    """An identified chain, open or closed, with its verdict.
 
     Attributes:
         data: Robot and recordings.
@@ -183,9 +182,7 @@ class IdentifiedArm:
         return export_arm(result, [Target(target) for target in targets], Path(out))
 
 
-def identify(
-    settings: IdentifySettings, progress: Progress = silent
-) -> IdentifiedArm | IdentifiedChain:
+def identify(settings: IdentifySettings, progress: Progress = silent) -> IdentifiedArm:
     """Identify a robot from files.
 
     Args:
@@ -195,8 +192,6 @@ def identify(
     Raises:
         SysIdError: A file can't be read, recordings don't fit the robot, or settings each other.
     """
-    if settings.loops:
-        return identify_loops(settings, progress)
     data = ArmData.read(settings, progress)
     inputs = inputs_of(settings)
     return identify_data(data, settings.fit, progress, inputs=inputs, force=settings.force)
@@ -270,7 +265,7 @@ def _next_steps(found: IdentifiedArm) -> list[str]:
         steps.append("Record another motion and repeat with --validate: a fit can't judge itself.")
     if found.settings.method in ("ols", "wls", "irls"):
         steps.append("For a model to simulate or control with, repeat with --method lmi.")
-    else:
+    elif found.description is not None:
         steps.append("identified.urdf, beside this page, is the URDF with these values.")
     steps.append("sysid validate says of any later recording whether the result still holds.")
     return steps

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from sysid_core.diagnosis import require_joints
 from sysid_core.errors import SignalError
 from sysid_core.estimation.closed_chain import read_loop_bag
 from sysid_core.robot import DriveTrain, RobotModel
-from sysid_core.robot.loops import ClosedChain
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import ColumnMap, EffortKind, Recording, read_table
 from sysid_core.signals.bags import read_bag
 
@@ -25,13 +24,16 @@ def is_bag(path: Path) -> bool:
     return path.suffix in (".mcap", ".db3")
 
 
-def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "") -> Recording:
+def load_recording(
+    path: Path, columns: ColumnMap | None, effort_kind: str = "", model: RobotModel | None = None
+) -> Recording:
     """Read a bag or a table.
 
     Args:
         path: What the user gave.
         columns: Needed for tables; for bags it may declare what the efforts mean.
         effort_kind: Declared on the command line; wins for bags.
+        model: The robot; of bags of a closed chain, its driven joints and encoders are read.
 
     Raises:
         SignalError: It can't be read.
@@ -42,6 +44,8 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
         kind: EffortKind | None = columns.effort_kind if columns else None
         if effort_kind:
             kind = _kind(effort_kind)
+        if isinstance(model, DrivenRobot):
+            return read_loop_bag(path, model.chain, kind)
         run = read_bag(path, effort_kind=kind)
         return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
     if columns is None:
@@ -50,25 +54,6 @@ def load_recording(path: Path, columns: ColumnMap | None, effort_kind: str = "")
             remedy="Give --columns; start from one of config/columns/*.yaml.",
         )
     return read_table(path, columns)
-
-
-def load_loop_recording(
-    path: Path, chain: ClosedChain, columns: ColumnMap | None, effort_kind: str = ""
-) -> Recording:
-    """A table, or of a bag the joints of a closed chain that count; arguments as above."""
-    if path.exists() and is_bag(path):
-        kind = effort_kind or (columns.effort_kind if columns else None)
-        return read_loop_bag(path, chain, kind)
-    return load_recording(path, columns, effort_kind)
-
-
-def run_labels(paths: Sequence[Path]) -> list[str]:
-    """Names of recordings in tables: file names, or paths where names are alike."""
-    names = [path.name for path in paths]
-    return [
-        name if names.count(name) == 1 else str(path)
-        for name, path in zip(names, paths, strict=True)
-    ]
 
 
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:

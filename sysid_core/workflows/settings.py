@@ -109,7 +109,7 @@ class IdentifySettings:
         columns: YAML: columns, units, effort kind, drive gains.
         lock: JOINT[=POSITION] that stays where it is (rad or m; default 0), such as a gripper's.
         load: Known load.
-        loops: YAML of closed loops (or own-leg, or mimic); efforts must be torques.
+        loops: YAML of closed loops (or own-leg, or mimic): joints that aren't driven follow from them.
         validate: Runs that aren't fitted; may be repeated.
         fit: How it is fitted.
         gravity: X,Y,Z of gravity in the base frame [m/s^2], where the base isn't mounted as the URDF
@@ -142,7 +142,7 @@ class IdentifySettings:
         for option, given in (
             ("--loaded", self.load.loaded),
             ("--lock", self.loops and self.lock),
-            ("--gravity estimate", self.loops and self.gravity == ESTIMATE),
+            ("--method sequential", self.loops and self.fit.method == "sequential"),
         ):
             if given:
                 raise EstimationError(

@@ -18,7 +18,7 @@ from sysid_core.controller_payload import (
     fixed_pose,
 )
 from sysid_core.diagnosis import compare_with_torques, judge_carried_mass
-from sysid_core.errors import SignalError
+from sysid_core.errors import SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation import payload as estimators_of
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
@@ -344,10 +344,19 @@ def _others(method: str, weighing: Weighing, shape: Shape | None) -> dict[str, E
         }
     elif method not in (*estimators, "map", "map-running"):
         raise SignalError(f"The method '{method}' needs a shape.", remedy="Give --shape.")
-    results = {name: make().fit(weighing.data) for name, make in estimators.items()}
-    if weighing.session is None:
-        return results
-    return {"map-running": weighing.session.online.estimate()} | results
+    session = weighing.session
+    if session is None and method == "map-running":
+        raise SignalError(
+            "A recording without marks is weighed as a whole.", remedy="Leave out --method."
+        )
+    results = {} if session is None else {"map-running": session.online.estimate()}
+    for name, make in estimators.items():
+        try:
+            results[name] = make().fit(weighing.data)
+        except SysIdError:  # beside the answer it is only a comparison
+            if name == method:
+                raise
+    return results
 
 
 def _read_truth(path: Path) -> Array:

@@ -22,7 +22,8 @@ from sysid_nodes.lifecycle import die_with_parent
 from sysid_nodes.security import existing_inside, new_inside
 
 _METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
-_METHODS = {"constrained": "lmi"}  # of a closed chain
+# Of a closed chain, for controllers, which compensate the usual friction only.
+_CONSTRAINED = FitSettings(method="lmi", friction="usual", delay="auto")
 _NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package
 _PATIENCE_S = 5.0
 
@@ -64,7 +65,9 @@ class IdentificationJob:
             lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
             loops=loops,
             validate=() if other is None else (other,),
-            fit=FitSettings(method=_METHODS.get(request.method, request.method or "auto")),
+            fit=_CONSTRAINED
+            if request.method == "constrained"
+            else FitSettings(method=request.method or "auto"),
             gravity=",".join(f"{g!r}" for g in model.gravity.tolist()) if turned else "",
             sequential=SequentialSettings(plan=plan),
         )

@@ -26,7 +26,6 @@ from sysid_core.robot import reference_robots
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.signals.bags import BagWriter, build_typestore
 from sysid_core.simulation import ClosedChainPlant
-from sysid_core.workflows import run_labels
 
 runner = CliRunner()
 JOINT_STATE, TIME = "sensor_msgs/msg/JointState", "builtin_interfaces/msg/Time"
@@ -82,28 +81,19 @@ def test_identify_takes_loops(table, tmp_path, clicks):
         app,
         [
             "identify", run, "--loops", "own-leg", "--robot", "own-leg", "--columns", columns,
-            "--method", "lmi", "--fix", "inertials", "--validate", run,
+            "--friction", "usual", "--motion-cutoff-hz", "12", "--fix", "inertials",
+            "--validate", run,
             "--out", str(tmp_path), "--json", "-",
         ],
     )  # fmt: skip
     assert result.exit_code == 0, result.output
     numbers = json.loads(result.stdout)
     assert numbers["rank"] == numbers["structural_rank"] == 24
-    assert numbers["torque_rms"]["fitted"]["knee"]["identified"] < 0.2
-    assert {"estimate.yaml", "result.json", "report.html"} <= {p.name for p in tmp_path.iterdir()}
+    assert numbers["joints"]["knee"]["training"]["rms"] < 0.2
+    assert {"estimate.yaml", "parameters.yaml", "result.json", "report.html"} <= {
+        p.name for p in tmp_path.iterdir()
+    }
     clicks(tmp_path / "report.html")
-    result = runner.invoke(app, ["certify", str(tmp_path)])
-    assert result.exit_code == 0, result.exception
-    certificate = str(tmp_path / "certificate.json")
-    content = json.loads((tmp_path / "certificate.json").read_text())
-    fitted, judged = content["recordings"]
-    assert fitted["fitted"] and not judged["fitted"]
-    assert fitted["as_left"] == pytest.approx(
-        np.linalg.norm([j["identified"] for j in numbers["torque_rms"]["fitted"].values()])
-    )
-    assert {row["name"] for row in content["uncertainty_budget"]} >= {"knee.F_c"}
-    result = runner.invoke(app, ["verify", certificate])
-    assert result.exit_code == 0, result.output
 
 
 @pytest.fixture(scope="module")
@@ -153,41 +143,46 @@ def identify_bag(bag: Path, loops: Path | str, out: Path, *more: str):
         app,
         [
             "identify", str(bag), "--loops", str(loops), "--robot", "own-leg",
-            "--method", "irls", "--fix", "inertials", "--out", str(out), "--json", "-", *more,
+            "--method", "irls", "--friction", "usual", "--motion-cutoff-hz", "12",
+            "--fix", "inertials", "--out", str(out), "--json", "-", *more,
         ],
     )  # fmt: skip
 
 
-def test_a_bag_with_a_tarsus_encoder_gives_the_drives(leg_run, tmp_path):
-    bag = write_bag(tmp_path / "bag", leg_run, effort_kind="actuator_torque")
-    result = identify_bag(bag, with_tarsus_encoder(tmp_path), tmp_path / "out")
-    assert result.exit_code == 0, result.output
+@pytest.fixture(scope="module")
+def identified(leg_run, tmp_path_factory):
+    """The leg's bag, its loops file with an encoder on the tarsus, the result and its folder."""
+    folder = tmp_path_factory.mktemp("tarsus")
+    bag = write_bag(folder / "bag", leg_run, effort_kind="actuator_torque")
+    loops = with_tarsus_encoder(folder)
+    return bag, loops, folder / "out", identify_bag(bag, loops, folder / "out")
+
+
+def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):
+    *_, out, result = identified
+    assert result.exit_code in (0, 3), result.output  # without another motion, little is judged
     numbers = json.loads(result.stdout)
     assert numbers["rank"] == numbers["structural_rank"] == 24
-    estimate = Estimate.load(tmp_path / "out" / "estimate.yaml")
+    estimate = Estimate.load(out / "estimate.yaml")
     for name, true in {"knee.F_c": 1.1, "knee.F_v": 0.5, "hip_yaw.I_a": 0.06}.items():
         sd = estimate.standard_deviations[estimate.names.index(name)]
         assert abs(estimate[name] - true) < max(3.0 * sd, 0.01 * true)
-    rms = numbers["torque_rms"]["fitted"]["knee"]
-    assert rms["identified"] < 0.2 * rms["nominal"]
+    assert numbers["joints"]["knee"]["training"]["r2"] > 0.98
 
 
-def test_a_result_is_validated_on_another_bag(leg_run, tmp_path):
-    bag = write_bag(tmp_path / "bag", leg_run, effort_kind="actuator_torque")
-    loops, out = with_tarsus_encoder(tmp_path), tmp_path / "out"
-    assert identify_bag(bag, loops, out).exit_code == 0
+def test_a_result_is_validated_on_another_bag(identified, tmp_path):
+    bag, loops, out, _ = identified
     command = ["validate", str(out), str(bag), "--robot", "own-leg", "--out", str(tmp_path / "v")]
     result = runner.invoke(app, [*command, "--loops", str(loops), "--json", "-"])
     assert result.exit_code == 0, result.output
     numbers = json.loads(result.stdout)
-    fitted = json.loads((out / "result.json").read_text())["torque_rms"]["fitted"]
-    for joint, rms in numbers["torque_rms"]["bag"].items():
-        assert rms["identified"] == pytest.approx(fitted[joint]["identified"], rel=1e-6)
+    fitted = json.loads((out / "result.json").read_text())["training"][0]
+    assert numbers["runs"][0]["relative_error"] == pytest.approx(fitted["relative_error"])
     assert numbers["verdict"]["outcome"] in ("pass", "warn")
     assert (tmp_path / "v" / "validation.html").exists()
-    (out / "result.json").unlink()
+    (out / "parameters.yaml").unlink()
     result = runner.invoke(app, [*command, "--loops", str(loops)])
-    assert isinstance(result.exception, SysIdError) and "no result" in str(result.exception)
+    assert isinstance(result.exception, SysIdError) and "parameters.yaml" in str(result.exception)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +194,6 @@ def test_a_result_is_validated_on_another_bag(leg_run, tmp_path):
         ((), {"measured": ["knee"]}, {"effort_kind": "actuator_torque"}, "passive joints"),
         ((), {"actuated": ["hip_roll", "kneee"]}, {"effort_kind": "actuator_torque"}, "kneee"),
         ((), {}, {}, "not torques"),
-        ((), {}, {"effort_kind": "motor_current"}, "motor_current"),
     ],
 )
 def test_what_a_bag_lacks_is_named(leg_run, tmp_path, leave_out, changes, custom_data, message):
@@ -207,8 +201,3 @@ def test_what_a_bag_lacks_is_named(leg_run, tmp_path, leave_out, changes, custom
     result = identify_bag(bag, with_tarsus_encoder(tmp_path, **changes), tmp_path / "out")
     assert isinstance(result.exception, SysIdError), result.output
     assert message in str(result.exception)
-
-
-def test_recordings_of_one_name_in_two_folders_keep_apart():
-    same = [Path("a/run.csv"), Path("b/run.csv"), Path("c/other.csv")]
-    assert run_labels(same) == ["a/run.csv", "b/run.csv", "other.csv"]

@@ -77,14 +77,29 @@ class BlockScores:
         error, signal = self._squares(keep, prior_weight)
         return np.sqrt(error.sum(axis=0) / np.maximum(signal, _least(signal)))
 
-    def fits_without_blocks(self, prior_weight: float = 1.0) -> Array:
-        """Parameters of the fits that leave out one block each, shape (blocks, p)."""
-        prior, sd = self.regression.prior, self.regression.prior_sd
-        total = self.filtered.sum(axis=0)
+    def fits_without_blocks(
+        self, prior_weight: float, parameters: Array, fixed: Sequence[str] = ()
+    ) -> Array:
+        """Parameters of the fits that leave out one block each, shape (blocks, p).
+
+        Args:
+            prior_weight: rho of the prior.
+            parameters: All parameters of the fit to everything, shape (p,).
+            fixed: What the fit held, as in an estimator's `fixed`.
+        """
+        free = self.regression.free_columns(fixed)
+        prior, sd = self.regression.prior[free], self.regression.prior_sd[free]
+        # What is held is taken out of the torques: [Y tau] -> [Y_free, tau - Y_held x_held].
+        kept = np.zeros((len(free) + 1, len(prior) + 1))
+        kept[:-1, :-1] = np.eye(len(free))[:, free]
+        kept[:-1, -1], kept[-1, -1] = np.where(free, 0.0, -parameters), 1.0
+        blocks = kept.T @ self.filtered @ kept
+        total = blocks.sum(axis=0)
         weights = self._weights(total, prior, sd, prior_weight)
-        return np.array(
-            [_solve(total - block, weights, prior, sd, prior_weight) for block in self.filtered]
-        )
+        out = np.tile(parameters, (len(blocks), 1))
+        for row, block in zip(out, blocks, strict=True):
+            row[free] = _solve(total - block, weights, prior, sd, prior_weight)
+        return out
 
     def residual(self, parameters: Array) -> Array:
         """Root mean square residual of every joint with given parameters, shape (n,) [N m]."""

@@ -20,7 +20,7 @@ from sysid_core.estimation.recorded import (
 from sysid_core.files import ONLY_KNOWN_KEYS, Number
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
-from sysid_core.robot.loops import DrivenRobot, project_positions, project_velocities
+from sysid_core.robot.loops import DrivenRobot, project_velocities
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
@@ -146,7 +146,7 @@ def driven_joints(model: RobotModel, stream: JointStream) -> JointStream:
         )
     seen = stream.ordered((*chain.actuated, *chain.measured))
     require_finite(replace(seen, effort=None), "")
-    q = project_positions(chain, seen.names, seen.q)
+    q = model.postures_of(seen.names, seen.q)
     v = None if seen.v is None else project_velocities(chain, q, seen.names, seen.v)
     driven = seen.ordered(chain.actuated)
     return replace(driven, q=q[:, chain.actuated_columns], v=v, a=None)

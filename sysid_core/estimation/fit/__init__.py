@@ -5,7 +5,6 @@ from sysid_core.estimation.fit.compressed import compress, solve_compressed
 from sysid_core.estimation.fit.consistent_least_squares import ConsistentLeastSquares
 from sysid_core.estimation.fit.consistent_problem import (
     Consistency,
-    ConsistentProblem,
     Prior,
     build_consistent_problem,
     solve_consistent,
@@ -33,16 +32,14 @@ from sysid_core.estimation.fit.unmeasured_efforts import (
     unmeasured_joints,
     unmeasured_notes,
 )
-from sysid_core.estimation.fit.weighting import RobustLoss, Weighting
+from sysid_core.estimation.fit.weighting import Weighting
 
 __all__ = [
     "Consistency",
     "ConsistentLeastSquares",
-    "ConsistentProblem",
     "LeastSquares",
     "Prior",
     "Regression",
-    "RobustLoss",
     "Weighting",
     "autocovariance",
     "build_consistent_problem",

@@ -20,8 +20,8 @@ from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.weighting import Weights
 from sysid_core.robot import Array
 
-BLOCKS = 6
-_NOTABLE = 1.2
+BLOCKS = 6  # of the delete-a-block jackknife, as in `BlockScores`
+_NOTABLE = 1.2  # factor of deviations from which a model error is mentioned
 _ENOUGH = 0.5  # of the parameters must be left to compare
 _OPEN = 0.1  # of a natural deviation: a prior that weak keeps what a block alone shows finite
 

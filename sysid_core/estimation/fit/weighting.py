@@ -13,7 +13,7 @@ from sysid_core.estimation.fit.regression import Regression
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array
 
-ROUNDS = 50
+ROUNDS = 50  # of reweighting at most: a note says where they didn't settle
 SETTLED = 1e-3  # standard deviations by which a round may still change the robust estimate
 
 

@@ -13,14 +13,13 @@ from sysid_core.estimation.loaded_arm.identify import (
     with_gains,
 )
 from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-from sysid_core.estimation.loaded_arm.load_watch import LoadWatch, load_changes
+from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
 from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
 
 __all__ = [
     "ExtraTorque",
     "KnownLoad",
-    "LoadWatch",
     "LoadedArm",
     "LoadedIdentification",
     "PayloadFromTorques",

@@ -9,15 +9,10 @@ from sysid_core.estimation.payload.ball_prior import (
     probabilities,
 )
 from sysid_core.estimation.payload.consistent import PayloadLMI
-from sysid_core.estimation.payload.data import (
-    CompressedWrenches,
-    PayloadData,
-    dynamism,
-    positive_mass,
-)
+from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData, dynamism
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.entropic import EntropicRegression
-from sysid_core.estimation.payload.homogeneous import HomogeneousBody, weigh
+from sysid_core.estimation.payload.homogeneous import HomogeneousBody
 from sysid_core.estimation.payload.ordinary import PayloadOLS
 from sysid_core.estimation.payload.point_mass import PointMassDiscretization
 from sysid_core.estimation.payload.result import (
@@ -61,9 +56,7 @@ __all__ = [
     "dynamism",
     "nearest_body",
     "payload_estimate",
-    "positive_mass",
     "probabilities",
     "summarise_payload",
     "verdicts_from_prior",
-    "weigh",
 ]

@@ -14,7 +14,6 @@ from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
-    LoadChange,
     PayloadMoment,
     PayloadSession,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "TARE_PREFIX",
     "ChangeDetector",
     "ChangeKind",
-    "LoadChange",
     "OnlinePayload",
     "PayloadChange",
     "PayloadMoment",

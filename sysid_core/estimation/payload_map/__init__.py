@@ -12,11 +12,7 @@ from sysid_core.estimation.payload_map.motion_error import (
     wrench_sensitivity,
 )
 from sysid_core.estimation.payload_map.running import RunningMAP
-from sysid_core.estimation.payload_map.sensor_model import (
-    CALIBRATED_SENSOR,
-    SensorModel,
-    SensorQuality,
-)
+from sysid_core.estimation.payload_map.sensor_model import CALIBRATED_SENSOR, SensorModel
 from sysid_core.estimation.payload_map.smoothing import smoothed_payload_data
 
 __all__ = [
@@ -26,7 +22,6 @@ __all__ = [
     "PayloadMAP",
     "RunningMAP",
     "SensorModel",
-    "SensorQuality",
     "SplineMotion",
     "WhiteMotion",
     "filtered_motion_covariance",

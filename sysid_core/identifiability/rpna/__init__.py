@@ -5,13 +5,11 @@ from sysid_core.identifiability.rpna.answer import Identifiability, StructuralVe
 from sysid_core.identifiability.rpna.mimic import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
 from sysid_core.identifiability.rpna.rounded_angles import exact_angle, with_exact_angles
-from sysid_core.identifiability.rpna.stages import Mimic
 from sysid_core.identifiability.rpna.structural import structural_identifiability
 from sysid_core.identifiability.rpna.subspace import reduced_nullspace
 
 __all__ = [
     "Identifiability",
-    "Mimic",
     "StructuralVerdict",
     "combination_text",
     "coupling_matrix",

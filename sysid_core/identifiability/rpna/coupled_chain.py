@@ -18,7 +18,7 @@ import pinocchio as pin
 from sysid_core.identifiability.rpna.spatial import motion_transforms, parameter_transforms
 from sysid_core.robot import Array, wrench_regressor
 
-N_VALUES = 64
+N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
 _REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero
 
 

@@ -17,7 +17,7 @@ from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.violations import LimitKind, MotionCheck, Violation
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
-_MARGIN = 0.99
+_MARGIN = 0.99  # of the limits that the fastest sample may use
 
 
 def of_all_joints(chain: ClosedChain, trajectory: Trajectory) -> Trajectory:

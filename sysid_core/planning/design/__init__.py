@@ -2,13 +2,7 @@
 """Motions designed by what they will show: unknowns, criteria, problem and search."""
 
 from sysid_core.planning.design.bspline import BSplineBasis
-from sysid_core.planning.design.criteria import (
-    Conditioning,
-    Criterion,
-    Score,
-    build_score,
-    conditioning,
-)
+from sysid_core.planning.design.criteria import Conditioning, Criterion, build_score, conditioning
 from sysid_core.planning.design.excitation_problem import ExcitationProblem
 from sysid_core.planning.design.expectation import Expectation
 from sysid_core.planning.design.explore import Ending, Explorer, Goal
@@ -28,7 +22,6 @@ __all__ = [
     "Expectation",
     "Explorer",
     "Goal",
-    "Score",
     "Tree",
     "Unknowns",
     "all_in_contact",

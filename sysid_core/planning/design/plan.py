@@ -36,7 +36,7 @@ from sysid_core.robot import Array, RobotModel
 
 SAFE_STARTS = 3  # random motions whose safe amplitude is sought, for comparison
 BANDWIDTH = 2.0  # [Hz], highest frequency of the series by default
-MOST_HARMONICS = 48
+MOST_HARMONICS = 48  # of a series: 24 s at the default bandwidth
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from sysid_core.planning.trajectory import Trajectory
 from sysid_core.robot import Array, RobotModel
 
 DIFFERENT = 0.5  # of the typical distance between two postures of the training motion
-TRIES = 8
+TRIES = 8  # safe motions at most that are compared with the training motion
 SEED = 7919  # added to the training motion's
 
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions from posture to posture, at rest in each."""
 
-from sysid_core.planning.postures.plan import PosturePlan, plan_static_postures, plan_through
+from sysid_core.planning.postures.plan import plan_static_postures, plan_through
 
-__all__ = ["PosturePlan", "plan_static_postures", "plan_through"]
+__all__ = [
+    "plan_static_postures",
+    "plan_through",
+]

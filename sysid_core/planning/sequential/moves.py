@@ -14,7 +14,7 @@ from sysid_core.planning.transfer import move_duration, straight_move
 from sysid_core.robot import Array
 
 FAST, SLOW = 0.9, 0.4  # shares of the limits: two speeds tell inertia and friction apart
-RATE_HZ = 100.0
+RATE_HZ = 100.0  # of planned samples
 HOLDING_SHARE = 0.8  # of the effort limits; the rest is for accelerating
 TRIES = 200  # random postures per wanted one
 REVOLUTE_RANGE = np.pi  # [rad] joints that turn further are kept within one turn

@@ -18,7 +18,7 @@ from sysid_core.robot.loops.file import (
     load_closed_chain,
     save_closed_chain,
 )
-from sysid_core.robot.loops.mimic import MimicJoint, chain_of_mimic_joints, mimic_joints
+from sysid_core.robot.loops.mimic import chain_of_mimic_joints, mimic_joints
 from sysid_core.robot.loops.projection import project_positions, project_velocities
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
@@ -42,7 +42,6 @@ __all__ = [
     "Loop",
     "LoopEnd",
     "LoopKind",
-    "MimicJoint",
     "MotionBox",
     "actuated_inertia",
     "actuation_map",

@@ -17,8 +17,9 @@ from numpy.typing import ArrayLike
 from sysid_core.errors import ModelError
 from sysid_core.robot.friction import usual_friction
 from sysid_core.robot.inertia import Array
-from sysid_core.robot.loops.assembly import assemble
+from sysid_core.robot.loops.assembly import assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
+from sysid_core.robot.loops.projection import project_positions
 from sysid_core.robot.loops.regressor import (
     ConstrainedMotion,
     constrained_motion,
@@ -26,6 +27,7 @@ from sysid_core.robot.loops.regressor import (
 )
 from sysid_core.robot.model import FrameMotion, RobotModel
 
+_FEW = 5  # postures that are tried first
 _NEIGHBOURS = 0.25  # [rad or m]: samples of a motion lie closer together; assembly may start there
 
 
@@ -136,10 +138,39 @@ class DrivenRobot(RobotModel):
         Raises:
             ModelError: A loop doesn't close.
         """
-        q = np.asarray(q, dtype=float)
-        steps = np.abs(np.diff(q, axis=0))
-        near = len(q) > 1 and bool(np.max(steps) < _NEIGHBOURS)
-        return constrained_motion(self.chain, q, v, a, ordered=near)
+        q_a = np.ascontiguousarray(q, dtype=float)
+        key = q_a.tobytes()
+        if key not in self._closed:
+            near = len(q_a) > 1 and np.max(np.abs(np.diff(q_a, axis=0))) < _NEIGHBOURS
+            if not near:  # what can't be is refused by a few, before it costs all
+                assemble(self.chain, q_a[:: max(1, len(q_a) // _FEW)])
+            self._closed.clear()  # one motion is held: torques are asked for with several efforts
+            self._closed[key] = (assemble_along if near else assemble)(self.chain, q_a)
+        return constrained_motion(self.chain, q_a, v, a, q=self._closed[key])
+
+    def postures_of(self, names: Sequence[str], q: Array) -> Array:
+        """Closed postures of all joints nearest to measured positions, (K, m) to (K, n).
+
+        Args:
+            names: Measured joints, driven or passive.
+            q: Their positions in the order of time, shape (K, m).
+
+        Raises:
+            ModelError: The measured joints don't determine the posture.
+        """
+        key = (tuple(names), q.tobytes())
+        if key not in self._nearest:
+            self._nearest[key] = project_positions(self.chain, names, q)
+        return self._nearest[key]
+
+    @cached_property
+    def _nearest(self) -> dict[tuple[tuple[str, ...], bytes], Array]:
+        """Of the recordings: each is read for every filter that is tried."""
+        return {}
+
+    @cached_property
+    def _closed(self) -> dict[bytes, Array]:
+        return {}
 
     def torque_regressor(self, q: ArrayLike, v: ArrayLike, a: ArrayLike) -> Array:
         """`G^T Y`, from (K, n_a) each to (K, n_a, 10 N)."""

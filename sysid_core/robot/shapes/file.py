@@ -34,7 +34,7 @@ _FORMS = (
     " millimetres), or a YAML file with 'boxes' or 'mesh' and 'pose_in_sensor'"
 )
 _FILE = FileKind("shape file", f"Give {_FORMS}.", ModelError)
-_MOST_CELLS = 100_000
+_MOST_CELLS = 100_000  # of a file: a bound on memory, since priors are dense in them
 _Cells = Annotated[int, Field(strict=True, ge=1, le=_MOST_CELLS)]
 _LONGEST, _SHORTEST = 5.0, 1e-4  # [m] of what an arm holds
 _Length = Annotated[float, Field(strict=True, ge=_SHORTEST, le=_LONGEST)]

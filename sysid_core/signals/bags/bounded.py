@@ -10,11 +10,12 @@ import zlib
 import zstandard
 from lz4.frame import LZ4FrameDecompressor
 from mcap.exceptions import McapError
+from mcap.opcode import Opcode
 from mcap.records import Chunk
 
 MOST_CHUNK_BYTES = 256 << 20  # rosbag2 writes chunks of 1 to 4 MB
 _SMALL, _MOST_RATIO = 256 << 20, 300.0  # [bytes] and their ratio: no recording compresses so well
-_CHUNK, _CHUNK_HEAD = 6, 9 + 32  # opcode; bytes before the name of the compression
+_CHUNK_HEAD = 9 + 32  # bytes before the name of the compression
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"  # no CDR message begins so
 
 
@@ -66,7 +67,7 @@ def partial_chunk_content(tail: bytes) -> bytes:
     Args:
         tail: From the beginning of the chunk's record to the end of the file.
     """
-    if len(tail) < _CHUNK_HEAD or tail[0] != _CHUNK:
+    if len(tail) < _CHUNK_HEAD or tail[0] != Opcode.CHUNK:
         return b""
     (length,) = struct.unpack_from("<I", tail, 9 + 28)
     begin = _CHUNK_HEAD + length + 8
@@ -92,7 +93,7 @@ def partial_chunk_end(tail: bytes) -> int:
     Args:
         tail: As in `partial_chunk_content`.
     """
-    if len(tail) < _CHUNK_HEAD or tail[0] != _CHUNK:
+    if len(tail) < _CHUNK_HEAD or tail[0] != Opcode.CHUNK:
         return 0
     return int(struct.unpack_from("<Q", tail, 9 + 8)[0])
 

@@ -12,6 +12,7 @@ from typing import BinaryIO
 
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import EndOfFile, InvalidMagic, McapError
+from mcap.opcode import Opcode
 from mcap.records import Chunk, Metadata, Statistics
 
 from sysid_core.files import open_regular
@@ -31,9 +32,14 @@ CUSTOM_DATA_RECORD = "robot_sysid"  # MCAP metadata record that repeats custom_d
 
 _MAGIC = b"\x89MCAP0\r\n"
 _HEAD = struct.Struct("<BQ")  # opcode and length of a record
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK = 2, 3, 4, 5, 6
-_STATISTICS, _METADATA, _DATA_END = 11, 12, 15
-_READ = (_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _STATISTICS, _METADATA)
+_READ = (
+    Opcode.SCHEMA,
+    Opcode.CHANNEL,
+    Opcode.MESSAGE,
+    Opcode.CHUNK,
+    Opcode.STATISTICS,
+    Opcode.METADATA,
+)
 _AT_ONCE = 1 << 20  # bytes of chunks that are looked through together
 
 _Item = MessageBlock | StoredTopic | dict[str, str] | Damage
@@ -81,7 +87,7 @@ class _Scan:
             raise EndOfFile() if _MAGIC.startswith(begin) else InvalidMagic(begin)
         self._whole = len(_MAGIC)
         opcode = 0
-        while opcode != _FOOTER:
+        while opcode != Opcode.FOOTER:
             head = self._stream.read(_HEAD.size)
             if len(head) < _HEAD.size:
                 raise EndOfFile()
@@ -93,17 +99,17 @@ class _Scan:
             report_progress(self._file.name, self._whole / max(self._size, 1))
 
     def _record(self, opcode: int, head: bytes, length: int) -> Iterator[_Item]:
-        self._closed = self._closed or opcode in (_DATA_END, _FOOTER)
+        self._closed = self._closed or opcode in (Opcode.DATA_END, Opcode.FOOTER)
         if opcode not in _READ:
             self._stream.seek(length, 1)
             return
         data = self._stream.read(length)
         fields = ReadDataStream(BytesIO(data))
-        if opcode == _CHUNK:
+        if opcode == Opcode.CHUNK:
             self._take_chunk(Chunk.read(fields))
-        elif opcode == _STATISTICS:
+        elif opcode == Opcode.STATISTICS:
             self._stated = Statistics.read(fields).message_count
-        elif opcode == _METADATA:
+        elif opcode == Opcode.METADATA:
             metadata = Metadata.read(fields)
             if metadata.name == CUSTOM_DATA_RECORD:
                 yield dict(metadata.metadata)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from mcap.data_stream import ReadDataStream
 from mcap.exceptions import McapError
+from mcap.opcode import Opcode
 from mcap.records import Channel, Schema
 from numpy.typing import NDArray
 
@@ -19,7 +20,6 @@ from sysid_core.signals.bags.bounded import ZSTD_MAGIC, message_content
 from sysid_core.signals.bags.records import MessageBlock, StoredTopic
 
 _HEAD = struct.Struct("<BQ")  # opcode and length of a record
-_SCHEMA, _CHANNEL, _MESSAGE = 3, 4, 5
 _MESSAGE_HEAD = np.dtype(
     [
         ("opcode", "u1"),
@@ -84,7 +84,7 @@ class Channels:
             raise McapError("a chunk ends within a record")
         opcodes = np.frombuffer(content, np.uint8)[starts]
         length = np.diff(starts, append=end) - _MESSAGE_HEAD.itemsize
-        is_message = opcodes == _MESSAGE
+        is_message = opcodes == Opcode.MESSAGE
         bad = is_message & (length < 0)
         if bad.any():
             if not cut_off:
@@ -97,7 +97,7 @@ class Channels:
                 is_message[:n],
             )
         at, length = starts[is_message], length[is_message]
-        others = np.flatnonzero((opcodes == _SCHEMA) | (opcodes == _CHANNEL))
+        others = np.flatnonzero((opcodes == Opcode.SCHEMA) | (opcodes == Opcode.CHANNEL))
         read = [_schema_or_channel(content, int(opcodes[k]), int(starts[k])) for k in others]
         for record in read:
             yield from self._announce(record)
@@ -154,7 +154,7 @@ def _schema_or_channel(content: bytes, opcode: int, start: int) -> Schema | Chan
     begin = start + _HEAD.size
     stream = ReadDataStream(io.BytesIO(content[begin : begin + length]))
     try:
-        return Schema.read(stream) if opcode == _SCHEMA else Channel.read(stream)
+        return Schema.read(stream) if opcode == Opcode.SCHEMA else Channel.read(stream)
     except (struct.error, UnicodeDecodeError, ValueError, OverflowError) as err:
         raise McapError(f"a chunk's record can't be read: {err}") from err
 

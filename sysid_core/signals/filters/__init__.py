@@ -5,8 +5,8 @@ from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSam
 from sysid_core.signals.filters.joint_filter import JointFilter, filter_joints
 from sysid_core.signals.filters.kalman import KinematicBank
 from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
-from sysid_core.signals.filters.penalised_spline import SplineFit, fit_splines
-from sysid_core.signals.filters.smoother import Smoothing, smooth_joints
+from sysid_core.signals.filters.penalised_spline import fit_splines
+from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
@@ -24,8 +24,6 @@ __all__ = [
     "KinematicBank",
     "NoiseEstimator",
     "NoiseLevels",
-    "Smoothing",
-    "SplineFit",
     "TunedBank",
     "ZeroPhaseFilter",
     "central_difference",

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.signals.filters.penalised_spline import RATE_SHARE
 from sysid_core.signals.recording import Array
 
 _TRIED = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20)  # harmonics
-_RATE_SHARE = 0.3  # of the sampling rate: the highest harmonic
 
 
 def fit_harmonics(time: Array, z: Array, period_s: float) -> tuple[Array, Array]:
@@ -38,7 +38,7 @@ def fit_harmonics(time: Array, z: Array, period_s: float) -> tuple[Array, Array]
             f"A span of {time[-1] - time[0]:.2f} s holds no whole period of {period_s} s.",
             remedy="Give the period of the plan, or record one whole period at least.",
         )
-    most = _RATE_SHARE * (K - 1) / (time[-1] - time[0]) * period_s
+    most = RATE_SHARE * (K - 1) / (time[-1] - time[0]) * period_s
     tried = [h for h in _TRIED if h <= most] or [1]
     columns = [_columns(time, period_s, tried[-1], d) for d in range(3)]
     gram, right = columns[0].T @ columns[0], columns[0].T @ z

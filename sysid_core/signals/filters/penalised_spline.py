@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 else:
     interpolate = lazy_import("scipy.interpolate")
 
-_DEGREE = 5
-_ORDERS = (3, 5, 8)
+_DEGREE = 5  # accelerations are cubic, jerk is continuous
+_ORDERS = (3, 5, 8)  # of the penalised derivative that are tried: steepnesses of the low-pass
 _KNOTS_PER_PERIOD = 6.0  # of the cut-off: the spline itself then damps nothing that passes
 _SLOWEST_HZ, _FASTEST_HZ, _RATIO = 0.3, 60.0, 1.3  # cut-offs tried
-_RATE_SHARE = 0.3  # of the sampling rate: the highest cut-off
-_PROBES = 4
-_RIDGE = 1e-13
+RATE_SHARE = 0.3  # of the sampling rate: the highest cut-off or harmonic
+_PROBES = 4  # random vectors for the trace of the hat matrix (Hutchinson 1990)
+_RIDGE = 1e-13  # of the band's largest entry: rounding
 _POINTS = 3000  # at which fits are compared
 _SIGNIFICANT = 2.5  # standard deviations of the energy between two cut-offs
 _EFFECTIVE = 0.36  # share of a band's freedom in the energy of accelerations: (∫f⁴)² / ∫f⁸
@@ -125,7 +125,7 @@ def fit_splines(
 def _cutoffs(time: Array) -> list[float]:
     """Cut-offs to try, the highest first [Hz]."""
     span = float(time[-1] - time[0])
-    fastest = min(_RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
+    fastest = min(RATE_SHARE * (len(time) - 1) / span, _FASTEST_HZ)
     slowest = min(max(_SLOWEST_HZ, 1.0 / span), fastest)
     steps = np.arange(int(np.log(fastest / slowest) / np.log(_RATIO)) + 1)
     return list((fastest / _RATIO**steps).tolist())

@@ -21,7 +21,7 @@ from sysid_core.robot import STANDARD_GRAVITY
 from sysid_core.signals.recording import Array
 
 _MIN_MASS = 0.02  # [kg], below it a sensor with a tool can't be
-_HALF_TURN_TOLERANCE = np.deg2rad(30.0)
+_HALF_TURN_TOLERANCE = np.deg2rad(30.0)  # from upside down: so near, the fault is named a half turn
 
 
 class MountingKind(Kind):

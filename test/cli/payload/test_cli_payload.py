@@ -6,11 +6,13 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import yaml
+from scipy.spatial.transform import Rotation
 from typer.testing import CliRunner
 
 import sysid_core.signals.bags
@@ -174,3 +176,25 @@ def test_a_wrench_with_a_clock_of_its_own_is_put_on_the_joints_clock_in_the_open
     stamped = json.loads(payload(folder, "--json", "-", "--clock", "as-stamped").stdout)
     there = np.abs(np.array(stamped["methods"]["map"]) - pi)[1:4]
     assert np.all(np.abs(np.array(mended) - pi)[1:4].max() < there.max())
+
+
+def test_a_table_of_still_postures_is_weighed_whatever_the_sign_of_its_wrench(
+    rng: np.random.Generator, tmp_path: Path
+) -> None:
+    """Twelve poses without time, the wrench that of the load on the sensor: f = +m g."""
+    R = Rotation.random(12, rng=rng)
+    force = 0.9 * R.inv().apply([0.0, 0.0, -9.81])
+    torque = np.cross([0.01, -0.02, 0.05], force)
+    wrench = np.hstack([force, torque]) + rng.normal(size=(12, 6)) * 0.01
+    table = np.hstack([rng.normal(size=(12, 3)), R.as_quat(), wrench + [1, -2, 3, 0.1, 0, -0.1]])
+    names = "x,y,z,qx,qy,qz,qw,fx,fy,fz,tx,ty,tz"
+    np.savetxt(tmp_path / "still.csv", table, delimiter=",", header=names, comments="")
+    out = tmp_path / "out"
+    done = CliRunner().invoke(
+        app, ["payload", str(tmp_path / "still.csv"), "--still", "--out", str(out)]
+    )
+    assert done.exit_code in (0, 1), done.output
+    result = json.loads((out / "result.json").read_text())
+    mass = next(p for p in result["estimate"]["parameters"] if p["name"] == "payload.m")
+    assert abs(mass["value"] - 0.9) < 3.0 * mass["sd"]
+    assert any("load on the sensor" in note for note in result["notes"])

@@ -87,8 +87,8 @@ def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
     effort = run.joints.effort * np.where(np.arange(6) == 3, -1.0, 1.0)
     wrong = dataclasses.replace(run, joints=dataclasses.replace(run.joints, effort=effort))
     drives = DriveTrain.direct(leg.actuated)
-    assert not examine(DrivenRobot.of(leg), [run], drives).findings
-    assert not examine(DrivenRobot.of(leg), [wrong], drives).verdict.ok
+    assert not examine(DrivenRobot.of(leg), [run], drives, count=100).findings
+    assert not examine(DrivenRobot.of(leg), [wrong], drives, count=100).verdict.ok
 
 
 def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(shared_data):

@@ -142,7 +142,8 @@ def truth(client: LiveClient, log: Path) -> Truth:
 
 
 def pause(client: LiveClient, seconds: float) -> None:
-    """Let time pass."""
+    """Let time of the driver pass."""
+    seconds /= pace()
     end = time.monotonic() + seconds
     client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
 
