@@ -20,6 +20,7 @@ from test_drivers_stops import LIMITS, MODEL, earlier, nan, on_time, world
 
 from sysid_core.execution import Measured
 
+EXAMPLES = int(os.environ.get("SYSID_FUZZ_EXAMPLES", "12"))
 LARGEST_STEP = 5e-5  # [rad] at a take-over: 0.2 rad/s^2 of a servo with 66 rad/s
 SLACK = 1.05
 
@@ -96,7 +97,8 @@ def commands_keep_the_limits(w: World, log: Log) -> None:
     assert max((step for _, step in w.controller.steps), default=0.0) <= LARGEST_STEP
     # The robot is the filter: a step of an encoder's size isn't an acceleration.
     assert np.max(np.abs(log.array("a")) / LIMITS.acceleration) <= SLACK
-    assert np.max(np.abs(log.v[-1])) < 1e-3  # and it ends at rest
+    if log.state[-1].is_final or w.killed:  # a slider at 30 % takes longer than a story
+        assert np.max(np.abs(log.v[-1])) < 1e-3
 
 
 def search(examples: int) -> None:
@@ -131,8 +133,9 @@ def search(examples: int) -> None:
     run_one()
 
 
+@pytest.mark.timeout(max(300, 10 * EXAMPLES))
 def test_no_sequence_of_faults_delays_and_kills_makes_a_command_pass_the_limits():
-    search(int(os.environ.get("SYSID_FUZZ_EXAMPLES", "15")))
+    search(EXAMPLES)
 
 
 @pytest.mark.parametrize("late", [0.45])
