@@ -634,6 +634,16 @@ TEXTS: Mapping[str, Text] = {
         "The mass's deviation is above 30 % of it, or it is negative.",
         "payload_identification.md",
     ),
+    "wrench-ambiguous": Text(
+        "Sign or axes of a wrench that aren't known",
+        "The wrench doesn't show its sign and axes: what explains it about equally well weighs {masses} kg"
+        " (0: no load).",
+        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; or tilt the sensor through more"
+        " postures.",
+        "Sign, axes and turns of the sensor compete by their evidence; none is 20 times likelier than"
+        " another mass.",
+        "payload_identification.md",
+    ),
     "no-body": Text(
         "Not physically consistent",
         "No body has these parameters.",

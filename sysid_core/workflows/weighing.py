@@ -227,6 +227,7 @@ def weigh(
     estimate = others.get(settings.method, weighing.estimate)
     q, pi = run.joints.ordered(model.joint_names).q, estimate.values
     verdict = judge_weighing(estimate, weighing.calibration, weighing.changes)
+    verdict += Verdict(weighing.doubts)
     verdict += judge_carried_mass(model, weighing.sensor_frame, pi, q)
     verdict += compare_with_torques(model, run, float(pi[0]))
     progress(Step.WRITING)

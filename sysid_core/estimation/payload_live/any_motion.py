@@ -18,6 +18,7 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
     smoothed_payload_data,
 )
+from sysid_core.reasons import failure
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording, Stamps, WrenchStream
@@ -114,7 +115,13 @@ def weigh_motion(
         notes.append(
             "Nobody has tared the sensor: its bias was found with the load, from how the weight turns."
         )
-    return Weighing(estimate, data, frame, calibration, notes=tuple(notes))
+    masses = convention.masses
+    doubts = (
+        (failure("wrench-ambiguous", masses=", ".join(f"{m:.2g}" for m in masses)),)
+        if masses
+        else ()
+    )
+    return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
 
 
 def _shifts(data: PayloadData, still: bool) -> Sequence[int]:

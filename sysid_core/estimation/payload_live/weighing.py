@@ -14,7 +14,7 @@ from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import LoadChange, PayloadSession
 from sysid_core.estimation.payload_map import PayloadMAP, SensorModel, smoothed_payload_data
-from sysid_core.reasons import Verdict, failure, held, not_judged, warning
+from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
 from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording
@@ -35,6 +35,7 @@ class Weighing:
         calibration: Of the sensor; None where nobody has tared it.
         changes: Of the load during the motion.
         notes: What was done to the readings, and found of the sensor, one sentence each.
+        doubts: Reasons not to believe it that only the readings show.
         filtered: Joint states as the live nodes filter them; None where they weren't.
         session: As it was run live; None where it wasn't.
     """
@@ -45,6 +46,7 @@ class Weighing:
     calibration: SensorCalibration | None = None
     changes: tuple[LoadChange, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[Reason, ...] = ()
     filtered: FilteredJointStream | None = None
     session: PayloadSession | None = None
 

@@ -10,7 +10,7 @@ of least squares, taken where it explains the forces clearly better; the descrip
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -21,6 +21,7 @@ from sysid_core.signals.wrench.noise import learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
 _TURNED = np.deg2rad(15.0)  # a smaller turn is an error of the mounting, which a fit takes in
+_SAME_MASS = 0.3  # of the mass: conventions that differ less give one answer, as a verdict has it
 _BIAS = 10.0  # [N] of a bias before any data: LARA8 and Axia80 read up to 9, Panda 17
 _RIGHT = tuple(
     R for R in Rotation.create_group("O").as_matrix() if np.trace(R) < 2.9
@@ -51,11 +52,14 @@ class WrenchConvention:
         sign: Of the readings.
         axes: Of the readings.
         turn: Rotation from the described axes to the sensor's, shape (3, 3); identity mostly.
+        masses: Of this and of those that explain the forces about as well but weigh something else
+            [kg]; 0 among them where no load at all does. Empty: there is no doubt.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
     axes: WrenchAxes = WrenchAxes.SENSOR
     turn: Array | None = None
+    masses: tuple[float, ...] = ()
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
         """Readings (K, 6) turned into what they should be, at orientations (K, 3, 3)."""
@@ -122,30 +126,46 @@ def find_convention(
             if _angle(turn) > _TURNED
         ]
     forces = [trial.apply(wrench, R_WS)[:, :3] for trial in trials]
-    by_shift = []
+    by_shift = []  # a fit with a load and one without, of each trial
     for shift in shifts:
         late, early = max(shift, 0), max(-shift, 0)
         part = a[early : len(a) - late]
-        by_shift.append([_fitted(force[late : len(force) - early], part) for force in forces])
-    fits = min(by_shift, key=lambda fits: min(float(np.mean(r**2)) for _, r in fits))
-    best = min(fits, key=lambda fit: float(np.sum(fit[1] ** 2)))
-    level = float(learned_noise(np.tile(best[1], 2), np.full(6, 1e-6))[0])
+        by_shift.append(
+            [
+                _fitted(force[late : len(force) - early], x)
+                for force in forces
+                for x in (part, 0.0 * part)
+            ]
+        )
+    fits = min(by_shift, key=lambda fits: min(float(np.mean(r**2)) for _, _, r in fits))
+    best = min(fits, key=lambda fit: float(np.sum(fit[2] ** 2)))
+    level = float(learned_noise(np.tile(best[2], 2), np.full(6, 1e-6))[0])
+    of_fits = [trial for trial in trials for _ in range(2)]
     logs = [
         -0.5 * float(np.sum(residual**2) / level**2 + np.sum(bias**2) / _BIAS**2)
         - _STRONG * (len(trial.notes) + 3 * (trial.turn is not None))
-        for trial, (bias, residual) in zip(trials, fits, strict=True)
+        for trial, (_, bias, residual) in zip(of_fits, fits, strict=True)
     ]
-    return trials[int(np.argmax(logs))]
+    chosen = int(np.argmax(logs[::2]))
+    masses = [mass for mass, _, _ in fits]
+    mine = masses[2 * chosen]
+    near = [
+        mass
+        for mass, log in zip(masses, logs, strict=True)
+        if log > logs[2 * chosen] - _STRONG and abs(mass - mine) > _SAME_MASS * mine
+    ]
+    found = sorted({round(mass, 3) for mass in near})
+    return replace(trials[chosen], masses=(mine, *found) if found or not mine > 0 else ())
 
 
-def _fitted(force: Array, a: Array) -> tuple[Array, Array]:
-    """Bias (3,) and residual (K, 3) of `f = m a + b` with a mass that isn't negative."""
+def _fitted(force: Array, a: Array) -> tuple[float, Array, Array]:
+    """Mass, bias (3,) and residual (K, 3) of `f = m a + b` with a mass that isn't negative."""
     # The bias is held back by its prior, lest it stand for a weight that doesn't turn.
     pull = 1.0 / (1.0 + len(force) * _BIAS**2)
     f0, a0 = (1.0 - pull) * force.mean(axis=0), (1.0 - pull) * a.mean(axis=0)
     f, x = force - f0, a - a0
     mass = max(float(np.sum(f * x)) / max(float(np.sum(x**2)), 1e-12), 0.0)
-    return f0 - mass * a0, f - mass * x
+    return mass, f0 - mass * a0, f - mass * x
 
 
 def _turn(force: Array, a: Array) -> Array:
