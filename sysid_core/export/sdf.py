@@ -16,6 +16,7 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.geometry import Geometry, MeshFolder, geometries_of
 from sysid_core.export.projection import Projection
+from sysid_core.export.read_back import ReadTree
 from sysid_core.export.tree import Tree, TreeJoint, link_elements, tree_of
 from sysid_core.robot import INERTIA_ENTRIES, Array, mass_com_inertia_from_pi
 
@@ -62,7 +63,7 @@ def sdf_of(robot: Projection, *, meshes: MeshFolder | None = None) -> str:
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-class SdfReader:
+class SdfReader(ReadTree):
     """Torques of an SDF as simulators read it: rigid bodies, and friction of the joints.
 
     Args:
@@ -100,31 +101,15 @@ class SdfReader:
                 f"The SDF has the joints {list(tree.names[1:])}, expected {list(joint_names)}.",
                 remedy="Export again.",
             )
-        self._tree, self._sign_velocity = tree, sign_velocity
-        self._columns = [joint_names.index(name) for name in tree.names[1:]]
 
         def dynamics(key: str) -> Array:
             return np.array(
                 [float(joints[n].findtext(f"axis/dynamics/{key}", "0")) for n in joint_names]
             )
 
-        self._coulomb, self._viscous = dynamics("friction"), dynamics("damping")
-
-    @property
-    def dry_friction(self) -> Array:
-        """Coulomb friction of the joints, shape (n,) [N m]."""
-        return self._coulomb
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
-        data, out, k = self._tree.createData(), np.empty_like(q), self._columns
-        for i in range(len(q)):
-            out[i, k] = pin.rnea(self._tree, data, q[i, k], v[i, k], a[i, k])
-        return np.asarray(out + self._viscous * v)
+        super().__init__(
+            tree, joint_names, dynamics("friction"), dynamics("damping"), sign_velocity
+        )
 
 
 def _add(

@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_core.estimation.arm import Identification
 from sysid_core.export.projection import Projection
+from sysid_core.export.read_back import ReadBack
 from sysid_core.robot import Array, RobotModel, identified_urdf
 
 
@@ -61,7 +62,7 @@ def urdf_of(projection: Projection, remarks: Mapping[str, str] | None = None) ->
     )
 
 
-class UrdfReader:
+class UrdfReader(ReadBack):
     """Torques of a URDF as simulators read it: rigid bodies, and friction of the joints.
 
     Args:
@@ -77,26 +78,15 @@ class UrdfReader:
         model = RobotModel.from_urdf(text, gravity=gravity)
         self._model = model.with_locked([n for n in model.joint_names if n not in joint_names])
         self._columns = [joint_names.index(name) for name in self._model.joint_names]
-        self._sign_velocity = sign_velocity
         dynamics = {j.get("name"): j.find("dynamics") for j in ET.fromstring(text).findall("joint")}
 
         def attribute(name: str) -> Array:
             found = [dynamics.get(joint) for joint in joint_names]
             return np.array([0.0 if d is None else float(d.get(name, "0")) for d in found])
 
-        self._coulomb, self._viscous = attribute("friction"), attribute("damping")
+        super().__init__(attribute("friction"), attribute("damping"), sign_velocity)
 
-    @property
-    def dry_friction(self) -> Array:
-        """Coulomb friction of the joints, shape (n,) [N m]."""
-        return self._coulomb
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
-        k, out = self._columns, np.empty_like(q)
+    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
+        k, out = self._columns, np.zeros_like(q)
         out[:, k] = self._model.inverse_dynamics(q[:, k], v[:, k], a[:, k])
-        return np.asarray(out + self._viscous * v)
+        return out

@@ -19,6 +19,7 @@ import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
+from sysid_core.export.read_back import ReadTree
 from sysid_core.export.tree import TreeJoint, tree_of
 from sysid_core.robot import Array, RobotModel, mass_com_inertia_from_pi
 
@@ -104,7 +105,7 @@ def prim_names(model: RobotModel) -> dict[str, str]:
     return out
 
 
-class UsdReader:
+class UsdReader(ReadTree):
     """Torques of a USD by what `usd-core` reads of it: bodies, armature, friction of the joints.
 
     Args:
@@ -151,27 +152,8 @@ class UsdReader:
                 f"The USD has the joints {sorted(rows)}, expected {sorted(joint_names)}.",
                 remedy="Export again.",
             )
-        self._tree, self._sign_velocity = tree, sign_velocity
-        self._columns = [list(joint_names).index(name) for name in tree.names[1:]]
-        self._armature, self._coulomb, self._viscous = np.array(
-            [rows[name] for name in joint_names]
-        ).T
-
-    @property
-    def dry_friction(self) -> Array:
-        """Coulomb friction of the joints, shape (n,) [N m]."""
-        return self._coulomb
-
-    def torques(self, q: Array, v: Array, a: Array) -> Array:
-        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
-        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
-
-    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
-        """The same without dry friction."""
-        data, out, k = self._tree.createData(), np.empty_like(q), self._columns
-        for i in range(len(q)):
-            out[i, k] = pin.rnea(self._tree, data, q[i, k], v[i, k], a[i, k])
-        return np.asarray(out + self._armature * a + self._viscous * v)
+        armature, coulomb, viscous = np.array([rows[name] for name in joint_names]).T
+        super().__init__(tree, tuple(joint_names), coulomb, viscous, sign_velocity, armature)
 
 
 def _body(name: str, pi: Array, at: pin.SE3) -> list[str]:

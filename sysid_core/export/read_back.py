@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is the same in every exported file that is read back: rigid bodies, and friction of the joints."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.robot import Array
+
+
+class ReadBack(ABC):
+    """A robot as a file describes it, n joints.
+
+    Args:
+        coulomb: Coulomb friction, shape (n,) [N m].
+        viscous: Viscous friction, shape (n,) [N m s/rad].
+        sign_velocity: Where friction's smooth sign turns over [rad/s].
+    """
+
+    def __init__(self, coulomb: Array, viscous: Array, sign_velocity: float) -> None:
+        self._coulomb, self._viscous, self._sign_velocity = coulomb, viscous, sign_velocity
+
+    @property
+    def dry_friction(self) -> Array:
+        """Coulomb friction of the joints, shape (n,) [N m]."""
+        return self._coulomb
+
+    def torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques along a motion, shapes (K, n) to (K, n) [N m]."""
+        return self.smooth_torques(q, v, a) + self._coulomb * np.tanh(v / self._sign_velocity)
+
+    def smooth_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """The same without dry friction."""
+        return np.asarray(self._rigid_torques(q, v, a) + self._viscous * v)
+
+    @abstractmethod
+    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
+        """Torques of bodies and drive inertias, (K, n)."""
+
+
+class ReadTree(ReadBack):
+    """A file of which a tree of pinocchio's was built.
+
+    Args:
+        tree: The bodies.
+        joint_names: Order of the joint arrays.
+        coulomb, viscous, sign_velocity: See `ReadBack`.
+        armature: Drive inertia, shape (n,) [kg m^2]; default: none.
+    """
+
+    def __init__(
+        self,
+        tree: pin.Model,
+        joint_names: tuple[str, ...],
+        coulomb: Array,
+        viscous: Array,
+        sign_velocity: float,
+        armature: Array | float = 0.0,
+    ) -> None:
+        super().__init__(coulomb, viscous, sign_velocity)
+        self._tree, self._armature = tree, armature
+        self._columns = [joint_names.index(name) for name in tree.names[1:]]
+
+    def _rigid_torques(self, q: Array, v: Array, a: Array) -> Array:
+        data, out, k = self._tree.createData(), np.empty_like(q), self._columns
+        for i in range(len(q)):
+            out[i, k] = pin.rnea(self._tree, data, q[i, k], v[i, k], a[i, k])
+        return np.asarray(out + self._armature * a)
