@@ -151,7 +151,7 @@ class ExportSettings:
 @command(servos, "export", example="sysid servos export arm --out arm.xml")
 def export(settings: ExportSettings) -> None:
     """Write MJCF with position actuators, and say what MuJoCo can't hold of the servos."""
-    from sysid_core.export.mjcf import write_mjcf
+    from sysid_core.export import write_mjcf
     from sysid_core.servos import load_servos, servo_mjcf
 
     mjcf = servo_mjcf(load_servos(settings.model))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.errors import ModelError
-from sysid_core.export.mjcf import JointFields, PositionServo, mjcf_of
+from sysid_core.export import JointFields, PositionServo, mjcf_of
 from sysid_core.servos.model import TERMS, ServoModel, Term
 
 # Terms without a field in MJCF; the zero and the delay can be taken from the commands beforehand.
