@@ -102,7 +102,7 @@ servos = group(
     "servos",
     "Position servos without torque sensors: from commands and encoders to a simulator.",
     "sysid servos identify my_dataset --robot so101.urdf --out arm",
-    {"identify": "servos.commands", "simulate": "servos.commands"},
+    dict.fromkeys(("identify", "simulate", "export"), "servos.commands"),
 )
 reproduce = group(
     "reproduce",

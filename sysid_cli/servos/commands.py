@@ -140,6 +140,27 @@ def simulate(settings: SimulateSettings) -> None:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """Everything that `sysid servos export` is given."""
+
+    model: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of `sysid servos identify`.")]
+    out: Annotated[Path, typer.Option(help="The MJCF file.")]
+
+
+@command(servos, "export", example="sysid servos export arm --out arm.xml")
+def export(settings: ExportSettings) -> None:
+    """Write MJCF with position actuators, and say what MuJoCo can't hold of the servos."""
+    from sysid_core.export import write_mjcf
+    from sysid_core.servos import load_servos, servo_mjcf
+
+    mjcf = servo_mjcf(load_servos(settings.model))
+    path = write_mjcf(settings.out, mjcf.text)
+    for sentence in mjcf.sentences:
+        remark("note:", sentence)
+    console.print(f"MJCF: {path}", highlight=False)
+
+
 def _gains(texts: list[str]) -> dict[str, float]:
     gains = {}
     for text in texts:

@@ -5,6 +5,7 @@ from sysid_core.servos.bodies import BodyTree, Loads
 from sysid_core.servos.doors import read_recordings
 from sysid_core.servos.examine import Finding, ServoReason
 from sysid_core.servos.identify import JointResult, ServoIdentification, identify_servos
+from sysid_core.servos.mjcf import ServoMjcf, servo_mjcf
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, TermFacts
 from sysid_core.servos.recording import ServoRecording, match_joints
 from sysid_core.servos.replay import Replay, overall, replay
@@ -20,6 +21,7 @@ __all__ = [
     "Loads",
     "Replay",
     "ServoIdentification",
+    "ServoMjcf",
     "ServoModel",
     "ServoReason",
     "ServoRecording",
@@ -32,5 +34,6 @@ __all__ = [
     "read_recordings",
     "replay",
     "save_servos",
+    "servo_mjcf",
     "servo_report",
 ]

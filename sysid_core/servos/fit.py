@@ -16,12 +16,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.servos.bodies import Array, Loads
-from sysid_core.servos.model import TERMS, Term, rollout
+from sysid_core.servos.model import STEP, TERMS, Term, rollout
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
 _ITERATIONS, _TRIAL_ITERATIONS = 25, 10
 # Relative gain of the sum of squares at which a search ends.
 _SETTLED, _TRIAL_SETTLED = 3e-5, 1e-3
+# [s] Of a rollout whose fit is only compared with others of the same step: twice that of the last fit.
+TRIAL_STEP = 2 * STEP
 _PROBE = 0.05  # of a term's scale: beyond the rounding of stick and slip, within its curvature
 _INDEX = {term: i for i, term in enumerate(TERMS)}
 
@@ -48,10 +50,10 @@ class JointMotion:
     joint: int
     block: np.ndarray
 
-    def error(self, p: Array) -> Array:
+    def error(self, p: Array, step: float = STEP) -> Array:
         """What the simulation from the first position misses, shape (K,) [rad]."""
         args = (p, self.t_target, self.target, self.t, float(self.q[0]), self.loads, self.joint)
-        return rollout(*args) - self.q
+        return rollout(*args, step) - self.q
 
 
 @dataclass(frozen=True)
@@ -76,9 +78,9 @@ class JointFit:
         return np.array([{**self.values, **self.known}.get(term, 0.0) for term in TERMS])
 
 
-def errors(motions: Sequence[JointMotion], p: Array) -> Array:
+def errors(motions: Sequence[JointMotion], p: Array, step: float = STEP) -> Array:
     """Errors of all motions behind each other [rad]."""
-    return np.concatenate([motion.error(p) for motion in motions])
+    return np.concatenate([motion.error(p, step) for motion in motions])
 
 
 def solve_joint(
@@ -96,7 +98,7 @@ def solve_joint(
         motions: What is to be replayed.
         start: Terms that are free, and where to begin.
         weights: 1 for samples that count and 0 for the others, shape (K,); None: all count.
-        trial: Whether it is only to be compared with others: ends sooner.
+        trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
         known: Terms that keep their value.
         any_zero: Whether the zero may be any angle: shows one that is wrong.
     """
@@ -104,16 +106,17 @@ def solve_joint(
     terms = tuple(term for term in start if term not in known)
     p = np.array([{**start, **known}.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
-    r = errors(motions, p)
+    step = TRIAL_STEP if trial else STEP
+    r = errors(motions, p, step)
     cost, damping = float(w @ r**2), 1e-2
     for _ in range(_TRIAL_ITERATIONS if trial else _ITERATIONS):
-        J = jacobian(motions, p, r, terms)
+        J = jacobian(motions, p, r, terms, step)
         H, g = J.T @ (w[:, None] * J), J.T @ (w * r)
         better = False
         for _ in range(8):
             scaled = H + damping * np.diag(np.diag(H) + 1e-12 * len(r))
             p_new = _moved(p, terms, -np.asarray(np.linalg.solve(scaled, g)), any_zero)
-            r_new = errors(motions, p_new)
+            r_new = errors(motions, p_new, step)
             cost_new = float(w @ r_new**2)
             if cost_new < cost:
                 better = True
@@ -129,13 +132,19 @@ def solve_joint(
     return JointFit(values, dict(known), cost, int((w > 0).sum()))
 
 
-def jacobian(motions: Sequence[JointMotion], p: Array, r: Array, terms: Sequence[Term]) -> Array:
+def jacobian(
+    motions: Sequence[JointMotion],
+    p: Array,
+    r: Array,
+    terms: Sequence[Term],
+    step: float = STEP,
+) -> Array:
     """Change of the errors with each term, in units of the term's scale, shape (K, len(terms))."""
     columns = []
     for term in terms:
         moved = p.copy()
         moved[_INDEX[term]] += _PROBE * TERMS[term].scale
-        columns.append((errors(motions, moved) - r) / _PROBE)
+        columns.append((errors(motions, moved, step) - r) / _PROBE)
     return np.stack(columns, axis=1)
 
 

@@ -17,6 +17,7 @@ from sysid_core.servos.bodies import Array, BodyTree
 from sysid_core.servos.examine import Finding, examine, examine_fit
 from sysid_core.servos.fit import (
     BLOCK,
+    TRIAL_STEP,
     JointFit,
     JointMotion,
     block_covariance,
@@ -192,7 +193,7 @@ class _Drive:
         counts = np.maximum(np.bincount(self.blocks), 1)
         total = np.zeros(len(counts))
         for fit, seen in zip(fits, self.halves, strict=True):
-            r = errors(self.motions, fit.vector) * (1.0 - seen)
+            r = errors(self.motions, fit.vector, TRIAL_STEP) * (1.0 - seen)
             total += np.bincount(self.blocks, r**2, minlength=len(counts))
         return np.asarray(total / counts)
 
@@ -210,7 +211,7 @@ def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResu
     """Terms, then values; what bus and firmware set is one value for all drives."""
     chosen, squares = choose_terms(drives)
     fits = [
-        solve_joint(drive.motions, fit.values, known=drive.known)
+        solve_joint(drive.motions, fit.values, trial=True, known=drive.known)
         for drive, fit in zip(drives, chosen, strict=True)
     ]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]

@@ -192,14 +192,21 @@ def body_tree(robot: RobotModel, joints: tuple[str, ...]) -> BodyTree:
 
 
 def rollout(
-    p: Array, t_target: Array, target: Array, t: Array, q0: float, loads: Loads, joint: int
+    p: Array,
+    t_target: Array,
+    target: Array,
+    t: Array,
+    q0: float,
+    loads: Loads,
+    joint: int,
+    step: float = STEP,
 ) -> Array:
     """Positions of one joint along the motion of the others, shape (K,) [rad]."""
     q, v = np.empty(len(t)), np.empty(len(t))
     drive_rollout(
         t, t_target, np.ascontiguousarray(target), np.ascontiguousarray(loads.a[:, joint]),
         np.ascontiguousarray(loads.b[:, joint]), np.ascontiguousarray(loads.inertia[:, joint]),
-        bool(loads.turns[joint]), float(q0), p, STEP, q, v,
+        bool(loads.turns[joint]), float(q0), p, step, q, v,
     )  # fmt: skip
     return q
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servos as MuJoCo's position actuators, and what MuJoCo can't hold of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sysid_core.errors import ModelError
+from sysid_core.export import JointFields, PositionServo, mjcf_of
+from sysid_core.servos.model import TERMS, ServoModel, Term
+
+# Terms without a field in MJCF; the zero and the delay can be taken from the commands beforehand.
+LOST = (
+    Term.ZERO,
+    Term.DELAY,
+    Term.INVERSE_ACCELERATION,
+    Term.INVERSE_SPEED,
+    Term.LOAD_FRICTION,
+    Term.BREAKAWAY,
+    Term.BACKLASH,
+)
+
+
+@dataclass(frozen=True)
+class ServoMjcf:
+    """A robot on position servos in MJCF.
+
+    Attributes:
+        text: The file's text.
+        lost: Joint to the terms that it leaves out, with their values.
+        assumed: Joint to the stiffness that was assumed where no gravity shows it [N m/rad].
+    """
+
+    text: str
+    lost: dict[str, dict[Term, float]]
+    assumed: dict[str, float]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What the file leaves out or assumes."""
+        said = []
+        for term in LOST:
+            values = {j: terms[term] for j, terms in self.lost.items() if term in terms}
+            if values:
+                listed = ", ".join(f"{joint} {x:.3g}" for joint, x in values.items())
+                facts = TERMS[term]
+                said.append(f"Left out: {facts.meaning} [{facts.unit}]: {listed}.")
+        if self.assumed:
+            listed = ", ".join(f"{joint} {x:.3g}" for joint, x in self.assumed.items())
+            said.append(
+                f"Assumed stiffness [N m/rad], the other joints' median, because gravity doesn't"
+                f" show it: {listed}."
+            )
+        return tuple(said)
+
+
+def servo_mjcf(model: ServoModel) -> ServoMjcf:
+    """A robot's MJCF with a position actuator for each servo.
+
+    Damping stands at the joint: the drive's limit bounds the spring alone, as in the simulation here.
+
+    Args:
+        model: As identified; joints without a servo have no actuator.
+
+    Raises:
+        ModelError: No joint's stiffness is known, so that no torque is, or the robot has joints that
+            MJCF can't express.
+    """
+    known = {
+        s.joint: 1.0 / s.values[Term.COMPLIANCE]
+        for s in model.servos
+        if s.values.get(Term.COMPLIANCE, 0.0) > 0.0
+    }
+    if not known:
+        raise ModelError(
+            "No joint's stiffness is known: MuJoCo needs torques.",
+            remedy="Identify the servos with known gains: sysid servos identify … --gain JOINT=K.",
+        )
+    middle = float(np.median(list(known.values())))
+    fields = {name: JointFields(driven=False) for name in model.robot.joint_names}
+    lost, assumed = {}, {}
+    for servo in model.servos:
+        terms = servo.values
+        K = known.get(servo.joint, middle)
+        if servo.joint not in known:
+            assumed[servo.joint] = middle
+        inverse = terms.get(Term.INVERSE_LIMIT, 0.0)
+        fields[servo.joint] = JointFields(
+            armature=K * terms.get(Term.INERTIA, 0.0),
+            damping=K * terms.get(Term.TIME_CONSTANT, 0.0),
+            frictionloss=K * terms.get(Term.FRICTION, 0.0),
+            servo=PositionServo(K, force=K / inverse if inverse > 0.0 else np.inf),
+        )
+        lost[servo.joint] = {t: terms[t] for t in LOST if terms.get(t, 0.0) != 0.0}
+    return ServoMjcf(mjcf_of(model.robot, fields), lost, assumed)

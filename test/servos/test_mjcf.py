@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The door to MuJoCo: replay beside our own simulation, and what it says that it leaves out."""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+import pytest
+
+from sysid_core.errors import ModelError
+from sysid_core.robot import load_robot
+from sysid_core.servos import JointServo, ServoModel, Term, servo_mjcf
+
+URDF = """<robot name="arm"><link name="base"/>
+<link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="0.6"/>
+<inertia ixx="0.001" iyy="0.002" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="fore"><inertial><origin xyz="0.1 0 0"/><mass value="0.3"/>
+<inertia ixx="0.0005" iyy="0.001" izz="0.001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="lift" type="revolute"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="9" velocity="9"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="fore"/>
+<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" effort="9" velocity="9"/></joint></robot>"""
+
+SERVO = {
+    Term.COMPLIANCE: 0.05,
+    Term.TIME_CONSTANT: 0.05,
+    Term.FRICTION: 0.015,
+    Term.INERTIA: 0.0005,
+    Term.INVERSE_LIMIT: 5.0,
+    Term.DELAY: 0.03,
+}
+
+
+def model_of(**more: float) -> ServoModel:
+    values = SERVO | {Term(name): x for name, x in more.items()}
+    return ServoModel(load_robot(URDF), tuple(JointServo(j, values) for j in ("lift", "elbow")))
+
+
+def test_mujoco_replays_an_arm_near_our_own_simulation() -> None:
+    model = model_of()
+    t = np.arange(0.0, 20.0, 0.02)
+    phase = 2 * np.pi * t[:, None] * [0.3, 0.5]
+    target = 0.5 * np.sin(phase) + 0.2 * np.sin(2.6 * phase)
+    ours = model.simulate(t, target, t, target[0])
+    mj = mujoco.MjModel.from_xml_string(servo_mjcf(model).text)
+    data = mujoco.MjData(mj)
+    data.qpos[:] = target[0]
+    theirs = np.empty_like(ours)
+    for k, now in enumerate(t):
+        while data.time < now - 1e-9:
+            sent = np.searchsorted(t, data.time - SERVO[Term.DELAY] + 1e-9, side="right") - 1
+            data.ctrl[:] = target[max(sent, 0)]
+            mujoco.mj_step(mj, data)
+        theirs[k] = data.qpos
+    missed = np.sqrt(np.mean((theirs - ours) ** 2))
+    followed = np.sqrt(np.mean((target - ours) ** 2))
+    assert missed < 0.1 * followed
+
+
+def test_what_mujoco_cannot_hold_is_said() -> None:
+    out = servo_mjcf(model_of(breakaway=0.004, inverse_acceleration=0.02))
+    assert out.lost["lift"] == {
+        Term.DELAY: 0.03,
+        Term.INVERSE_ACCELERATION: 0.02,
+        Term.BREAKAWAY: 0.004,
+    }
+    assert any("dead time" in s and "lift 0.03" in s for s in out.sentences)
+    assert any("at rest" in s for s in out.sentences)
+
+
+def test_a_stiffness_that_gravity_does_not_show_is_assumed_aloud_or_refused() -> None:
+    robot = load_robot(URDF)
+    loose = JointServo("elbow", {Term.TIME_CONSTANT: 0.05})
+    out = servo_mjcf(ServoModel(robot, (JointServo("lift", SERVO), loose)))
+    assert out.assumed == {"elbow": pytest.approx(20.0)}
+    with pytest.raises(ModelError, match="stiffness"):
+        servo_mjcf(ServoModel(robot, (loose,)))
