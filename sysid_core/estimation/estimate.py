@@ -81,7 +81,7 @@ class Estimate:
         Siciliano et al. 2009, section 7.3; GUM (JCGM 100) for standard uncertainties.
 
     Examples:
-        >>> known = (Verdict.IDENTIFIABLE,)
+        >>> known = (ParameterVerdict.IDENTIFIABLE,)
         >>> estimate = Estimate("ols", ("j1.F_c",), np.ones(1), ("N m",), 0.01 * np.eye(1), known)
         >>> estimate["j1.F_c"], estimate.standard_deviations.tolist()
         (1.0, [0.1])

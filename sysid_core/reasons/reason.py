@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from sysid_core.kinds import Kind
 from sysid_core.reasons.texts import TEXTS, sentence
 
@@ -73,7 +71,7 @@ class Reason:
 
 
 def _plain(value: object) -> Plain:
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):  # an array or a scalar of numpy's, which help needn't import
         value = value.tolist()
     if isinstance(value, list | tuple):
         return tuple(_plain(x) for x in value)

@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import ModelError
+from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
+
+if TYPE_CHECKING:
+    import scipy.spatial as spatial
+else:
+    spatial = lazy_import("scipy.spatial")
 
 POSE_FRAME = "sensor"
 _TRIES = 300  # turns of the axes that are tried
@@ -37,11 +44,15 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
             f"Poses have positions {p.shape} and rotations {matrices.shape}.",
             remedy="Give (K, 3) and (K, 3, 3).",
         )
-    R = Rotation.from_matrix(matrices)
+    R = spatial.transform.Rotation.from_matrix(matrices)
     rng = np.random.default_rng(0)
-    best: tuple[float, Rotation, Rotation, Array] | None = None
+    best: tuple[float, spatial.transform.Rotation, spatial.transform.Rotation, Array] | None = None
     for k in range(_TRIES):
-        turns = Rotation.random(2, random_state=rng) if k else Rotation.identity(2)
+        turns = (
+            spatial.transform.Rotation.random(2, random_state=rng)
+            if k
+            else spatial.transform.Rotation.identity(2)
+        )
         before, after = turns[0], turns[1]
         angles = (before.inv() * R * after.inv()).as_euler("ZYX")
         worst = float(np.abs(angles[:, 1]).max())
@@ -57,7 +68,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
 _NAMES = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
 
 
-def _urdf(before: Rotation, after: Rotation) -> str:
+def _urdf(before: spatial.transform.Rotation, after: spatial.transform.Rotation) -> str:
     parts, link = ['<?xml version="1.0"?><robot name="poses"><link name="base"/>'], "base"
 
     def add(name: str, kind: str, inside: str) -> None:
@@ -68,7 +79,7 @@ def _urdf(before: Rotation, after: Rotation) -> str:
         )
         link = name
 
-    def turned(rotation: Rotation) -> str:
+    def turned(rotation: spatial.transform.Rotation) -> str:
         values: NDArray[np.float64] = rotation.as_euler("xyz")
         return '<origin rpy="{:.15g} {:.15g} {:.15g}"/>'.format(*values)
 

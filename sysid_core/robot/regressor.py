@@ -29,6 +29,7 @@ def joint_torque_regressor(model: RobotModel, q: ArrayLike, v: ArrayLike, a: Arr
         Shape (K, n, 10 N).
 
     Examples:
+        >>> import numpy as np
         >>> model = RobotModel.from_urdf("panda").with_locked(["panda_finger_joint1", "panda_finger_joint2"])
         >>> q, v, a = np.random.default_rng(0).normal(size=(3, 4, model.nv))
         >>> Y = joint_torque_regressor(model, q, v, a)

@@ -199,8 +199,9 @@ def test_confirmed_payload_can_be_rolled_back() -> None:
     gripper = ControllerPayload(0.9, np.array([0.0, 0.0, 0.05]), np.eye(3) * 1e-3)
     e = exchange(gripper)
     proposal = e.propose(PAYLOAD, 0.0)
-    with pytest.raises(ModelError, match=proposal.id):
+    with pytest.raises(ModelError, match="someone-elses") as refused:
         e.confirm(1.0, "someone-elses")
+    assert proposal.id not in str(refused.value)  # a wrong guess doesn't learn the right one
     assert e.confirm(1.0, proposal.id) is PAYLOAD
     with pytest.raises(ModelError, match="being sent"):
         e.propose(PAYLOAD, 1.0)

@@ -201,7 +201,7 @@ def scaled(chain: ClosedChain, share: float) -> ClosedChain:
     [
         (1.3, ""),
         (0.6, ""),
-        (-1.0, "Not physically consistent"),
+        (-1.0, "estimate-inconsistent"),
         (1000.0, "gravity-torque-differs"),
         (0.01, "gravity-torques-small"),
         (1e306, "gravity-torque-differs"),
