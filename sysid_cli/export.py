@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
 from sysid_cli.app import app, console, errors, example, tick
 from sysid_cli.progress import shown_by
@@ -42,7 +43,9 @@ def export(
         made = workflows.export_result(result, targets, out, data=data, progress=shown_by(status))
     for one in made:
         worst = max(one.differences.values())
-        mark = tick(one.equal and not one.error.worth_a_warning)
+        mark = tick(one.equal)
+        if one.equal and one.error.worth_a_warning:
+            mark = Text("!", "yellow")
         text = f"{export_sentence(one.error, str(one.file))} Torques differ by {worst:.1e} N m."
         console.print(mark, text, highlight=False, soft_wrap=True)
         for loss in one.losses:

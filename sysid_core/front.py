@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import SignalError, SysIdError
+from sysid_core.errors import ModelError, SignalError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import (
     OnlinePayload,
     PayloadSession,
     judge_weighing,
+    motion_window,
+    weigh_motion,
     weigh_recording,
 )
 from sysid_core.estimation.payload_map import PayloadMAP
 from sysid_core.files import FileKind, read_json, read_yaml
 from sysid_core.identifiability.rpna import Identifiability, structural_identifiability
 from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
+from sysid_core.reasons import Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape
 from sysid_core.servos import load_servos
@@ -147,7 +150,7 @@ def identify(
         >>> found.training[0].relative_error() < 0.02
         True
     """
-    model = fixed_base(robot) if isinstance(robot, str) else robot
+    model = fixed_base(robot) if isinstance(robot, str) else _robot(robot)
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
     fit = FitSettings(**settings)
     data = ArmData.of(
@@ -171,7 +174,7 @@ def weigh(
     """Mass, centre of mass and inertia of what a robot with a force-torque sensor holds.
 
     Args:
-        recording: A recording with joint states, wrench and marks, a bag, or arrays of K samples in
+        recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of K samples in
             the sensor's axes by name: `time` (K,) [s], `wrench` on the object, force then torque,
             (K, 6) [N, N m], `a` proper acceleration of the sensor's origin (K, 3) [m/s^2], `omega`
             (K, 3) [rad/s], `alpha` (K, 3) [rad/s^2], `gravity` (K, 3) [m/s^2].
@@ -210,17 +213,20 @@ def weigh(
         data = PayloadData(**arrays)  # type: ignore[arg-type]
         estimate = PayloadMAP(shape).fit(data)
         return Weighed(estimate, judge_weighing(estimate, calibration))
-    run = recording if isinstance(recording, Recording) else read_bag(Path(recording))
+    (run,) = _recordings(recording, None)
     if not sensor_frame or not (robot or run.urdf_xml):
         raise SignalError(
             "A recording is weighed with its robot and the frame of the sensor.",
             remedy="Give sensor_frame, and robot where the recording has no description.",
         )
     model = _robot(robot or run.urdf_xml)
-    session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
-    found = weigh_recording(run, session, shape)
-    verdict = judge_weighing(found.estimate, session.calibration, session.changes)
-    return Weighed(found.estimate, verdict)
+    if motion_window(run) is None:
+        found = weigh_motion(run, model, sensor_frame, shape, calibration=calibration)
+    else:
+        session = PayloadSession(model, sensor_frame, OnlinePayload(shape), calibration=calibration)
+        found = weigh_recording(run, session, shape)
+    verdict = judge_weighing(found.estimate, found.calibration, found.changes)
+    return Weighed(found.estimate, verdict + Verdict(found.doubts))
 
 
 def validate(
@@ -303,13 +309,26 @@ _LOADERS: Mapping[str, Callable[[Path], Any]] = {
 
 
 def _robot(robot: RobotModel | str) -> RobotModel:
-    return RobotModel.from_urdf(robot) if isinstance(robot, str) else robot
+    if isinstance(robot, RobotModel):
+        return robot
+    if isinstance(robot, str | Path):
+        return RobotModel.from_urdf(robot)
+    raise ModelError(
+        f"{type(robot).__name__} is no robot.", remedy="Give a Robot, a URDF file, or a name."
+    )
 
 
 def _recordings(
     sources: Source | Sequence[Source], columns: ColumnMap | None
 ) -> tuple[Recording, ...]:
     some = (sources,) if isinstance(sources, Recording | str | Path) else sources
+    if not isinstance(some, Sequence) or not all(
+        isinstance(x, Recording | str | Path) for x in some
+    ):
+        raise SignalError(
+            f"{type(sources).__name__} is no recording.",
+            remedy="Give Recording.from_arrays(...), a bag, or a table with columns=.",
+        )
     return tuple(
         one if isinstance(one, Recording) else load_recording(Path(one), columns) for one in some
     )

@@ -61,3 +61,19 @@ def test_arrays_that_dont_belong_together_are_refused() -> None:
         sysid.weigh({"time": [0.0], "wrench": np.zeros((1, 6)), "a": np.zeros((1, 3))})
     with pytest.raises(sysid.SysIdError, match="frame of the sensor"):
         sysid.weigh(sysid.Recording.from_arrays(["j1"], [0.0], [[0.0]]))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: sysid.identify("ur5", 5),
+        lambda: sysid.identify(5, "examples/ur5/train.csv"),
+        lambda: sysid.identifiable(None),
+        lambda: sysid.weigh(None),
+        lambda: sysid.plan_motion("ur5", n_harmonics=0),
+    ],
+)
+def test_what_is_neither_robot_nor_recording_is_refused_with_a_remedy(call) -> None:
+    with pytest.raises(sysid.SysIdError) as error:
+        call()
+    assert error.value.remedy

@@ -19,9 +19,10 @@ def export_sentence(error: ExportedError, file: str) -> str:
     )
     if abs(error.standstill) >= 5e-5:  # shows in the last digit printed
         text += f"; its own friction about standstill makes {100 * error.standstill:+.2f} % of it"
-    if not error.costs:
+    dear = [name for name in _by_cost(error) if abs(error.costs[name]) >= 5e-5]
+    if not dear:
         return f"{text}."
-    costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in _by_cost(error))
+    costs = ", ".join(f"{name} {100 * error.costs[name]:+.2f} %" for name in dear)
     return f"{text}. It has no field for (with what the lack of each costs): {costs}."
 
 

@@ -3,19 +3,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import ModelError
-from sysid_core.lazy import lazy_import
 from sysid_core.robot.inertia import Array
-
-if TYPE_CHECKING:
-    import scipy.spatial as spatial
-else:
-    spatial = lazy_import("scipy.spatial")
 
 POSE_FRAME = "sensor"
 _TRIES = 300  # turns of the axes that are tried
@@ -44,14 +37,17 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
             f"Poses have positions {p.shape} and rotations {matrices.shape}.",
             remedy="Give (K, 3) and (K, 3, 3).",
         )
-    R = spatial.transform.Rotation.from_matrix(matrices)
+    R = scipy.spatial.transform.Rotation.from_matrix(matrices)
     rng = np.random.default_rng(0)
-    best: tuple[float, spatial.transform.Rotation, spatial.transform.Rotation, Array] | None = None
+    best: (
+        tuple[float, scipy.spatial.transform.Rotation, scipy.spatial.transform.Rotation, Array]
+        | None
+    ) = None
     for k in range(_TRIES):
         turns = (
-            spatial.transform.Rotation.random(2, random_state=rng)
+            scipy.spatial.transform.Rotation.random(2, random_state=rng)
             if k
-            else spatial.transform.Rotation.identity(2)
+            else scipy.spatial.transform.Rotation.identity(2)
         )
         before, after = turns[0], turns[1]
         angles = (before.inv() * R * after.inv()).as_euler("ZYX")
@@ -68,7 +64,7 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
 _NAMES = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
 
 
-def _urdf(before: spatial.transform.Rotation, after: spatial.transform.Rotation) -> str:
+def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transform.Rotation) -> str:
     parts, link = ['<?xml version="1.0"?><robot name="poses"><link name="base"/>'], "base"
 
     def add(name: str, kind: str, inside: str) -> None:
@@ -79,7 +75,7 @@ def _urdf(before: spatial.transform.Rotation, after: spatial.transform.Rotation)
         )
         link = name
 
-    def turned(rotation: spatial.transform.Rotation) -> str:
+    def turned(rotation: scipy.spatial.transform.Rotation) -> str:
         values: NDArray[np.float64] = rotation.as_euler("xyz")
         return '<origin rpy="{:.15g} {:.15g} {:.15g}"/>'.format(*values)
 

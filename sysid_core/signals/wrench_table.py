@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
@@ -363,15 +363,15 @@ def _rotations(values: Array, names: Sequence[str], columns: WrenchColumns) -> A
         else:
             kind = RotationFormat.ROTVEC
     if kind is RotationFormat.ROTVEC:
-        return np.asarray(Rotation.from_rotvec(values).as_matrix())
+        return np.asarray(scipy.spatial.transform.Rotation.from_rotvec(values).as_matrix())
     if kind is RotationFormat.RPY:
-        return np.asarray(Rotation.from_euler("xyz", values).as_matrix())
+        return np.asarray(scipy.spatial.transform.Rotation.from_euler("xyz", values).as_matrix())
     if values.shape[1] != 4 or np.any(np.abs(np.linalg.norm(values, axis=1) - 1.0) > 0.1):
         raise SignalError(
             "The rotations are no unit quaternions.", remedy="Name their columns, or --rotation."
         )
     ordered = values if kind is RotationFormat.XYZW else values[:, [1, 2, 3, 0]]
-    return np.asarray(Rotation.from_quat(ordered).as_matrix())
+    return np.asarray(scipy.spatial.transform.Rotation.from_quat(ordered).as_matrix())
 
 
 def _stamps(table: Mapping[str, Array], columns: WrenchColumns) -> tuple[Stamps, bool]:

@@ -151,7 +151,7 @@ def plan_arm_motion(
     checker = MotionChecker(model, limits or MotionLimits.from_model(model))
     unknowns = unknowns or Unknowns.of_arm(model)
     basis = (
-        FourierBasis(period, n_harmonics or default_harmonics(period))
+        FourierBasis(period, default_harmonics(period) if n_harmonics is None else n_harmonics)
         if n_spans is None
         else BSplineBasis(period, n_spans)
     )

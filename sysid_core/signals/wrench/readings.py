@@ -4,18 +4,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from sysid_core.lazy import lazy_import
 from sysid_core.signals.recording import Array, WrenchStream
-
-if TYPE_CHECKING:
-    import scipy.ndimage as ndimage
-else:
-    ndimage = lazy_import("scipy.ndimage")
 
 _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
@@ -59,7 +53,7 @@ def single_spikes(wrench: Array) -> NDArray[np.bool_]:
     """Readings (K, 6) far from both neighbours, where nothing near differs as much; shape (K,)."""
     if len(wrench) < 3:
         return np.zeros(len(wrench), dtype=bool)
-    off = np.abs(wrench - ndimage.median_filter(wrench, (3, 1), mode="nearest"))
-    usual = ndimage.rank_filter(off, -_THIRD, size=(2 * _NEAR + 1, 1), mode="nearest")
+    off = np.abs(wrench - scipy.ndimage.median_filter(wrench, (3, 1), mode="nearest"))
+    usual = scipy.ndimage.rank_filter(off, -_THIRD, size=(2 * _NEAR + 1, 1), mode="nearest")
     found = np.any(off > _SPIKE * np.maximum(usual, 1e-12), axis=1)
     return found if found.mean() <= _LIKELY else np.zeros_like(found)
