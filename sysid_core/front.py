@@ -27,7 +27,7 @@ from sysid_core.identifiability.rpna import Identifiability, structural_identifi
 from sysid_core.planning import ArmPlan, MotionLimits, Trajectory, plan_arm_motion
 from sysid_core.reasons import Verdict
 from sysid_core.robot import DriveTrain, RobotModel
-from sysid_core.robot.shapes import Shape
+from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.servos import load_servos
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.signals.bags import read_bag
@@ -166,7 +166,7 @@ def identify(
 def weigh(
     recording: Source | Mapping[str, ArrayLike],
     *,
-    shape: Shape | None = None,
+    shape: Shape | str | Path | None = None,
     robot: RobotModel | str = "",
     sensor_frame: str = "",
     calibration: SensorCalibration | None = None,
@@ -174,11 +174,12 @@ def weigh(
     """Mass, centre of mass and inertia of what a robot with a force-torque sensor holds.
 
     Args:
-        recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of K samples in
-            the sensor's axes by name: `time` (K,) [s], `wrench` on the object, force then torque,
+        recording: A recording with joint states and wrench, with marks or without, a bag, or arrays of
+            K samples in the sensor's axes by name: `time` (K,) [s], `wrench` on the object, force then torque,
             (K, 6) [N, N m], `a` proper acceleration of the sensor's origin (K, 3) [m/s^2], `omega`
             (K, 3) [rad/s], `alpha` (K, 3) [rad/s^2], `gravity` (K, 3) [m/s^2].
-        shape: Shape of the object in the sensor's frame; without it the inertia is known less well.
+        shape: Shape of the object in the sensor's frame, `"box 0.2 0.1 0.05 at 0 0 0.06"`, or a mesh or
+            YAML file; without it the inertia is known less well.
         robot: The robot, for recordings that don't hold their description.
         sensor_frame: Frame of the sensor, for recordings.
         calibration: Calibration of the sensor; default: tared in the recording's marked postures.
@@ -203,6 +204,8 @@ def weigh(
         >>> round(found.summary.mass, 1)
         1.2
     """
+    if isinstance(shape, str | Path):
+        shape = load_shape(shape)
     if isinstance(recording, Mapping):
         missing = [name for name in _ARRAYS if name not in recording]
         if missing:

@@ -63,6 +63,11 @@ def test_arrays_that_dont_belong_together_are_refused() -> None:
         sysid.weigh(sysid.Recording.from_arrays(["j1"], [0.0], [[0.0]]))
 
 
+# Ten samples of a sensor that is neither moved nor in a field of gravity.
+RESTING = {name: np.zeros((10, 3)) for name in ("a", "omega", "alpha", "gravity")}
+RESTING |= {"time": np.arange(10) * 0.01, "wrench": np.zeros((10, 6))}
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -70,6 +75,8 @@ def test_arrays_that_dont_belong_together_are_refused() -> None:
         lambda: sysid.identify(5, "examples/ur5/train.csv"),
         lambda: sysid.identifiable(None),
         lambda: sysid.weigh(None),
+        lambda: sysid.weigh(RESTING),
+        lambda: sysid.weigh(RESTING, shape="cube 1"),
         lambda: sysid.plan_motion("ur5", n_harmonics=0),
     ],
 )

@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload.data import positive_mass
 from sysid_core.robot import (
     Array,
@@ -65,7 +66,16 @@ def ball_prior(
 
 
 def ball_first(R: Array, r: Array, extent: float) -> Array:
-    """A consistent body about the balls' average; shape (10,)."""
+    """A consistent body about the balls' average; shape (10,).
+
+    Raises:
+        EstimationError: Neither weight nor acceleration: no mass shows.
+    """
+    if not np.any(R[:, 0]):
+        raise EstimationError(
+            "The sensor neither felt gravity nor was accelerated.",
+            remedy="Give `a`, the proper acceleration in the sensor's axes: -gravity at rest.",
+        )
     # Mass and centre together, this within reach: alone, the mass would answer for its moments.
     most = float(np.linalg.norm(r) / max(np.linalg.norm(R[:, 0]), np.finfo(float).tiny))
     N = R[:, :4].T @ R[:, :4] + np.diag([0.0, *[(extent / 2.0 * max(most, MIN_MASS)) ** -2.0] * 3])
