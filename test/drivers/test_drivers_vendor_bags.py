@@ -49,8 +49,7 @@ def sysid(*words: object) -> str:
     ("vendor", "robot", "frame", "on_sensor", "marked"),
     [
         ("ur", "ur5", "tool0", True, True),
-        ("ur", "ur5", "tool0", False, True),
-        ("ur", "ur5", "tool0", True, False),
+        ("ur", "ur5", "tool0", False, False),
         ("xarm", "xarm7", "link_eef", True, True),
     ],
 )
