@@ -229,7 +229,7 @@ def identify_data(
             training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
     others = tuple(predict_recording(fit.identification, run) for run in data.others)
     verdict = judge_identification(
-        fit.identification, training, others, data.examination, fit.spread
+        fit.identification, training, others, data.examination, fit.spread, fit.lags
     )
     progress(Step.WRITING)
     description = None
