@@ -376,7 +376,7 @@ def _damaged(
         if row and number > header:
             rows.append((number, row.split(delimiter)))
     lengths = [len(cells) for _, cells in rows]
-    width = max(set(lengths), key=lengths.count)
+    width = max(set(lengths), key=lambda n: (lengths.count(n), n))
     values = np.full((len(rows), len(which)), np.nan)
     problem = ""
     for k, (at, cells) in enumerate(rows):
@@ -385,7 +385,7 @@ def _damaged(
             continue
         try:
             values[k] = [float(cells[column]) for column in which]
-        except ValueError as err:
+        except (ValueError, IndexError) as err:
             problem = problem or f"{err} in line {at}"
     return values, problem
 
