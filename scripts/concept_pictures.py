@@ -149,7 +149,7 @@ def played_stop() -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
 
 def _stopped() -> tuple[np.ndarray, ...]:
     """Path, positions, velocities and rate while it stops; joints alone; where the stop begins."""
-    from sysid_core.execution import PathFollower
+    from sysid_core.execution.path_follower import PathFollower
     from sysid_core.planning import Trajectory
 
     t = np.linspace(0.0, 3.0, 301)

@@ -13,9 +13,10 @@ from busy_machine import pace, patience
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_core.planning.payload import PayloadPlan  # noqa: E402
+from sysid_core.planning.payload.plan import PayloadPlan  # noqa: E402
 from sysid_core.robot import pi_from_mass_com_inertia  # noqa: E402
-from sysid_nodes.bringup import NodeProcesses, NodeSpec  # noqa: E402
+from sysid_nodes.bringup import NodeSpec  # noqa: E402
+from sysid_nodes.bringup.processes import NodeProcesses  # noqa: E402
 from sysid_nodes.client import LiveClient  # noqa: E402
 
 PAYLOAD = pi_from_mass_com_inertia(0.8, [0.0, 0.02, 0.03], np.diag([0.004, 0.003, 0.005]))

@@ -15,11 +15,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sysid_core import estimation, identifiability, planning, robot, signals
+from sysid_core import estimation, identifiability, robot, signals
 from sysid_core.estimation import fit as fitting
-from sysid_core.estimation import loaded_arm, payload, payload_map
-from sysid_core.identifiability import composite_bodies, rpna
+from sysid_core.estimation import payload
+from sysid_core.estimation.fit.compressed import solve_compressed
+from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor
+from sysid_core.estimation.payload.data import dynamism
+from sysid_core.estimation.payload_map.misfit import white_noise_sd
+from sysid_core.estimation.payload_map.motion_error import regressor_derivatives
+from sysid_core.identifiability import rpna
+from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
+from sysid_core.planning import straight_move
+from sysid_core.planning.transfer import minimum_jerk
 from sysid_core.robot import loops
+from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate
+from sysid_core.robot.loops.constraints import loop_jacobian_rate, loop_residual
 
 CORE = Path(__file__).resolve().parent.parent / "sysid_core"
 WITH_EXAMPLES = sorted(
@@ -129,28 +139,28 @@ CASES: list[tuple[Callable[..., Any], Callable[[], tuple[Any, ...]], Callable[[]
     (robot.inertial_scale, lambda: (arm(),), of_arm),
     (robot.joint_torque_regressor, lambda: (arm(), *motion()), of_arm),
     (robot.frame_motion_sensitivity, lambda: (arm(), "panda_hand", *motion()), of_arm),
-    (loops.actuation_map, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.actuation_map_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
+    (actuation_map, lambda: (leg(), leg_motion().q), of_leg),
+    (actuation_map_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
     (loops.actuated_inertia, lambda: (leg(),), of_leg),
     (loops.assemble, lambda: (leg(), leg_motion().q[:, leg().actuated_columns]), of_leg),
     (loops.constrained_torques, lambda: (leg(), leg_motion()), of_leg),
-    (loops.loop_residual, lambda: (leg(), leg_motion().q), of_leg),
+    (loop_residual, lambda: (leg(), leg_motion().q), of_leg),
     (loops.loop_jacobian, lambda: (leg(), leg_motion().q), of_leg),
-    (loops.loop_jacobian_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
+    (loop_jacobian_rate, lambda: (leg(), leg_motion().q, leg_motion().v), of_leg),
     (loops.passive_condition, lambda: (leg(), leg_motion().q), of_leg),
     (loops.projected_drive_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (loops.projected_regressor, lambda: (leg(), leg_motion(), leg().actuated), of_leg),
     (identifiability.random_states, lambda: (arm(), 5, np.random.default_rng(0)), of_arm),
     (rpna.coupling_matrix, lambda: (arm(),), lambda: {**of_arm()}),
     (signals.quantisation, lambda: (np.arange(12.0).reshape(6, 2),), lambda: {"n": 2}),
-    (fitting.solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
+    (solve_compressed, lambda: (np.eye(3), np.ones(3)), lambda: {"p": 3}),
     (payload.ball_prior, lambda: (BODIES[0, 0], 0.3, 0.15), dict),
-    (payload.dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
-    (planning.minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
-    (planning.straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
-    (loaded_arm.payload_torque_regressor, lambda: (arm(), "panda_hand", *motion()), of_arm),
-    (payload_map.regressor_derivatives, lambda: (np.ones(3),), dict),
-    (payload_map.white_noise_sd, lambda: (RNG.normal(size=(50, 6)),), dict),
+    (dynamism, lambda: tuple(RNG.normal(size=(4, 7, 3))), lambda: {"...": (7,)}),
+    (minimum_jerk, lambda: (np.linspace(0, 1, 4),), lambda: {"...": (4,)}),
+    (straight_move, lambda: (np.zeros(2), np.ones(2), 1.0, 50.0), dict),
+    (payload_torque_regressor, lambda: (arm(), "panda_hand", *motion()), of_arm),
+    (regressor_derivatives, lambda: (np.ones(3),), dict),
+    (white_noise_sd, lambda: (RNG.normal(size=(50, 6)),), dict),
 ]  # fmt: skip
 
 
@@ -215,7 +225,7 @@ INSTANCES: list[Callable[[], object]] = [
     lambda: leg().loops[0].a,
     lambda: leg().ends.rates(leg_motion().q, leg_motion().v),
     lambda: leg().attachments[0][0],
-    lambda: composite_bodies.DrivingAxisChain.from_model(robot.reference_robot("stanford")),
+    lambda: DrivingAxisChain.from_model(robot.reference_robot("stanford")),
 ]
 
 

@@ -37,17 +37,15 @@ from sysid_core.estimation.payload_map import (
     SplineMotion,
 )
 from sysid_core.validation import payload_errors
-from sysid_studies.payload import (
+from sysid_studies.payload import modular_objects
+from sysid_studies.payload.objects import random_objects
+from sysid_studies.payload.runs import Case, normalised_squared_error, simulate
+from sysid_studies.payload.scene import (
     GOAL_FAULTS,
     NOISE_LEVELS,
-    Case,
     accelerometer_experiment,
     encoder_experiment,
-    modular_objects,
-    normalised_squared_error,
-    random_objects,
     robot,
-    simulate,
     swing,
 )
 

@@ -23,14 +23,13 @@ from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_live import OnlinePayload
 from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
 from sysid_core.robot import Array, mass_com_inertia_from_pi, transform_pi
-from sysid_studies.payload import (
-    FAMILIES,
+from sysid_studies.payload.families import FAMILIES
+from sysid_studies.payload.objects import StudyObject, random_objects
+from sysid_studies.payload.scene import (
     GOAL_FAULTS,
     NOISE_LEVELS,
     Experiment,
-    StudyObject,
     encoder_experiment,
-    random_objects,
     swing,
 )
 

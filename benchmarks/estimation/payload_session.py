@@ -36,7 +36,8 @@ from sysid_core.simulation import (
     SimulatedRobot,
     record_motion,
 )
-from sysid_studies.payload import modular_objects, swing
+from sysid_studies.payload import modular_objects
+from sysid_studies.payload.scene import swing
 
 ROBOT, FRAME = "xarm7", "link_eef"
 RATE_HZ, LAG_S, PERIOD_S = 100.0, 0.3, 0.1

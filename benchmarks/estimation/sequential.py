@@ -15,7 +15,8 @@ import numpy as np
 
 from sysid_core.errors import SysIdError
 from sysid_core.identifiability.composite_bodies import minimal_constants
-from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits
+from sysid_core.planning import MotionChecker, MotionLimits
+from sysid_core.planning.compose import MotionBuilder
 from sysid_core.planning.sequential import plan_sequential
 from sysid_core.robot import DriveTrain, FrictionModel, load_robot
 from sysid_core.simulation import (

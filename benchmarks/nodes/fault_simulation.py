@@ -118,8 +118,9 @@ def _of_panda(start: tuple[float, ...]) -> tuple[Any, Any, Any]:
     import test_drivers_stops as stops
 
     from sysid_core.execution import Executor, MonitorLimits
-    from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits
-    from sysid_core.planning.payload import oscillation
+    from sysid_core.planning import MotionChecker, MotionLimits
+    from sysid_core.planning.compose import MotionBuilder
+    from sysid_core.planning.payload.motion import oscillation
     from sysid_core.robot import RobotModel
 
     model = RobotModel.from_urdf("panda").with_locked(

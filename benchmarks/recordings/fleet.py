@@ -26,16 +26,10 @@ from sysid_core.batch import Engine, Rows, find_sources
 from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
 from sysid_core.signals.bags import read_bag
-from sysid_fleet import (
-    Robot,
-    Series,
-    Task,
-    identify_fleet,
-    load_registry,
-    monitor,
-    recording_rows,
-    spread_of,
-)
+from sysid_fleet import identify_fleet, load_registry, recording_rows
+from sysid_fleet.drift import Series, monitor, spread_of
+from sysid_fleet.recording import Task
+from sysid_fleet.registry import Robot
 
 DATA = Path(os.environ.get("SYSID_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
 BAG = DATA / "ur10_panda_salerno_bags" / "ur10_exciting_trajectory.db3"

@@ -17,12 +17,12 @@ from sysid_core.control import (
 from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot.loops import (
-    assemble_along,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
     projected_regressor,
 )
+from sysid_core.robot.loops.assembly import assemble_along
 from sysid_core.simulation import ClosedChainPlant
 
 

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from sysid_core.signals import JointStream, StreamMonitor
 from sysid_core.signals.bags import BagWriter, build_typestore, read_bag
-from sysid_core.signals.filters import JointFilter, NoiseLevels, smooth_joints
+from sysid_core.signals.filters import JointFilter, NoiseLevels
+from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.wrench import WrenchFilter
 
 JOINT_STATE = "sensor_msgs/msg/JointState"

@@ -2,7 +2,7 @@
 """Work over many recordings: Dask runs it, a Parquet dataset keeps its rows."""
 
 from sysid_core.batch.engine import Engine
-from sysid_core.batch.rows import Rows, RowWriter
+from sysid_core.batch.rows import Rows
 from sysid_core.batch.run import Job, Progress, run_jobs
 from sysid_core.batch.sources import Source, find_sources, hash_of, local_copy
 from sysid_core.batch.watched import run_watched
@@ -11,7 +11,6 @@ __all__ = [
     "Engine",
     "Job",
     "Progress",
-    "RowWriter",
     "Rows",
     "Source",
     "find_sources",

@@ -4,14 +4,7 @@
 from sysid_core.execution.executor import Executor
 from sysid_core.execution.faults import Fault, FaultCode
 from sysid_core.execution.goals import Outgoing
-from sysid_core.execution.monitor import (
-    ExecutionMonitor,
-    Measured,
-    MonitorLimits,
-    PositionRates,
-)
-from sysid_core.execution.path_follower import PathFollower
-from sysid_core.execution.played_motion import PlayedMotion
+from sysid_core.execution.monitor import Measured, MonitorLimits, PositionRates
 from sysid_core.execution.states import (
     Command,
     ExecutorSettings,
@@ -21,7 +14,6 @@ from sysid_core.execution.states import (
 
 __all__ = [
     "Command",
-    "ExecutionMonitor",
     "Executor",
     "ExecutorSettings",
     "ExecutorState",
@@ -30,8 +22,6 @@ __all__ = [
     "Measured",
     "MonitorLimits",
     "Outgoing",
-    "PathFollower",
-    "PlayedMotion",
     "PositionRates",
     "SegmentMarks",
 ]

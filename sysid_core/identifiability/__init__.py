@@ -5,7 +5,6 @@ from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
 from sysid_core.identifiability.excitation import Excitation, condition_number, measure_excitation
 from sysid_core.identifiability.sampled import (
-    base_parameters_of_robot,
     numerical_rank,
     random_states,
     sampled_base_parameters,
@@ -15,7 +14,6 @@ __all__ = [
     "BaseParameters",
     "ConstrainedRanks",
     "Excitation",
-    "base_parameters_of_robot",
     "condition_number",
     "constrained_ranks",
     "measure_excitation",

@@ -3,7 +3,6 @@
 
 from sysid_core.reasons.reason import (
     Reason,
-    Severity,
     advice_of,
     failure,
     held,
@@ -13,15 +12,13 @@ from sysid_core.reasons.reason import (
     text_of,
     warning,
 )
-from sysid_core.reasons.texts import TEXTS, Text
+from sysid_core.reasons.texts import TEXTS
 from sysid_core.reasons.verdict import Outcome, Verdict
 
 __all__ = [
     "TEXTS",
     "Outcome",
     "Reason",
-    "Severity",
-    "Text",
     "Verdict",
     "advice_of",
     "failure",

@@ -2,14 +2,13 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import curves, dots, strong_correlations, thinned, time_series
+from sysid_core.report.charts import curves, dots, thinned, time_series
 from sysid_core.report.exports import (
     export_section,
     export_sentence,
     export_warnings,
     loss_sentence,
 )
-from sysid_core.report.glossary import GLOSSARY
 from sysid_core.report.html import Report, cell_text, with_deviation
 from sysid_core.report.identifiability import (
     LEGEND,
@@ -40,10 +39,9 @@ from sysid_core.report.runs import (
     save_and_list,
     write_index,
 )
-from sysid_core.report.sequential import error_growth_figure, sequential_report, step_rows
+from sysid_core.report.sequential import sequential_report, step_rows
 
 __all__ = [
-    "GLOSSARY",
     "LEGEND",
     "Report",
     "SavedRun",
@@ -55,7 +53,6 @@ __all__ = [
     "curves",
     "differences_from_first",
     "dots",
-    "error_growth_figure",
     "error_summary",
     "export_section",
     "export_sentence",
@@ -76,7 +73,6 @@ __all__ = [
     "save_and_list",
     "sequential_report",
     "step_rows",
-    "strong_correlations",
     "thinned",
     "time_series",
     "with_deviation",

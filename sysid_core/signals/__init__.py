@@ -3,7 +3,6 @@
 
 from sysid_core.signals.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
-from sysid_core.signals.delay import signal_delay
 from sysid_core.signals.export import export_recording
 from sysid_core.signals.recording import (
     EffortKind,
@@ -20,10 +19,10 @@ from sysid_core.signals.sample_faults import (
 )
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
-from sysid_core.signals.table import read_table, table_recording
+from sysid_core.signals.table import read_table
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
-from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
+from sysid_core.signals.unit_checks import require_sound_units
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
     RotationFormat,
@@ -61,9 +60,6 @@ __all__ = [
     "read_wrench_table",
     "require_sound_units",
     "saturated_share",
-    "signal_delay",
     "standstill_share",
     "table_layout",
-    "table_recording",
-    "velocity_ratio",
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated robots in another engine (MuJoCo) than the estimators' models, with the faults of real ones."""
 
-from sysid_core.simulation.closed_chain_plant import ClosedChainPlant, SolverSettings
+from sysid_core.simulation.closed_chain_plant import ClosedChainPlant
 from sysid_core.simulation.plant import MujocoPlant, build_mujoco_spec
 from sysid_core.simulation.simulated_robot import SensorNoise, SimulatedRobot, record_motion
 from sysid_core.simulation.stepping import PlantSample
@@ -12,7 +12,6 @@ __all__ = [
     "PlantSample",
     "SensorNoise",
     "SimulatedRobot",
-    "SolverSettings",
     "build_mujoco_spec",
     "record_motion",
 ]

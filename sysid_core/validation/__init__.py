@@ -11,7 +11,6 @@ from sysid_core.validation.verdict import (
     judge_estimate,
     judge_identification,
     judge_predictions,
-    judge_spread,
     unexplained,
 )
 
@@ -23,7 +22,6 @@ __all__ = [
     "judge_estimate",
     "judge_identification",
     "judge_predictions",
-    "judge_spread",
     "payload_errors",
     "predict_recording",
     "predict_segments",

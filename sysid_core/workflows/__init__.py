@@ -11,19 +11,11 @@ from sysid_core.doors import names_of
 if TYPE_CHECKING:
     from sysid_core.workflows.arm import ArmFit
     from sysid_core.workflows.arm_data import ArmData, fixed_base
-    from sysid_core.workflows.certificate import CertificateCheck, certify, verify
+    from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import (
-        ArmResult,
-        ExportedTarget,
-        export_arm,
-        export_result,
-        is_proof,
-        load_result,
-        verify_export,
-    )
+    from sysid_core.workflows.export import export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
-    from sysid_core.workflows.progress import Progress, Step
+    from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
     from sysid_core.workflows.result_file import json_text
     from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
@@ -36,7 +28,7 @@ if TYPE_CHECKING:
         ValidateSettings,
     )
     from sysid_core.workflows.taring import Tared, tare
-    from sysid_core.workflows.torque_weighing import judge_added, weigh_by_torques
+    from sysid_core.workflows.torque_weighing import weigh_by_torques
     from sysid_core.workflows.validation import (
         ValidatedArm,
         validate,
@@ -50,19 +42,15 @@ __getattr__ = names_of(
     {
         ".arm": ("ArmFit",),
         ".arm_data": ("ArmData", "fixed_base"),
-        ".certificate": ("CertificateCheck", "certify", "verify"),
+        ".certificate": ("certify", "verify"),
         ".choices": ("friction_terms",),
         ".export": (
-            "ArmResult",
-            "ExportedTarget",
-            "export_arm",
             "export_result",
             "is_proof",
-            "load_result",
             "verify_export",
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".progress": ("Progress", "Step"),
+        ".progress": ("Progress",),
         ".recordings": ("drives_of", "is_bag", "load_recording"),
         ".result_file": ("json_text",),
         ".sequential": ("SequentialFit",),
@@ -75,7 +63,7 @@ __getattr__ = names_of(
             "ValidateSettings",
         ),
         ".taring": ("Tared", "tare"),
-        ".torque_weighing": ("judge_added", "weigh_by_torques"),
+        ".torque_weighing": ("weigh_by_torques",),
         ".validation": (
             "ValidatedArm",
             "validate",
@@ -89,16 +77,12 @@ __getattr__ = names_of(
 __all__ = [
     "ArmData",
     "ArmFit",
-    "ArmResult",
-    "CertificateCheck",
-    "ExportedTarget",
     "FitSettings",
     "IdentifiedArm",
     "IdentifySettings",
     "Progress",
     "SequentialFit",
     "SequentialSettings",
-    "Step",
     "TareSettings",
     "Tared",
     "TorqueWeighingSettings",
@@ -109,7 +93,6 @@ __all__ = [
     "WeighedRecording",
     "certify",
     "drives_of",
-    "export_arm",
     "export_result",
     "fixed_base",
     "friction_terms",
@@ -118,9 +101,7 @@ __all__ = [
     "is_bag",
     "is_proof",
     "json_text",
-    "judge_added",
     "load_recording",
-    "load_result",
     "tare",
     "validate",
     "validate_runs",

@@ -15,7 +15,7 @@ from sysid_nodes.conversions.payloads import (
 from sysid_nodes.conversions.stamps import ns_from_stamp, stamp_from_ns
 from sysid_nodes.conversions.statistics import message_from_statistics
 from sysid_nodes.conversions.trajectories import message_from_trajectory, trajectory_arrays
-from sysid_nodes.conversions.wrenches import message_from_wrench, vector3, wrench_from_message
+from sysid_nodes.conversions.wrenches import message_from_wrench, wrench_from_message
 
 __all__ = [
     "columns_of",
@@ -33,6 +33,5 @@ __all__ = [
     "payload_message_from_estimate",
     "stamp_from_ns",
     "trajectory_arrays",
-    "vector3",
     "wrench_from_message",
 ]

@@ -5,36 +5,25 @@ from sysid_nodes.execution.action_node import ActionNode
 from sysid_nodes.execution.admission import Admission
 from sysid_nodes.execution.arming import Arming, arm_timeout
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
-from sysid_nodes.execution.drives import CommandMode, ControllerWatch
 from sysid_nodes.execution.inputs import RobotInputs
-from sysid_nodes.execution.limits import (
-    limits_in_force,
-    monitor_limits,
-    motion_limits,
-    planning_limits,
-)
+from sysid_nodes.execution.limits import limits_in_force, motion_limits, planning_limits
 from sysid_nodes.execution.player import MotionPlayer
 from sysid_nodes.execution.remote import Remote
 from sysid_nodes.execution.remote_executor import RemoteExecutor
 from sysid_nodes.execution.reports import feedback_of, refusal, state_of
-from sysid_nodes.execution.safety_inputs import SafetyInput
 
 __all__ = [
     "ActionNode",
     "Admission",
     "Arming",
-    "CommandMode",
-    "ControllerWatch",
     "MotionPlayer",
     "Remote",
     "RemoteExecutor",
     "RobotInputs",
-    "SafetyInput",
     "TrajectoryExecutorConfig",
     "arm_timeout",
     "feedback_of",
     "limits_in_force",
-    "monitor_limits",
     "motion_limits",
     "planning_limits",
     "refusal",

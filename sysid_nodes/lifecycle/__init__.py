@@ -4,16 +4,9 @@
 from ament_index_python.packages import get_package_share_directory
 
 from sysid_nodes.lifecycle.actions import SingleGoalAction
-from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
-from sysid_nodes.lifecycle.parameters import (
-    CommonConfig,
-    ParameterError,
-    check,
-    descriptor_of,
-    parameter,
-)
+from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
 from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
@@ -27,13 +20,11 @@ __all__ = [
     "TRANSFORMS",
     "WARN",
     "CommonConfig",
-    "LossWatch",
     "ManagedNode",
     "ParameterError",
     "SingleGoalAction",
     "StaticTransforms",
     "check",
-    "descriptor_of",
     "die_with_parent",
     "interface_definitions",
     "mounted",

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Zhang et al.'s experiments."""
 
-from sysid_studies.constrained.paper import PAPER_TORQUE_RMS
 from sysid_studies.constrained.report import constrained_report
-from sysid_studies.constrained.robot import perturbed_truth
 from sysid_studies.constrained.seed import ConstrainedStudyConfig
 from sysid_studies.constrained.study import constrained_study
 
 __all__ = [
-    "PAPER_TORQUE_RMS",
     "ConstrainedStudyConfig",
     "constrained_report",
     "constrained_study",
-    "perturbed_truth",
 ]

@@ -19,13 +19,13 @@ from sysid_core.batch import (
     Engine,
     Job,
     Rows,
-    RowWriter,
     find_sources,
     hash_of,
     local_copy,
     run_jobs,
     run_watched,
 )
+from sysid_core.batch.rows import RowWriter
 from sysid_core.errors import BatchError
 
 pytest.importorskip("distributed")

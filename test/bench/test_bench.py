@@ -19,16 +19,15 @@ from sysid_core.robot import RobotModel
 from sysid_core.validation import predict_recording
 from sysid_studies.bench import (
     bench_rows,
-    load_recipe,
     load_recipes,
     missing_files,
     outcome_of,
-    pooled_error,
-    read_split,
     standing,
-    wrong_files,
 )
+from sysid_studies.bench.measure import pooled_error
 from sysid_studies.bench.peers import PEERS, Peer
+from sysid_studies.bench.read import read_split
+from sysid_studies.bench.recipe import load_recipe, wrong_files
 
 
 def write_arm(folder: Path, name: str = "mine") -> dict:

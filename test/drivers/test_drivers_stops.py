@@ -19,8 +19,9 @@ from sysid_core.execution import (
     Measured,
     MonitorLimits,
 )
-from sysid_core.planning import MotionBuilder, MotionChecker, MotionLimits, Trajectory
-from sysid_core.planning.payload import oscillation
+from sysid_core.planning import MotionChecker, MotionLimits, Trajectory
+from sysid_core.planning.compose import MotionBuilder
+from sysid_core.planning.payload.motion import oscillation
 from sysid_core.robot import RobotModel
 
 MODEL = RobotModel.from_urdf("ur5")

@@ -12,21 +12,19 @@ from random_tree import random_urdf, with_consistent_bodies
 
 from sysid_core.errors import ModelError
 from sysid_core.export import (
-    MESH_FORMATS,
     JointFields,
     LossCode,
-    MeshFolder,
-    MjcfReader,
     PositionServo,
     Projection,
     Target,
     chain_fields,
-    joint_fields,
-    losses_of,
     mjcf_of,
-    projected,
     write_mjcf,
 )
+from sysid_core.export.geometry import MeshFolder
+from sysid_core.export.losses import losses_of
+from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields
+from sysid_core.export.projection import projected
 from sysid_core.robot import (
     DriveTrain,
     FrictionModel,

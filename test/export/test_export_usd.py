@@ -11,15 +11,13 @@ from sysid_core.export import (
     LossCode,
     Projection,
     Target,
-    UsdReader,
     largest_differences,
-    losses_of,
-    prim_names,
-    projected,
     reader_of,
-    usd_of,
     write_target,
 )
+from sysid_core.export.losses import losses_of
+from sysid_core.export.projection import projected
+from sysid_core.export.usd import UsdReader, prim_names, usd_of
 from sysid_core.robot import DriveTrain, FrictionModel, FrictionTerm, RobotModel
 
 TERMS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)

@@ -13,7 +13,9 @@ import pytest
 
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_fleet import Registry, analyse, sensor_values
+from sysid_fleet.analysis import analyse
+from sysid_fleet.registry import Registry
+from sysid_fleet.sensor import sensor_values
 
 FRAME, MASS, LEVER = "tool0", 1.24, np.array([0.01, -0.02, 0.06])
 NIGHTS, CHANGED = 24, 15

@@ -6,11 +6,8 @@ import pytest
 
 from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability import BaseParameters, measure_excitation, random_states
-from sysid_core.identifiability.rpna import (
-    StructuralVerdict,
-    combination_text,
-    structural_identifiability,
-)
+from sysid_core.identifiability.rpna import combination_text, structural_identifiability
+from sysid_core.identifiability.rpna.answer import StructuralVerdict
 from sysid_core.robot import (
     joint_torque_regressor,
     reference_robot,

@@ -8,17 +8,17 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
-from sysid_core.identifiability import base_parameters_of_robot
 from sysid_core.identifiability.composite_bodies import (
-    DrivingAxisChain,
     check_postures,
     composite_inverse_dynamics,
-    inertia_matrix,
     minimal_constants,
     single_joint_rows,
-    visible_constants,
 )
+from sysid_core.identifiability.composite_bodies.composite_dynamics import inertia_matrix
+from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
+from sysid_core.identifiability.composite_bodies.single_joint import visible_constants
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
+from sysid_core.identifiability.sampled import base_parameters_of_robot
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor, reference_robot
 
 VERTICAL = (0.0, 0.0, -9.81)

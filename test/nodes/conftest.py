@@ -13,9 +13,11 @@ from busy_machine import patience
 from live_nodes import FRAME, TCP_SPEED, Start
 
 from sysid_core.planning import MotionLimits, export_trajectory
-from sysid_core.planning.payload import PayloadPlan, plan_payload_motion
+from sysid_core.planning.payload import plan_payload_motion
+from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
-from sysid_nodes.bringup import NodeProcesses, NodeSpec, below, running
+from sysid_nodes.bringup import NodeSpec, below, running
+from sysid_nodes.bringup.processes import NodeProcesses
 from sysid_nodes.client import LiveClient, live_client, own_domain
 
 

@@ -21,7 +21,7 @@ from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_nodes import execution
-from sysid_nodes.execution import CommandMode, ControllerWatch
+from sysid_nodes.execution.drives import CommandMode, ControllerWatch
 
 SCHEMA = execution.TrajectoryExecutorConfig
 UR5 = RobotModel.from_urdf("ur5")

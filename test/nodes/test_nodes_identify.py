@@ -22,7 +22,8 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient, LiveError
-from sysid_nodes.security import existing_inside, inside, new_inside
+from sysid_nodes.security import existing_inside, new_inside
+from sysid_nodes.security.confined import inside
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
-from sysid_nodes.lifecycle import WARN, LossWatch
+from sysid_nodes.lifecycle import WARN
+from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
 
 DDS = "sysid_nodes.lifecycle.adaptive_subscription.rclpy_implementation"
 

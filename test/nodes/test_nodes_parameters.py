@@ -19,8 +19,10 @@ from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
 from sysid_nodes.bringup import read_config
 from sysid_nodes.components import EstimatorConfig
-from sysid_nodes.execution import SafetyInput, TrajectoryExecutorConfig
-from sysid_nodes.lifecycle import ParameterError, check, descriptor_of, mounted
+from sysid_nodes.execution import TrajectoryExecutorConfig
+from sysid_nodes.execution.safety_inputs import SafetyInput
+from sysid_nodes.lifecycle import ParameterError, check, mounted
+from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.logging import DataLoggerConfig
 from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 from sysid_nodes.torque_control import ComputedTorqueControllerConfig

@@ -14,16 +14,8 @@ from live_nodes import FRAME, Start, simulated
 
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveError
-from sysid_nodes.security import (
-    CALL,
-    EXECUTE,
-    REPLY,
-    REQUEST,
-    SUBSCRIBE,
-    policy_text,
-    read_policy,
-    rights_of,
-)
+from sysid_nodes.security import policy_text, rights_of
+from sysid_nodes.security.policy import CALL, EXECUTE, REPLY, REQUEST, SUBSCRIBE, read_policy
 
 POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.xml"
 

@@ -18,7 +18,7 @@ from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import StartRecording
 from sensor_msgs.msg import JointState
 
-from sysid_core.planning.payload import PayloadPlan
+from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError
 from sysid_nodes.components import EstimatorConfig

@@ -12,13 +12,8 @@ import pytest
 from executor_play import AWAY, LIMITS, MODEL, QUICK, TRAJECTORY, play, states
 
 from sysid_core.errors import ExcitationError
-from sysid_core.execution import (
-    Executor,
-    ExecutorSettings,
-    ExecutorState,
-    Measured,
-    PathFollower,
-)
+from sysid_core.execution import Executor, ExecutorSettings, ExecutorState, Measured
+from sysid_core.execution.path_follower import PathFollower
 
 
 def test_nothing_is_commanded_before_all_checks_pass():

@@ -16,11 +16,11 @@ from sysid_core.errors import ExcitationError
 from sysid_core.planning import (
     MotionLimits,
     Obstacle,
-    Plane,
     Trajectory,
     read_motion,
     straight_move,
 )
+from sysid_core.planning.cell import Plane
 from sysid_core.robot import RobotModel
 
 START = np.array([0.0, -1.2, 1.2, 0.0, 0.3, 0.0])

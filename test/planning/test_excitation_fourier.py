@@ -7,12 +7,9 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import (
-    FourierBasis,
-    MotionChecker,
-    MotionLimits,
-)
-from sysid_core.planning.payload import plan_sines
+from sysid_core.planning import MotionChecker, MotionLimits
+from sysid_core.planning.fourier import FourierBasis
+from sysid_core.planning.payload.sine import plan_sines
 from sysid_core.robot import RobotModel
 
 UR5_FRAME = "tool0"

@@ -15,12 +15,12 @@ from sysid_core.planning import (
     HeldBox,
     MotionChecker,
     MotionLimits,
-    RobotGeometry,
     Trajectory,
     check_motion,
     export_trajectory,
     straight_move,
 )
+from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.robot import RobotModel
 
 LENGTH, MASS = 0.5, 2.0  # of each link [m], [kg]

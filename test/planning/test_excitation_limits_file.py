@@ -17,7 +17,6 @@ from sysid_core.planning import (
     MotionChecker,
     MotionLimits,
     Obstacle,
-    Plane,
     Trajectory,
     check_motion,
     initial_limits,
@@ -25,6 +24,7 @@ from sysid_core.planning import (
     read_limits,
     straight_move,
 )
+from sysid_core.planning.cell import Plane
 from sysid_core.robot import RobotModel, allowed_contacts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -201,7 +201,7 @@ def test_obstacles_and_planes_are_kept_away_from():
     limits = MotionLimits.from_model(model, tcp_speed=1.0)
     motion = swing(model)
     assert check_motion(model, motion, limits).is_safe
-    from sysid_core.planning import RobotGeometry
+    from sysid_core.planning.geometry import RobotGeometry
 
     geometry = RobotGeometry(model, "tool0")
     ends = [geometry.extent(q) for q in motion.q[::20]]

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sysid_core.planning import HeldBox, MotionLimits, Trajectory
-from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion, slowed
+from sysid_core.planning.closed_chain import LoopExcitation, plan_loop_motion
+from sysid_core.planning.closed_chain.motion import slowed
 from sysid_core.robot.loops import (
     constrained_motion,
     constrained_torques,

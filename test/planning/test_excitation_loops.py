@@ -21,10 +21,10 @@ from sysid_core.planning.closed_chain import (
     coupled_drives,
     motion_box,
     plan_loop_excitation,
-    shown_by_motions,
     sine_trajectory,
     structural_rows,
 )
+from sysid_core.planning.closed_chain.structure import shown_by_motions
 from sysid_core.robot.loops import (
     ClosedChain,
     ConstrainedMotion,

@@ -30,7 +30,8 @@ def test_a_clock_that_stands_still_gives_no_rates_and_takes_no_memory():
 
 
 def test_the_monitor_says_how_much_of_each_limit_is_used():
-    from sysid_core.execution import ExecutionMonitor, Measured, MonitorLimits
+    from sysid_core.execution import Measured, MonitorLimits
+    from sysid_core.execution.monitor import ExecutionMonitor
     from sysid_core.planning import MotionLimits
     from sysid_core.robot import RobotModel
 

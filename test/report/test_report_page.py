@@ -126,7 +126,7 @@ def test_a_warning_says_what_it_means_and_what_to_do(tmp_path) -> None:
 
 
 def test_the_glossary_has_every_friction_symbol() -> None:
-    from sysid_core.report import GLOSSARY
+    from sysid_core.report.glossary import GLOSSARY
     from sysid_core.robot import FrictionTerm
 
     known = {word for words in GLOSSARY for word in words.split("|")}
@@ -134,7 +134,7 @@ def test_the_glossary_has_every_friction_symbol() -> None:
 
 
 def test_the_strongest_correlations_are_listed_first() -> None:
-    from sysid_core.report import strong_correlations
+    from sysid_core.report.charts import strong_correlations
 
     covariance = np.array([[1.0, 0.95, 0.0], [0.95, 1.0, -1.96], [0.0, -1.96, 4.0]])
     listed = strong_correlations(["a", "b", "c"], covariance)

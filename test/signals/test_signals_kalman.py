@@ -15,14 +15,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream, SampleOutcome, WrenchStream
-from sysid_core.signals.filters import (
-    JointFilter,
-    KinematicBank,
-    NoiseEstimator,
-    NoiseLevels,
-    filter_joints,
-)
-from sysid_core.signals.wrench import WrenchFilter, filter_wrench
+from sysid_core.signals.filters import JointFilter, NoiseLevels, filter_joints
+from sysid_core.signals.filters.kalman import KinematicBank
+from sysid_core.signals.filters.noise import NoiseEstimator
+from sysid_core.signals.wrench import WrenchFilter
+from sysid_core.signals.wrench.filter import filter_wrench
 
 NAMES = ("a", "b", "c")
 NOISE = NoiseLevels(np.array([1e-4, 3e-4, 1e-3]), np.array([50.0, 500.0, 20.0]), np.array(5e-3))

@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.signals import ColumnMap, JointStream, in_order, read_table, signal_delay
-from sysid_core.signals.filters import filter_joints, smooth_joints
+from sysid_core.signals import ColumnMap, JointStream, in_order, read_table
+from sysid_core.signals.delay import signal_delay
+from sysid_core.signals.filters import filter_joints
+from sysid_core.signals.filters.smoother import smooth_joints
 
 ROOT = Path(__file__).resolve().parents[2]
 

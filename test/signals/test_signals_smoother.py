@@ -12,7 +12,8 @@ from scipy.signal import butter, sosfiltfilt
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import JointStream
-from sysid_core.signals.filters import central_difference, fit_splines, smooth_joints
+from sysid_core.signals.filters import central_difference, fit_splines
+from sysid_core.signals.filters.smoother import smooth_joints
 
 RATE = 125.0
 T = np.arange(2500) / RATE

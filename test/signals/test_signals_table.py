@@ -10,7 +10,8 @@ import yaml
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import ColumnMap, EffortKind, read_table, table_recording
+from sysid_core.signals import ColumnMap, EffortKind, read_table
+from sysid_core.signals.table import table_recording
 
 CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
 MAP = {

@@ -18,8 +18,8 @@ from sysid_core.signals import (
     check_timing,
     in_order,
     interpolate_at,
-    signal_delay,
 )
+from sysid_core.signals.delay import signal_delay
 
 STAMPS = arrays(np.int64, st.integers(0, 60), elements=st.integers(0, 3_000_000_000))
 

@@ -11,12 +11,12 @@ import pytest
 from sysid_core.planning.closed_chain import LoopExcitation
 from sysid_core.robot.loops import load_closed_chain
 from sysid_studies.constrained import (
-    PAPER_TORQUE_RMS,
     ConstrainedStudyConfig,
     constrained_report,
     constrained_study,
-    perturbed_truth,
 )
+from sysid_studies.constrained.paper import PAPER_TORQUE_RMS
+from sysid_studies.constrained.robot import perturbed_truth
 
 SMALL = ConstrainedStudyConfig(
     seeds=(1,),

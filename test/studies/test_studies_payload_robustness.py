@@ -3,13 +3,8 @@
 
 import numpy as np
 
-from sysid_studies.payload import (
-    Outcome,
-    RobustnessStudy,
-    RobustnessTable,
-    nuisance_outcomes,
-    shape_outcomes,
-)
+from sysid_studies.payload.robustness import nuisance_outcomes, shape_outcomes
+from sysid_studies.payload.robustness_tables import Outcome, RobustnessStudy, RobustnessTable
 
 
 def inside(outcomes):

@@ -35,7 +35,8 @@ from sysid_core.robot.loops import (
     load_closed_chain,
 )
 from sysid_core.signals import EffortKind
-from sysid_core.simulation import ClosedChainPlant, SolverSettings
+from sysid_core.simulation import ClosedChainPlant
+from sysid_core.simulation.closed_chain_plant import SolverSettings
 from sysid_core.validation import judge, predict_segments
 
 

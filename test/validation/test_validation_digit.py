@@ -33,14 +33,14 @@ from sysid_core.planning.closed_chain import (
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
-    closed_chain_from_mapping,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
     try_assemble,
 )
+from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.simulation import ClosedChainPlant
-from sysid_studies.constrained import perturbed_truth
+from sysid_studies.constrained.robot import perturbed_truth
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import SignalError
-from sysid_core.planning import minimum_jerk
+from sysid_core.planning.transfer import minimum_jerk
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import load_closed_chain
 from sysid_core.simulation import (

@@ -24,7 +24,6 @@ from sysid_core.workflows import (
     FitSettings,
     IdentifySettings,
     SequentialSettings,
-    Step,
     ValidateSettings,
     drives_of,
     identify,
@@ -33,6 +32,7 @@ from sysid_core.workflows import (
     validate,
     validate_runs,
 )
+from sysid_core.workflows.progress import Step
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ur5"
 JOINTS = RobotModel.from_urdf("ur5").joint_names

@@ -10,11 +10,7 @@ from sysid_core.estimation.arm.identify import (
     with_provenance,
 )
 from sysid_core.estimation.arm.model_choice import choose_terms, term_benefits
-from sysid_core.estimation.arm.motion_choice import (
-    choose_differentiation,
-    choose_motion_cutoff,
-    held_out_error,
-)
+from sysid_core.estimation.arm.motion_choice import choose_differentiation, choose_motion_cutoff
 from sysid_core.estimation.arm.prediction_spread import (
     NO_PRIOR,
     PredictionSpread,
@@ -29,7 +25,6 @@ from sysid_core.estimation.arm.recordings import (
     prepare,
     prepare_motion,
 )
-from sysid_core.estimation.arm.repeated_motion import first_times
 from sysid_core.estimation.arm.structure import arm_structural_rows
 from sysid_core.estimation.arm.torque_delay import ArmLags, torque_delay, torque_lags
 
@@ -47,8 +42,6 @@ __all__ = [
     "choose_prior_weight",
     "choose_terms",
     "driven_joints",
-    "first_times",
-    "held_out_error",
     "identify",
     "identify_equations",
     "load_identification",

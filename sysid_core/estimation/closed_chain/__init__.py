@@ -3,7 +3,6 @@
 
 from sysid_core.estimation.closed_chain.equations import ConstrainedEquations
 from sysid_core.estimation.closed_chain.identify import (
-    chain_with_parameters,
     identified_chain,
     identify_constrained,
     identify_constrained_equations,
@@ -13,7 +12,6 @@ from sysid_core.estimation.closed_chain.recordings import ConstrainedProcessing,
 __all__ = [
     "ConstrainedEquations",
     "ConstrainedProcessing",
-    "chain_with_parameters",
     "identified_chain",
     "identify_constrained",
     "identify_constrained_equations",

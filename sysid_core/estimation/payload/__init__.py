@@ -9,7 +9,7 @@ from sysid_core.estimation.payload.ball_prior import (
     probabilities,
 )
 from sysid_core.estimation.payload.consistent import PayloadLMI
-from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData, dynamism
+from sysid_core.estimation.payload.data import CompressedWrenches, PayloadData
 from sysid_core.estimation.payload.density_prior import DensityPrior
 from sysid_core.estimation.payload.entropic import EntropicRegression
 from sysid_core.estimation.payload.homogeneous import HomogeneousBody
@@ -53,7 +53,6 @@ __all__ = [
     "WrenchEstimator",
     "ball_prior",
     "conditioned",
-    "dynamism",
     "nearest_body",
     "payload_estimate",
     "probabilities",

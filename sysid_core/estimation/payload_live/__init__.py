@@ -2,22 +2,15 @@
 """Live payload estimation from streams."""
 
 from sysid_core.estimation.payload_live.any_motion import weigh_motion
-from sysid_core.estimation.payload_live.change import (
-    ChangeDetector,
-    ChangeKind,
-    PayloadChange,
-    kind_of_change,
-)
+from sysid_core.estimation.payload_live.change import ChangeDetector, PayloadChange, kind_of_change
 from sysid_core.estimation.payload_live.clocks import motion_window, on_one_clock
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState, object_size
-from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_live.session import (
     MOTION_SEGMENTS,
     TARE_PREFIX,
     PayloadMoment,
     PayloadSession,
 )
-from sysid_core.estimation.payload_live.streams import PayloadStreams
 from sysid_core.estimation.payload_live.weighing import (
     Weighing,
     judge_weighing,
@@ -29,13 +22,11 @@ __all__ = [
     "MOTION_SEGMENTS",
     "TARE_PREFIX",
     "ChangeDetector",
-    "ChangeKind",
     "OnlinePayload",
     "PayloadChange",
     "PayloadMoment",
     "PayloadSession",
     "PayloadState",
-    "PayloadStreams",
     "Weighing",
     "judge_weighing",
     "kind_of_change",
@@ -43,7 +34,6 @@ __all__ = [
     "object_size",
     "on_one_clock",
     "repeatability",
-    "replay_payload",
     "weigh_motion",
     "weigh_recording",
 ]

@@ -3,13 +3,10 @@
 
 from sysid_core.estimation.payload_map.estimator import PayloadMAP
 from sysid_core.estimation.payload_map.joint_spline import JointSplines
-from sysid_core.estimation.payload_map.misfit import white_noise_sd
 from sysid_core.estimation.payload_map.motion_belief import MotionBelief, SplineMotion, WhiteMotion
 from sysid_core.estimation.payload_map.motion_error import (
     filtered_motion_covariance,
     motion_covariance,
-    regressor_derivatives,
-    wrench_sensitivity,
 )
 from sysid_core.estimation.payload_map.running import RunningMAP
 from sysid_core.estimation.payload_map.sensor_model import CALIBRATED_SENSOR, SensorModel
@@ -26,8 +23,5 @@ __all__ = [
     "WhiteMotion",
     "filtered_motion_covariance",
     "motion_covariance",
-    "regressor_derivatives",
     "smoothed_payload_data",
-    "white_noise_sd",
-    "wrench_sensitivity",
 ]

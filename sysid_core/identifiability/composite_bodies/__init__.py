@@ -15,28 +15,22 @@ from sysid_core.identifiability.composite_bodies.composite_body import (
 )
 from sysid_core.identifiability.composite_bodies.composite_dynamics import (
     composite_inverse_dynamics,
-    inertia_matrix,
 )
-from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
 from sysid_core.identifiability.composite_bodies.single_joint import (
     check_postures,
     single_joint_rows,
-    visible_constants,
 )
 
 __all__ = [
     "CLEAR",
     "BackwardSolution",
-    "DrivingAxisChain",
     "MinimalConstants",
     "Step",
     "StepRows",
     "check_postures",
     "composite_inverse_dynamics",
     "direction_in_body",
-    "inertia_matrix",
     "minimal_constants",
     "single_joint_rows",
     "solve_backward",
-    "visible_constants",
 ]

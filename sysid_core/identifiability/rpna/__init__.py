@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
 
-from sysid_core.identifiability.rpna.answer import Identifiability, StructuralVerdict
+from sysid_core.identifiability.rpna.answer import Identifiability
 from sysid_core.identifiability.rpna.mimic import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
-from sysid_core.identifiability.rpna.rounded_angles import exact_angle, with_exact_angles
+from sysid_core.identifiability.rpna.rounded_angles import with_exact_angles
 from sysid_core.identifiability.rpna.structural import structural_identifiability
 from sysid_core.identifiability.rpna.subspace import reduced_nullspace
 
 __all__ = [
     "Identifiability",
-    "StructuralVerdict",
     "combination_text",
     "coupling_matrix",
-    "exact_angle",
     "reduced_nullspace",
     "structural_identifiability",
     "with_exact_angles",

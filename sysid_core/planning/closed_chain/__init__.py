@@ -8,16 +8,13 @@ from sysid_core.planning.closed_chain.box import (
     coupled_drives,
     motion_box,
 )
-from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion, slowed
+from sysid_core.planning.closed_chain.motion import of_all_joints, plan_loop_motion
 from sysid_core.planning.closed_chain.plan import (
     LoopExcitation,
     plan_loop_excitation,
     sine_trajectory,
 )
-from sysid_core.planning.closed_chain.structure import (
-    shown_by_motions,
-    structural_rows,
-)
+from sysid_core.planning.closed_chain.structure import structural_rows
 
 __all__ = [
     "MAX_CONDITION",
@@ -29,8 +26,6 @@ __all__ = [
     "of_all_joints",
     "plan_loop_excitation",
     "plan_loop_motion",
-    "shown_by_motions",
     "sine_trajectory",
-    "slowed",
     "structural_rows",
 ]

@@ -1,24 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closed chains: mechanism, constraints, actuation map, regressors."""
 
-from sysid_core.robot.loops.actuation import (
-    actuation_map,
-    actuation_map_rate,
-    closure_state,
-    passive_condition,
-    require_determined,
-)
-from sysid_core.robot.loops.assembly import assemble, assemble_along, try_assemble
+from sysid_core.robot.loops.actuation import closure_state, passive_condition, require_determined
+from sysid_core.robot.loops.assembly import assemble, try_assemble
 from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind, MotionBox
-from sysid_core.robot.loops.constraints import loop_jacobian, loop_jacobian_rate, loop_residual
+from sysid_core.robot.loops.constraints import loop_jacobian, loop_residual
 from sysid_core.robot.loops.coupling import Coupling
 from sysid_core.robot.loops.driven import DrivenRobot
-from sysid_core.robot.loops.file import (
-    closed_chain_from_mapping,
-    load_closed_chain,
-    save_closed_chain,
-)
-from sysid_core.robot.loops.mimic import chain_of_mimic_joints, mimic_joints
+from sysid_core.robot.loops.file import load_closed_chain
+from sysid_core.robot.loops.mimic import mimic_joints
 from sysid_core.robot.loops.projection import project_positions, project_velocities
 from sysid_core.robot.loops.regressor import (
     DRIVE_NAMES,
@@ -44,12 +34,7 @@ __all__ = [
     "LoopKind",
     "MotionBox",
     "actuated_inertia",
-    "actuation_map",
-    "actuation_map_rate",
     "assemble",
-    "assemble_along",
-    "chain_of_mimic_joints",
-    "closed_chain_from_mapping",
     "closure_state",
     "constrained_motion",
     "constrained_parameter_names",
@@ -57,7 +42,6 @@ __all__ = [
     "drive_friction",
     "load_closed_chain",
     "loop_jacobian",
-    "loop_jacobian_rate",
     "loop_residual",
     "mimic_joints",
     "passive_condition",
@@ -66,6 +50,5 @@ __all__ = [
     "projected_drive_regressor",
     "projected_regressor",
     "require_determined",
-    "save_closed_chain",
     "try_assemble",
 ]

@@ -3,10 +3,8 @@
 
 from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.filters.joint_filter import JointFilter, filter_joints
-from sysid_core.signals.filters.kalman import KinematicBank
-from sysid_core.signals.filters.noise import NoiseEstimator, NoiseLevels
+from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.penalised_spline import fit_splines
-from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.filters.tuned_bank import TunedBank
 from sysid_core.signals.filters.zero_phase import (
     ZeroPhaseFilter,
@@ -21,8 +19,6 @@ __all__ = [
     "FilteredJointStream",
     "FilteredSample",
     "JointFilter",
-    "KinematicBank",
-    "NoiseEstimator",
     "NoiseLevels",
     "TunedBank",
     "ZeroPhaseFilter",
@@ -31,7 +27,6 @@ __all__ = [
     "fit_splines",
     "in_pieces",
     "resample",
-    "smooth_joints",
     "smooth_motion",
     "split_at_gaps",
 ]

@@ -21,7 +21,7 @@ from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel, StaticTransform, wrench_regressor
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Mark, Recording, WrenchStream
-from sysid_core.signals.wrench import tare_single
+from sysid_core.signals.wrench.tare import tare_single
 
 SHAPE = Shape.box((0.2, 0.1, 0.06), centre=(0.0, 0.0, 0.05))
 

@@ -15,7 +15,8 @@ from sysid_cli.payload_torques import print_summary
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.reasons import Outcome
-from sysid_core.workflows import TorqueWeighingSettings, judge_added, weigh_by_torques
+from sysid_core.workflows import TorqueWeighingSettings, weigh_by_torques
+from sysid_core.workflows.torque_weighing import judge_added
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -20,16 +20,14 @@ from sysid_core.estimation.arm import (
     identify,
     identify_equations,
 )
-from sysid_core.estimation.fit import (
+from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares, compress
+from sysid_core.estimation.fit.consistent_problem import (
     Consistency,
-    ConsistentLeastSquares,
-    LeastSquares,
     Prior,
     build_consistent_problem,
-    compress,
     solve_consistent,
-    solve_convex,
 )
+from sysid_core.estimation.fit.pseudo_inertia_lmi import solve_convex
 from sysid_core.robot import (
     is_physically_consistent,
     pseudo_inertia_from_pi,

@@ -11,7 +11,8 @@ import scipy.linalg
 from whole_arm_simulation import USUAL_VALUES, arm, friction_model, recording
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import ArmEquations, Processing, first_times
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm.repeated_motion import first_times
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,

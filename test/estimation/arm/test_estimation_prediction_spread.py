@@ -16,7 +16,7 @@ from sysid_core.estimation.arm import (
 )
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.reasons import Outcome
-from sysid_core.validation import judge_spread
+from sysid_core.validation.verdict import judge_spread
 
 
 def test_recordings_that_are_too_short_predict_other_motions_differently_from_part_to_part():

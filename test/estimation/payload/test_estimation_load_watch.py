@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 
-from sysid_core.estimation.loaded_arm import load_changes, payload_torque_regressor
+from sysid_core.estimation.loaded_arm.carried_load import payload_torque_regressor
+from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.payload import ball_prior
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia
 

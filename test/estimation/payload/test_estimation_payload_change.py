@@ -6,15 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sysid_core.estimation.payload_live import ChangeKind, OnlinePayload
+from sysid_core.estimation.payload_live import OnlinePayload
+from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.robot import mass_com_inertia_from_pi, pi_from_mass_com_inertia
-from sysid_studies.payload import (
-    FAMILIES,
-    GOAL_FAULTS,
-    NOISE_LEVELS,
-    encoder_experiment,
-    modular_objects,
-)
+from sysid_studies.payload import modular_objects
+from sysid_studies.payload.families import FAMILIES
+from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, encoder_experiment
 
 HAMMER = modular_objects()["Hammer"]
 SHAPE = HAMMER.shape

@@ -20,9 +20,9 @@ from sysid_core.estimation.payload_map import (
     WhiteMotion,
     filtered_motion_covariance,
     smoothed_payload_data,
-    white_noise_sd,
-    wrench_sensitivity,
 )
+from sysid_core.estimation.payload_map.misfit import white_noise_sd
+from sysid_core.estimation.payload_map.motion_error import wrench_sensitivity
 from sysid_core.robot import (
     RobotModel,
     frame_motion_sensitivity,
@@ -31,7 +31,7 @@ from sysid_core.robot import (
 )
 from sysid_core.signals import JointStream
 from sysid_core.signals.filters import filter_joints
-from sysid_core.signals.wrench import tare_single
+from sysid_core.signals.wrench.tare import tare_single
 
 
 def sines(time, n):

@@ -8,12 +8,8 @@ from dataclasses import replace
 import numpy as np
 from payload_scenes import hammer_like, swinging
 
-from sysid_core.estimation.payload_map import (
-    CALIBRATED_SENSOR,
-    RunningMAP,
-    regressor_derivatives,
-    wrench_sensitivity,
-)
+from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, RunningMAP
+from sysid_core.estimation.payload_map.motion_error import regressor_derivatives, wrench_sensitivity
 from sysid_core.robot import wrench_regressor
 
 SD = np.repeat([0.05, 0.02, 0.5], 3)  # of (a, omega, alpha)

@@ -10,13 +10,8 @@ from scipy.spatial.transform import Rotation
 from sysid_core.estimation.payload import summarise_payload
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.robot import mass_com_inertia_from_pi
-from sysid_studies.payload import (
-    CHOICE_FAMILIES,
-    GOAL_FAULTS,
-    NOISE_LEVELS,
-    encoder_experiment,
-    given_shape,
-)
+from sysid_studies.payload.families import CHOICE_FAMILIES, given_shape
+from sysid_studies.payload.scene import GOAL_FAULTS, NOISE_LEVELS, encoder_experiment
 
 FORCE_AND_TORQUE = np.repeat([1.0, 0.05], 3)
 

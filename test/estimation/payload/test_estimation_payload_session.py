@@ -13,7 +13,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
+from sysid_core.estimation.payload_live.replay import replay_payload
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,

@@ -10,7 +10,7 @@ import numpy as np
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession
 from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals.wrench import tare_single
+from sysid_core.signals.wrench.tare import tare_single
 
 OBJECT = pi_from_mass_com_inertia(0.6, [0.02, -0.01, 0.05], np.diag([4e-3, 3e-3, 2e-3]))
 DELAY = 0.02  # [s]

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sysid_core.estimation.payload_live import PayloadStreams
+from sysid_core.estimation.payload_live.streams import PayloadStreams
 
 MS = 1_000_000
 

@@ -7,7 +7,7 @@ import pytest
 from payload_scenes import hammer_like, swinging
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.fit import pseudo_inertia_expression
+from sysid_core.estimation.fit.pseudo_inertia_lmi import pseudo_inertia_expression
 from sysid_core.estimation.payload import (
     CompressedWrenches,
     DensityPrior,
@@ -17,8 +17,8 @@ from sysid_core.estimation.payload import (
     PayloadOLS,
     PointMassDiscretization,
     RecursiveTotalLeastSquares,
-    dynamism,
 )
+from sysid_core.estimation.payload.data import dynamism
 from sysid_core.robot import pseudo_inertia_from_pi, wrench_regressor
 from sysid_core.robot.shapes import Shape
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sysid_core.estimation.payload_live import PayloadStreams
+from sysid_core.estimation.payload_live.streams import PayloadStreams
 
 MS = 1_000_000
 

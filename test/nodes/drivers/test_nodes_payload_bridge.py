@@ -185,7 +185,7 @@ def test_implausible_payload_is_not_even_proposed(bench: Bench) -> None:
 
 
 def test_absent_driver_package_is_named() -> None:
-    from sysid_nodes.vendor_payload import InterfaceError, interface
+    from sysid_nodes.vendor_payload.interfaces import InterfaceError, interface
 
     with pytest.raises(InterfaceError, match="nobodys_msgs/srv/SetPayload") as caught:
         interface("nobodys_msgs/srv/SetPayload")
@@ -195,7 +195,7 @@ def test_absent_driver_package_is_named() -> None:
 def test_payload_is_found_inside_other_messages() -> None:
     from geometry_msgs.msg import InertiaStamped
 
-    from sysid_nodes.vendor_payload import InterfaceError, payload_from_message
+    from sysid_nodes.vendor_payload.interfaces import InterfaceError, payload_from_message
 
     message = InertiaStamped()
     message.inertia.m, message.inertia.ixy = 1.5, 0.2

@@ -23,7 +23,7 @@ from robot_sysid.srv import Arm, StartRecording
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from sysid_core.planning.payload import PayloadPlan
+from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.signals.bags import open_bag, read_bag
 from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient, LiveError

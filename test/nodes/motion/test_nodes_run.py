@@ -14,7 +14,7 @@ from live_nodes import FRAME, PAYLOAD, Start, simulated
 from sensor_msgs.msg import JointState
 
 from sysid_core.estimation import Estimate
-from sysid_core.planning.payload import PayloadPlan
+from sysid_core.planning.payload.plan import PayloadPlan
 from sysid_core.robot import RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_nodes.bringup import NodeSpec

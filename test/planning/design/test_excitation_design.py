@@ -10,24 +10,14 @@ from design_plans import QUICK, motion
 from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
-from sysid_core.planning import (
-    FourierBasis,
-    MotionChecker,
-    Obstacle,
-    Plane,
-    Unknowns,
-    plan_arm_motion,
-    share_between_samples,
-)
-from sysid_core.planning.design import (
-    BSplineBasis,
-    Criterion,
-    ExcitationProblem,
-    Expectation,
-    Tree,
-    build_score,
-    conditioning,
-)
+from sysid_core.planning import MotionChecker, Obstacle, Unknowns, plan_arm_motion
+from sysid_core.planning.cell import Plane
+from sysid_core.planning.design import Criterion, Expectation, conditioning
+from sysid_core.planning.design.bspline import BSplineBasis
+from sysid_core.planning.design.criteria import build_score
+from sysid_core.planning.design.excitation_problem import ExcitationProblem
+from sysid_core.planning.design.tree_motion import Tree
+from sysid_core.planning.fourier import FourierBasis, share_between_samples
 from sysid_core.robot import FrictionTerm, RobotModel, joint_torque_regressor
 
 # --- slopes

@@ -12,7 +12,6 @@ from sysid_core.errors import ExcitationError
 from sysid_core.identifiability import numerical_rank
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import (
-    FourierBasis,
     MotionChecker,
     MotionLimits,
     Obstacle,
@@ -21,9 +20,8 @@ from sysid_core.planning import (
     plan_arm_motion,
     plan_validation_motion,
 )
-from sysid_core.planning.design import (
-    nearness,
-)
+from sysid_core.planning.design.validation_motion import nearness
+from sysid_core.planning.fourier import FourierBasis
 from sysid_core.robot import RobotModel, joint_torque_regressor
 
 # --- the search

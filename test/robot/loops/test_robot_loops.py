@@ -12,21 +12,20 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import (
     ClosedChain,
-    actuation_map,
-    actuation_map_rate,
     assemble,
-    assemble_along,
     closure_state,
     constrained_motion,
     constrained_torques,
     loop_jacobian,
-    loop_jacobian_rate,
     loop_residual,
     project_positions,
     project_velocities,
     projected_regressor,
     try_assemble,
 )
+from sysid_core.robot.loops.actuation import actuation_map, actuation_map_rate
+from sysid_core.robot.loops.assembly import assemble_along
+from sysid_core.robot.loops.constraints import loop_jacobian_rate
 
 
 def test_random_postures_of_the_box_close_to_1e_12(leg, rng):

@@ -13,14 +13,13 @@ from sysid_core.robot.loops import (
     ClosedChain,
     Coupling,
     assemble,
-    chain_of_mimic_joints,
-    closed_chain_from_mapping,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
     loop_residual,
-    save_closed_chain,
 )
+from sysid_core.robot.loops.file import closed_chain_from_mapping, save_closed_chain
+from sysid_core.robot.loops.mimic import chain_of_mimic_joints
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import ClosedChainPlant
 

@@ -18,13 +18,12 @@ from sysid_core.robot.loops import (
     Loop,
     LoopEnd,
     assemble,
-    closed_chain_from_mapping,
     load_closed_chain,
     loop_residual,
     require_determined,
-    save_closed_chain,
     try_assemble,
 )
+from sysid_core.robot.loops.file import closed_chain_from_mapping, save_closed_chain
 
 
 def test_the_file_survives_a_round_trip(leg, tmp_path, rng):

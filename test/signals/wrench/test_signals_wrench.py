@@ -21,12 +21,12 @@ from sysid_core.robot import (
 from sysid_core.signals.wrench import (
     SensorCalibration,
     WrenchSign,
-    check_mounting,
     compensate,
     static_regressor,
-    tare_single,
     tare_static,
 )
+from sysid_core.signals.wrench.mounting import check_mounting
+from sysid_core.signals.wrench.tare import tare_single
 
 GRAVITY = np.array([0.0, 0.0, -9.81])  # [m/s^2]
 BIAS = np.array([3.0, -5.0, 12.0, 0.2, -0.15, 0.05])  # [N, N m]

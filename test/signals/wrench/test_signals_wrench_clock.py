@@ -9,7 +9,8 @@ import pytest
 from sysid_core.errors import SignalError
 from sysid_core.robot import FrameMotion, RobotModel, pi_from_mass_com_inertia, wrench_regressor
 from sysid_core.signals import JointStream, Recording, WrenchStream
-from sysid_core.signals.wrench import clock_of_recording, estimate_clock
+from sysid_core.signals.wrench import clock_of_recording
+from sysid_core.signals.wrench.clock import estimate_clock
 
 LOAD = pi_from_mass_com_inertia(0.64, [0.02, -0.01, 0.09], np.diag([4e-3, 3e-3, 2e-3]))
 BIAS = np.array([0.3, -0.2, 0.1, 0.01, -0.015, 0.005])

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from sysid_core.errors import SignalError
 from sysid_core.signals import SampleOutcome, WrenchStream
-from sysid_core.signals.wrench import WrenchFilter, filter_wrench
+from sysid_core.signals.wrench import WrenchFilter
+from sysid_core.signals.wrench.filter import filter_wrench
 
 BIAS = np.array([0.3, -0.8, 1.5, 0.01, -0.015, 0.02])
 SD = np.repeat([0.1, 0.005], 3)
