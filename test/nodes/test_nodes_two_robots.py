@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_nodes import EXECUTOR, Start, simulated
+from live_nodes import EXECUTOR, Start, in_simulated_time, simulated
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robot_sysid.msg import FilteredJointState
@@ -85,12 +85,13 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
     left, right = (
         demo_graph(
             namespace=side,
-            robot=simulated(plan),
+            robot=simulated(plan, clock=side == "left"),  # there is one /clock
             executor=EXECUTOR,
             logger={**own, "directory": str(tmp_path / side)},
         )
         for side in ("left", "right")
     )
+    left = in_simulated_time(left)
     controller = NodeSpec(
         "computed_torque_controller",
         "computed_torque_controller",

@@ -66,7 +66,6 @@ def change(client: LiveClient, name: str, transition: int) -> None:
     client.call(ChangeState, f"{name}/change_state", request)
 
 
-@pytest.mark.patient
 def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
@@ -89,7 +88,6 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     assert set(nodes.stop().values()) == {0}
 
 
-@pytest.mark.patient
 def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -106,7 +104,6 @@ def test_joints_of_another_name_are_refused_and_named(
         client.call(StartRecording, "data_logger/start", StartRecording.Request(path="bag"))
 
 
-@pytest.mark.patient
 def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -126,7 +123,6 @@ def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     assert not v[-1].any() and len(driver.trajectories) == 3  # way, motion, stop
 
 
-@pytest.mark.patient
 def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -144,7 +140,6 @@ def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     assert send(client, file).accepted  # and it is free again
 
 
-@pytest.mark.patient
 def test_a_deactivated_executor_stops_smoothly_and_works_again(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -165,7 +160,6 @@ def test_a_deactivated_executor_stops_smoothly_and_works_again(
     assert result.success
 
 
-@pytest.mark.patient
 def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -198,7 +192,6 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     assert speed() < 1e-3  # the last step: 5 rad/s^2 for 10 ms
 
 
-@pytest.mark.patient
 def test_a_reactivated_logger_records_every_message_once(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -249,7 +242,6 @@ def small_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.patient
 def test_a_full_disk_ends_the_recording_not_the_logger(
     small_files: None, start_nodes: Start, tmp_path: Path
 ) -> None:
