@@ -45,9 +45,10 @@ def clicks() -> Iterator[Clicks]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Live tests may take longer on a slow machine; side by side, long files begin first."""
+    """Live tests and browsers may take longer on a slow machine; side by side, long files begin first."""
     for item in items:
-        if item.get_closest_marker("ros") and not item.get_closest_marker("timeout"):
+        live = item.get_closest_marker("ros") or "clicks" in getattr(item, "fixturenames", ())
+        if live and not item.get_closest_marker("timeout"):
             limit = float(config.getini("timeout"))
             item.add_marker(pytest.mark.timeout(limit * patience()))
     if not hasattr(config, "workerinput"):

@@ -61,7 +61,9 @@ class LockStep(WallPace):
         self._pace = pace
         self._patience = patience
         self._allowed, self._before = simulated, wall  # the time that may be reached, and when
-        self._streams: dict[str, tuple[float, float]] = {}  # wall time of the newest, and how far time may run
+        self._streams: dict[
+            str, tuple[float, float]
+        ] = {}  # wall time of the newest, and how far time may run
 
     def due(self, wall: float, simulated: float) -> float:
         """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""

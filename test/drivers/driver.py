@@ -78,10 +78,10 @@ class Driver(Node):
         self._topics(urdf)
         self.start_ns = self.get_clock().now().nanoseconds
         self.ticks = 0
-        self.pace = LockStep(time.monotonic(), 0.0, patience=3.0 / pace, pace=pace) if pace else None
-        self.create_subscription(
-            ExecutorState, "/trajectory_executor/state", self.on_executor, 10
+        self.pace = (
+            LockStep(time.monotonic(), 0.0, patience=3.0 / pace, pace=pace) if pace else None
         )
+        self.create_subscription(ExecutorState, "/trajectory_executor/state", self.on_executor, 10)
         self.clock = self.create_publisher(Clock, "/clock", 10) if pace else None
         self.create_timer(vendor.period, self.tick)
 

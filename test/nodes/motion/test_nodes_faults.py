@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy_machine import patience
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import EXECUTOR, Start, pause, simulated
@@ -226,7 +227,7 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
         message.header.stamp.sec, message.header.stamp.nanosec = 1_000_000 + k // 1000, k % 1000
         states.publish(message)
         if k % burst == burst - 1:
-            pause(client, 0.7)
+            pause(client, 0.7 * patience())
     # The logger closes its bag a second after the last one.
     client.wait_until((Path(bag) / "metadata.yaml").exists, 30.0, "the end of the recording")
     stored = {topic.name: topic.count for topic in open_bag(bag).topics}
