@@ -127,7 +127,7 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
             topics |= {t for t, _ in node.get_publisher_names_and_types_by_node(name, namespace)}
             topics |= {t for t, _ in node.get_subscriber_names_and_types_by_node(name, namespace)}
     assert len(topics) > 10
-    shared = {"/parameter_events", "/rosout", "/diagnostics"}
+    shared = {"/parameter_events", "/rosout", "/diagnostics", "/clock"}
     assert [t for t in topics - shared if not t.startswith(("/left/", "/right/"))] == []
     with pytest.raises(LiveError, match="isn't allowed"):
         client.execute("/etc/passwd", lambda _: None, timeout_s=20.0)
