@@ -19,7 +19,8 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.planning import ArmPlan, MotionChecker, MotionLimits, plan_arm_motion
-from sysid_core.planning.design import Criterion, Expectation, Explorer, Goal, Unknowns
+from sysid_core.planning.design import Expectation, Explorer, Goal, Unknowns
+from sysid_core.planning.design.criteria import Criterion
 from sysid_core.planning.payload import plan_payload_motion
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.signals import ColumnMap, in_order, read_table

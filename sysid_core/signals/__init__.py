@@ -19,7 +19,7 @@ from sysid_core.signals.sample_faults import (
 )
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
-from sysid_core.signals.table import read_table
+from sysid_core.signals.table import read_table, table_recording
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units
@@ -62,4 +62,5 @@ __all__ = [
     "saturated_share",
     "standstill_share",
     "table_layout",
+    "table_recording",
 ]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions designed by what they will show: unknowns, criteria, problem and search."""
 
-from sysid_core.planning.design.criteria import Conditioning, Criterion, conditioning
+from sysid_core.planning.design.criteria import Conditioning, conditioning
 from sysid_core.planning.design.expectation import Expectation
 from sysid_core.planning.design.explore import Ending, Explorer, Goal
 from sysid_core.planning.design.feasible import all_in_contact
@@ -12,7 +12,6 @@ from sysid_core.planning.design.validation_motion import plan_validation_motion
 __all__ = [
     "ArmPlan",
     "Conditioning",
-    "Criterion",
     "Ending",
     "Expectation",
     "Explorer",

@@ -3,7 +3,10 @@
 
 from sysid_nodes.execution.drives.build import build_drive
 from sysid_nodes.execution.drives.command_mode import CommandMode
-from sysid_nodes.execution.drives.controller_watch import ControllerWatch
 from sysid_nodes.execution.drives.drive import RobotDrive
 
-__all__ = ["CommandMode", "ControllerWatch", "RobotDrive", "build_drive"]
+__all__ = [
+    "CommandMode",
+    "RobotDrive",
+    "build_drive",
+]

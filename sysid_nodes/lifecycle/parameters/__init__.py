@@ -3,19 +3,13 @@
 
 from sysid_nodes.lifecycle.parameters.common import CommonConfig
 from sysid_nodes.lifecycle.parameters.node_parameters import declare, read, value_to_set
-from sysid_nodes.lifecycle.parameters.schema import (
-    ParameterError,
-    check,
-    descriptor_of,
-    parameter,
-)
+from sysid_nodes.lifecycle.parameters.schema import ParameterError, check, parameter
 
 __all__ = [
     "CommonConfig",
     "ParameterError",
     "check",
     "declare",
-    "descriptor_of",
     "parameter",
     "read",
     "value_to_set",
