@@ -549,6 +549,12 @@ TEXTS: Mapping[str, Text] = {
         "Predictions of runs that weren't fitted: none was given.",
         "Record another motion and give it by --validate.",
     ),
+    "nothing-predicted": Text(
+        "Nothing was predicted",
+        "Neither fitted nor unseen runs were predicted: nothing says how good these numbers are.",
+        "Record another motion and give it by --validate.",
+        "What isn't compared with a measurement isn't judged, whatever else is in order.",
+    ),
     # Predictions; `which` names the runs.
     "prediction-not-finite": Text(
         "Numbers that aren't finite",

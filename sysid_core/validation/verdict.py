@@ -11,7 +11,7 @@ from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
 from sysid_core.estimation.recorded import JointDelay
-from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
+from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
 from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
@@ -113,6 +113,8 @@ def judge_identification(
     if validation:
         verdict += _judge_joints(validation, UNSEEN, warning)
         return verdict + judge_predictions(validation, UNSEEN, left)
+    if not np.isfinite(left):
+        return verdict + (missing("nothing-predicted"),)
     return verdict + (not_judged("unseen-missing"),)
 
 

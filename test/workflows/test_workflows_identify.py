@@ -12,21 +12,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.settings import build_settings, plain_settings
 from sysid_core.signals import ColumnMap
+from sysid_core.validation import judge_identification
 from sysid_core.workflows import (
     ArmData,
     FitSettings,
     IdentifySettings,
     SequentialSettings,
     Step,
+    ValidateSettings,
     drives_of,
     identify,
     identify_data,
     load_recording,
+    validate,
+    validate_runs,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ur5"
@@ -172,3 +177,43 @@ def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict() -> None:
     found = identify_data(replace(data, others=(turned,)), FIT)
     (reason,) = (r for r in found.verdict.warnings if r.code == "joint-unexplained")
     assert reason.data["joints"] == (JOINTS[5],) and reason.data["r2"][0] < 0.0
+
+
+def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
+    copy = tmp_path / "another_name.csv"
+    copy.write_bytes((EXAMPLES / "train.csv").read_bytes())
+    with pytest.raises(EstimationError, match="can't judge"):
+        identify(replace(SETTINGS, validate=(copy,)))
+    found, _ = from_files
+    found.write(tmp_path / "result")
+    with pytest.raises(EstimationError, match="was fitted"):
+        validate(
+            ValidateSettings(
+                identified=tmp_path / "result",
+                recordings=(copy,),
+                robot="ur5",
+                columns=SETTINGS.columns,
+            )
+        )
+
+
+def test_a_run_at_rest_is_not_judged(from_files) -> None:
+    found, _ = from_files
+    (run,) = found.data.others
+    still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
+    judged = validate_runs(found.identification, [replace(run, joints=still)])
+    assert judged.verdict.outcome is Outcome.NOT_JUDGED
+    assert judged.verdict.exit_status == 3
+
+
+def test_what_was_never_predicted_is_not_judged(from_files) -> None:
+    found, _ = from_files
+    verdict = judge_identification(found.identification, [], [], found.data.examination)
+    assert verdict.outcome is Outcome.NOT_JUDGED and not verdict.ok
+
+
+def test_a_description_without_masses_is_said_to_be_one() -> None:
+    data = _data(lambda t, e: e)
+    empty = data.model.with_pi(0.0 * data.model.pi)
+    with pytest.raises(ModelError, match="has a mass"):
+        identify_data(replace(data, model=empty), replace(FIT, method="auto"))
