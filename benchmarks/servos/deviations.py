@@ -25,7 +25,6 @@ from sysid_core.servos import (
     identify_servos,
     read_recordings,
 )
-from sysid_core.servos.model import STEP, rollout
 
 TICK = 2 * np.pi / 4096
 _RANGES = {
@@ -60,14 +59,7 @@ def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
     phases = rng.uniform(0, 2 * np.pi, (5, robot.nv))
     waves = np.sin(2 * np.pi * t[:, None, None] * frequencies + phases) * 0.12
     target = middle + waves.sum(axis=1) * np.minimum(t / 2.0, 1.0)[:, None]
-    q = target
-    for _ in range(4):
-        loads = model.tree.loads(q)
-        columns = [
-            rollout(s.vector, t, target[:, j], t, target[0, j], loads, j, STEP / 10)
-            for j, s in enumerate(servos)
-        ]
-        q = np.stack(columns, axis=1)
+    q = model.simulate(t, target, t, target[0], step=0.0005)
     q = np.round(q / TICK) * TICK
     return model, ServoRecording("simulated", robot.joint_names, t, q, t, target)
 
