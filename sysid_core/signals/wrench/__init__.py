@@ -16,6 +16,7 @@ from sysid_core.signals.wrench.convention import (
     WrenchConvention,
     WrenchSign,
     find_convention,
+    inverted_motion,
 )
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
@@ -61,6 +62,7 @@ __all__ = [
     "estimate_delay",
     "filter_wrench",
     "find_convention",
+    "inverted_motion",
     "is_reversed",
     "learned_noise",
     "mount_sensor",

@@ -142,7 +142,7 @@ class WrenchConvention:
         return tuple(found)
 
 
-def inverted(motion: FrameMotion) -> FrameMotion:
+def inverted_motion(motion: FrameMotion) -> FrameMotion:
     """The motion with the inverse of its orientations, its origin where it was."""
     R = motion.R_WF
 
@@ -183,7 +183,7 @@ def find_convention(
     """
     signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
     given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
-    motions = {False: motion, True: inverted(motion)} if may_be_inverse else {False: motion}
+    motions = {False: motion, True: inverted_motion(motion)} if may_be_inverse else {False: motion}
     ways = [(x, inverse) for x in given for inverse in motions]
 
     # By any linear map, whichever way it is: a delay shows by itself.

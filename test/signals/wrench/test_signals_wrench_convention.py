@@ -14,8 +14,8 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     find_convention,
+    inverted_motion,
 )
-from sysid_core.signals.wrench.convention import inverted
 
 LOAD = pi_from_mass_com_inertia(1.4, [0.01, -0.02, 0.08], np.diag([4e-3, 3e-3, 2e-3]))
 BIAS = np.array([2.0, -1.0, 3.0, 0.1, -0.05, 0.02])
@@ -62,11 +62,15 @@ def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
     motion = postures(rng, 0.7)
     said = wrench(motion, rng)
     found = find_convention(
-        said, inverted(motion), bias=UNKNOWN, sign=WrenchSign.SENSOR_ON_LOAD, may_be_inverse=True
+        said,
+        inverted_motion(motion),
+        bias=UNKNOWN,
+        sign=WrenchSign.SENSOR_ON_LOAD,
+        may_be_inverse=True,
     )
     assert found.is_inverse
     assert found.elsewhere(1.4, 0.3) < UNLIKELY
-    twice = inverted(inverted(motion))
+    twice = inverted_motion(inverted_motion(motion))
     assert twice.a == pytest.approx(motion.a)
     assert pytest.approx(motion.R_WF) == twice.R_WF
 
