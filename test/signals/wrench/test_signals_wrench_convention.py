@@ -14,8 +14,8 @@ from sysid_core.signals.wrench import (
     WrenchConvention,
     WrenchSign,
     find_convention,
-    inverted_motion,
 )
+from sysid_core.signals.wrench.convention import inverted_motion
 
 LOAD = pi_from_mass_com_inertia(1.4, [0.01, -0.02, 0.08], np.diag([4e-3, 3e-3, 2e-3]))
 BIAS = np.array([2.0, -1.0, 3.0, 0.1, -0.05, 0.02])
