@@ -18,6 +18,7 @@ from sysid_core.report.charts import (
     correlation_map,
     ellipsoid,
     histogram,
+    hull,
     label_time,
     panels,
     scene,
@@ -116,10 +117,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> go.Figure:
     share = np.cbrt(masses / max(float(masses.max()), 1e-12))
     X, Y, Z = np.array(np.meshgrid(*zip(shape.lower, shape.upper, strict=True))).reshape(3, -1)
     traces = [
-        go.Mesh3d(
-            x=X, y=Y, z=Z, alphahull=0, opacity=0.08, color="#888888", name="bounding box",
-            showlegend=True, hoverinfo="skip",
-        ),
+        hull(np.column_stack([X, Y, Z]), name="bounding box", colour="#888888", opacity=0.12),
         go.Scatter3d(
             x=x, y=y, z=z, mode="markers", name="point masses",
             marker={"size": 2 + 16 * share, "color": masses, "colorscale": "Blues", "opacity": 0.7},

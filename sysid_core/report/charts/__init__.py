@@ -13,7 +13,7 @@ from sysid_core.report.charts.curves import (
     thinned,
     time_series,
 )
-from sysid_core.report.charts.space import ellipsoid, moving_robot, scene, skeleton
+from sysid_core.report.charts.space import ellipsoid, hull, moving_robot, scene, skeleton, solid_robot
 from sysid_core.report.charts.values import (
     bars,
     correlation_map,
@@ -33,11 +33,13 @@ __all__ = [
     "dots_with_bars",
     "ellipsoid",
     "histogram",
+    "hull",
     "label_time",
     "moving_robot",
     "panels",
     "scene",
     "skeleton",
+    "solid_robot",
     "spectra",
     "strong_correlations",
     "thinned",

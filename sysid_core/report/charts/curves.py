@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Okabe-Ito, readable with colour-blindness; black would vanish on a dark page.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A900")
-MOST_POINTS = 3000  # of a line: more than a screen has pixels
+MOST_POINTS = 1200  # of a line: a panel has some 600 pixels, and each keeps its extrema
 
 
 def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
