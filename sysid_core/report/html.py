@@ -147,10 +147,10 @@ class Report:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
         self._provenance.update({name: str(value) for name, value in facts.items()})
 
-    def heading(self, text: str, level: int = 2) -> None:
-        """A section heading (level 2 or 3)."""
-        anchor = f"s{len(self._parts)}"
-        self._parts.append({"kind": "heading", "level": int(level), "text": text, "id": anchor})
+    def heading(self, text: str, level: int = 2, *, folded: bool = False) -> None:
+        """A section heading (level 2 or 3); a folded section of level 2 opens when clicked."""
+        heading = {"kind": "heading", "level": int(level), "text": text, "folded": folded}
+        self._parts.append({**heading, "id": f"s{len(self._parts)}"})
 
     def paragraph(self, text: str) -> None:
         """Plain text; it is escaped."""
@@ -243,6 +243,7 @@ class Report:
             marks=MARKS,
             parts=parts,
             contents=[p for p in parts if p["kind"] == "heading" and p["level"] == 2],
+            fold=_Fold(),
             provenance=[*self._provenance.items(), *_circumstances()],
             words=words_in(_all_text(headline, parts)),
             has_charts=any(part["kind"] == "chart" for part in parts),
@@ -275,6 +276,16 @@ class Report:
             "reasons": [{"text": text} for text in sentences[1:]],
         }
         return headline, [part for part in self._parts if part not in leading]
+
+
+class _Fold:
+    """Whether the template stands inside a folded section."""
+
+    is_open = False
+
+    def set(self, value: bool) -> str:
+        self.is_open = value
+        return ""
 
 
 def _all_text(*parts: Any) -> str:

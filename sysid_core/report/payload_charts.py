@@ -17,7 +17,6 @@ from sysid_core.report.charts import (
     add_line,
     correlation_map,
     ellipsoid,
-    histogram,
     hull,
     label_time,
     panels,
@@ -59,10 +58,6 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[go.Fig
         spectra(scaled, rate, AXES, "RMS"),
         "Residual spectrum of each axis over its RMS. Peaks are what the model lacks: vibration,"
         " mains hum, a motion that is off; white noise is flat.",
-    )
-    yield (
-        histogram(scaled, AXES, "RMS"),
-        "Residual distribution of each axis over its RMS; bell-shaped, if noise is all that is left.",
     )
     yield (
         correlation_map(estimate.names, estimate.covariance),

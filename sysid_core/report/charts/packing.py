@@ -31,9 +31,7 @@ def _packed(value: Any) -> Any:
             array = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
             shape = value.get("shape")
             return _packed(array if shape is None else array.reshape(json.loads(f"[{shape}]")))
-        return {
-            k: _packed(x) for k, x in value.items() if k not in ("template", "hovertemplate")
-        }
+        return {k: _packed(x) for k, x in value.items() if k not in ("template", "hovertemplate")}
     if isinstance(value, np.ndarray):
         return _steps(value) if value.dtype.kind in "fiub" else [_packed(x) for x in value]
     if isinstance(value, (list, tuple)):

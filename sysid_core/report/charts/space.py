@@ -151,9 +151,7 @@ def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Any]:
     ]
 
 
-def _placed(
-    model: RobotModel, shapes: Sequence[tuple[int, Array]], q: Array
-) -> list[list[Array]]:
+def _placed(model: RobotModel, shapes: Sequence[tuple[int, Array]], q: Array) -> list[list[Array]]:
     """Points of every shape in every posture."""
     data = model.pin_model.createData()
     found = []
@@ -224,7 +222,9 @@ def moving_robot(
     margin = 0.03 * float((high - low).max())
     for axis, a, b in zip("xyz", low - margin, high + margin, strict=True):
         figure.layout.scene[f"{axis}axis"].range = [float(a), float(b)]
-    step = min(1e3 * float(time[-1] - time[0]) / max(1, len(rows)), 250.0)  # [ms], at most real time
+    step = min(
+        1e3 * float(time[-1] - time[0]) / max(1, len(rows)), 250.0
+    )  # [ms], at most real time
     play = {"label": "play", "method": "animate", "args": [None, {"frame": {"duration": step}}]}
     figure.update_layout(showlegend=False, updatemenus=[{"type": "buttons", "buttons": [play]}])
     return figure

@@ -179,6 +179,7 @@ class Panels {
     const hideX = p.ax.showticklabels === false;
     const bottom = hideX ? 6 : (turned ? Math.min(150, 14 + 6 * Math.max(...tx.map(t => String(t[1]).length))) : 20) + (p.ax.title?.text ? 16 : 0);
     if (ax.names && turned) { H += bottom - 20; if (tx.length * 11 > W - left) tx = tx.filter((_, i) => i % Math.ceil(tx.length * 11 / (W - left)) === 0); }
+    if (ay.names && !bar && !heat) H = 17 * ay.names.length + title + bottom + 8;
     const svg = element("svg", this.box, { width: W, height: H, viewBox: `0 0 ${W} ${H}`, "aria-hidden": true });
     const [x0, x1, y0, y1] = [left, W - 8, H - bottom, title];
     const X = v => x0 + (x1 - x0) * (ax.place(v) - ax.low) / (ax.high - ax.low), flip = ay.reversed;
@@ -385,7 +386,7 @@ class Space {
     Object.assign(this.canvas.style, { width: width + "px", height: height + "px" });
     const g = this.canvas.getContext("2d");
     g.scale(ratio, ratio);
-    const [c, s, ct, st] = [Math.cos(this.turn), Math.sin(this.turn), Math.cos(this.tilt), Math.sin(this.tilt)], k = this.near * 0.92 * Math.min(width, height * 1.25) / this.size;
+    const [c, s, ct, st] = [Math.cos(this.turn), Math.sin(this.turn), Math.cos(this.tilt), Math.sin(this.tilt)], k = this.near * 1.15 * Math.min(width, height * 1.25) / this.size;
     const project = p => {
       const [x, y, z] = p.map((v, i) => v - this.centre[i]), u = -s * x + c * y, w = c * x + s * y;
       return [width / 2 + k * u, height / 2 - k * (ct * z - st * w), ct * w + st * z];
@@ -452,14 +453,14 @@ function shade(colour, light) {
 const views = new Map();
 function show(chart) {
   if (views.has(chart)) return views.get(chart);
-  const { data, layout, frames } = unpacked(JSON.parse(chart.nextElementSibling.textContent));
-  Object.assign(chart, { data, layout });
+  const { data, layout, frames } = chart;
   const solid = data.some(t => /3d$|surface/.test(t.type ?? ""));
   views.set(chart, solid ? new Space(chart, data, layout, frames ?? []) : new Panels(chart, data, layout));
   return views.get(chart);
 }
 const again = () => views.forEach((view, chart) => { if (chart.offsetParent) view.draw(); });
 // What is folded away is drawn when it is opened.
+charts.forEach(chart => Object.assign(chart, unpacked(JSON.parse(chart.nextElementSibling.textContent))));
 charts.forEach(chart => { if (!chart.closest("details:not([open])")) show(chart); });
 document.addEventListener("toggle", event => {
   if (event.target.open) event.target.querySelectorAll(".chart").forEach(chart => { if (!chart.closest("details:not([open])")) show(chart).draw(); });
