@@ -67,7 +67,7 @@ def dots_with_bars(panels_: Sequence[Dots]) -> go.Figure:
                 go.Scatter(
                     x=x[rows], y=np.array(some.names)[rows], mode="markers", name=name,
                     legendgroup=name, showlegend=name not in named,
-                    text=[_folded(some.details[k]) for k in np.flatnonzero(rows)],
+                    text=[_folded(some.details[int(k)]) for k in np.flatnonzero(rows)],
                     marker={k: v for k, v in style.items() if k != "error_x"},
                     error_x={**style["error_x"], "array": style["error_x"]["array"][rows]}
                     if "error_x" in style else None,
