@@ -154,7 +154,11 @@ def identification_report(
             *estimate.notes,
         ]
     )
-    if delay is not None:
+    if delay is not None and not delay.shows:
+        report.paragraph(
+            "The motion does not reveal the delay of the efforts behind the positions."
+        )
+    elif delay is not None:
         corrected = identification.processing.delay
         report.paragraph(
             f"Delay of the efforts behind the positions: {1e3 * delay.seconds:.2f} ±"

@@ -6,6 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 
+import numpy as np
+
+from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import (
     NO_PRIOR,
     ArmEquations,
@@ -115,6 +118,12 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
         return estimator_from(settings.method, settings.fix, weight or 1.0, settings.prior_sd)
 
     estimator(1.0)  # refuses settings that don't go together before the work begins
+    if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
+        raise ModelError(
+            f"No link of '{data.model.name}' has a mass: method {settings.method} keeps near the"
+            " description's masses where the motion doesn't show them.",
+            remedy="Give the links rough <inertial> elements, or use --method ols.",
+        )
     load = data.load
     processing, lags = processing_of(settings), None
     if load is None:

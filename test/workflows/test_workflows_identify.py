@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
 from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
@@ -210,3 +210,10 @@ def test_what_was_never_predicted_is_not_judged(from_files) -> None:
     found, _ = from_files
     verdict = judge_identification(found.identification, [], [], found.data.examination)
     assert verdict.outcome is Outcome.NOT_JUDGED and not verdict.ok
+
+
+def test_a_description_without_masses_is_said_to_be_one() -> None:
+    data = _data(lambda t, e: e)
+    empty = data.model.with_pi(0.0 * data.model.pi)
+    with pytest.raises(ModelError, match="has a mass"):
+        identify_data(replace(data, model=empty), replace(FIT, method="auto"))

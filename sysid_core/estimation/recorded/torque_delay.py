@@ -44,6 +44,11 @@ class TorqueDelay:
     corrected_error: float = float("nan")
 
     @property
+    def shows(self) -> bool:
+        """Whether the motion says anything of it."""
+        return bool(self.sd < LATE_S)
+
+    @property
     def significant(self) -> bool:
         """Whether it is more than two standard deviations and a tenth of a millisecond."""
         return abs(self.seconds) > max(2.0 * self.sd, 1e-4)
