@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit import Regression
-from sysid_core.estimation.fit.least_squares import combinations_of
+from sysid_core.estimation.fit import Regression, combinations_of
 from sysid_core.estimation.sequential.equations import (
     SolvableEquations,
     at_once_sd,
