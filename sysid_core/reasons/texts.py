@@ -665,13 +665,13 @@ TEXTS: Mapping[str, Text] = {
         "payload_identification.md",
     ),
     "wrench-ambiguous": Text(
-        "Sign or axes of a wrench that aren't known",
-        "The wrench doesn't show its sign and axes: what explains it about equally well weighs {masses} kg"
-        " (0: no load).",
-        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; or tilt the sensor through more"
-        " postures.",
-        "Sign, axes and turns of the sensor compete by their evidence; none is 20 times likelier than"
-        " another mass.",
+        "A load that the readings leave open",
+        "The readings don't tell the mass: what explains them about as well weighs {masses} kg (0: no load).",
+        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; tare before the object is taken;"
+        " or tilt the sensor through more postures.",
+        "Sign, axes, turns of the sensor, inverse orientations, a sensor zeroed with a part of the load on"
+        " and weight taken out by a controller compete by their evidence: another mass isn't 20 times less"
+        " likely, and the deviation covers them all.",
         "payload_identification.md",
     ),
     "no-body": Text(
