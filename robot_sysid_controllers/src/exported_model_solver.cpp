@@ -72,6 +72,18 @@ public:
     return tau - rigid(zero, v);
   }
 
+  /// One recursion in place of a mass matrix; the same numbers.
+  Eigen::VectorXd getTorques(
+    const Eigen::VectorXd & q, const Eigen::VectorXd & v, const Eigen::VectorXd & a) const override
+  {
+    Eigen::VectorXd tau(n_);
+    model_->rigid_torques(sized(q).data(), sized(v).data(), sized(a).data(), tau.data());
+    for (Eigen::Index j = 0; j < n_; ++j) {
+      tau[j] += model_->armature()[j] * a[j];
+    }
+    return tau;
+  }
+
 private:
   Eigen::VectorXd rigid(const Eigen::VectorXd & q, const Eigen::VectorXd & v) const
   {
