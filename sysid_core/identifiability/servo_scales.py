@@ -26,7 +26,7 @@ from sysid_core.robot import RobotModel
 # Relative change below which an entry doesn't depend on a joint: rounding of the sweeps is 1e-15, and
 # random bodies at random postures make others larger than this but with probability 1e-6.
 _DEPENDS = 1e-9
-_POSTURES = 4
+_POSTURES = 4  # random ones: each misses a pair that is tied with probability zero already
 
 
 @dataclass(frozen=True)
