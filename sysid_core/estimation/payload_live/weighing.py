@@ -19,7 +19,7 @@ from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream
-from sysid_core.signals.wrench import SensorCalibration
+from sysid_core.signals.wrench import REPEATING, SensorCalibration, repeating_note
 
 MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
@@ -86,12 +86,14 @@ def weigh_recording(
             source=recording.source,
         )
     )
+    repeated = session.n_repeated / (session.n_repeated + len(data))
     return Weighing(
         estimate,
         data,
         session.sensor_frame,
         session.calibration,
         tuple(session.changes),
+        (repeating_note(repeated),) if repeated > REPEATING else (),
         filtered=filtered,
         session=session,
     )

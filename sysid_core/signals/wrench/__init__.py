@@ -23,7 +23,12 @@ from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
 from sysid_core.signals.wrench.mounting import is_reversed
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import usable_readings
+from sysid_core.signals.wrench.readings import (
+    REPEATING,
+    repeating_note,
+    single_spikes,
+    usable_readings,
+)
 from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
@@ -34,6 +39,7 @@ from sysid_core.signals.wrench.sensor import (
 from sysid_core.signals.wrench.tare import StaticPostures, static_postures, tare_static
 
 __all__ = [
+    "REPEATING",
     "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
@@ -55,9 +61,11 @@ __all__ = [
     "is_reversed",
     "learned_noise",
     "mount_sensor",
+    "repeating_note",
     "require_sensor_frame",
     "require_sound_wrench",
     "retare",
+    "single_spikes",
     "slow_note",
     "slow_part",
     "static_postures",

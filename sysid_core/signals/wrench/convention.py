@@ -69,13 +69,11 @@ class Rival:
         probability: Of the hypothesis, among all.
         mass: 0 where nothing is held [kg].
         sd: Its deviation [kg].
-        is_split: Whether it resists as another mass than it weighs.
     """
 
     probability: float
     mass: float
     sd: float
-    is_split: bool = False
 
     def is_elsewhere(self, mass: float, share: float) -> float:
         """Probability that it is another mass by more than a share of it."""
@@ -226,7 +224,7 @@ def find_convention(
     weights /= weights.sum()
     order = np.argsort(-weights, kind="stable")
     rivals = tuple(
-        Rival(float(weights[k]), trials[k].mass, trials[k].sd, trials[k].kind is _Kind.SPLIT)
+        Rival(float(weights[k]), trials[k].mass, trials[k].sd)
         for k in order
         if weights[k] > _NEGLIGIBLE
     )
