@@ -5,19 +5,16 @@ from sysid_core.identifiability.base_parameters import BaseParameters
 from sysid_core.identifiability.constrained import ConstrainedRanks, constrained_ranks
 from sysid_core.identifiability.excitation import Excitation, condition_number, measure_excitation
 from sysid_core.identifiability.sampled import (
-    base_parameters_of_robot,
     numerical_rank,
     random_states,
     sampled_base_parameters,
 )
-from sysid_core.identifiability.servo_scales import ServoScales, servo_scales
+from sysid_core.identifiability.servo_scales import servo_scales
 
 __all__ = [
     "BaseParameters",
     "ConstrainedRanks",
     "Excitation",
-    "ServoScales",
-    "base_parameters_of_robot",
     "condition_number",
     "constrained_ranks",
     "measure_excitation",

@@ -1,14 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fitting core: regressions, least squares, the physically consistent program, uncertainty."""
 
-from sysid_core.estimation.fit.compressed import compress, solve_compressed
+from sysid_core.estimation.fit.compressed import compress
 from sysid_core.estimation.fit.consistent_least_squares import ConsistentLeastSquares
-from sysid_core.estimation.fit.consistent_problem import (
-    Consistency,
-    Prior,
-    build_consistent_problem,
-    solve_consistent,
-)
 from sysid_core.estimation.fit.correlated_residuals import (
     autocovariance,
     correlation_lag,
@@ -20,11 +14,7 @@ from sysid_core.estimation.fit.natural_scale import (
     friction_scale,
     friction_scale_from_squares,
 )
-from sysid_core.estimation.fit.pseudo_inertia_lmi import (
-    nearest_consistent,
-    pseudo_inertia_expression,
-    solve_convex,
-)
+from sysid_core.estimation.fit.pseudo_inertia_lmi import nearest_consistent
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.spd import inverse, root, symmetric
 from sysid_core.estimation.fit.unmeasured_efforts import (
@@ -35,14 +25,11 @@ from sysid_core.estimation.fit.unmeasured_efforts import (
 from sysid_core.estimation.fit.weighting import Weighting
 
 __all__ = [
-    "Consistency",
     "ConsistentLeastSquares",
     "LeastSquares",
-    "Prior",
     "Regression",
     "Weighting",
     "autocovariance",
-    "build_consistent_problem",
     "combinations_of",
     "compress",
     "correlation_lag",
@@ -50,13 +37,9 @@ __all__ = [
     "friction_scale_from_squares",
     "inverse",
     "nearest_consistent",
-    "pseudo_inertia_expression",
     "refuse_unmeasured",
     "root",
     "score_covariance",
-    "solve_compressed",
-    "solve_consistent",
-    "solve_convex",
     "span_slices",
     "symmetric",
     "unmeasured_joints",
