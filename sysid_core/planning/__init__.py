@@ -4,7 +4,7 @@
 from sysid_core.planning.cell import Obstacle
 from sysid_core.planning.design import ArmPlan, Unknowns, plan_arm_motion, plan_validation_motion
 from sysid_core.planning.foreign import read_motion
-from sysid_core.planning.geometry import HeldBox
+from sysid_core.planning.geometry import HeldBox, RobotGeometry
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
 from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
@@ -19,6 +19,7 @@ __all__ = [
     "MotionChecker",
     "MotionLimits",
     "Obstacle",
+    "RobotGeometry",
     "Segment",
     "Trajectory",
     "Unknowns",

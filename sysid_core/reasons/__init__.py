@@ -3,6 +3,7 @@
 
 from sysid_core.reasons.reason import (
     Reason,
+    Severity,
     advice_of,
     failure,
     held,
@@ -19,6 +20,7 @@ __all__ = [
     "TEXTS",
     "Outcome",
     "Reason",
+    "Severity",
     "Verdict",
     "advice_of",
     "failure",
