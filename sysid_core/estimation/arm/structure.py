@@ -10,10 +10,13 @@ from sysid_core.identifiability.rpna import with_exact_angles
 from sysid_core.robot import (
     Array,
     FrictionModel,
+    FrictionTerm,
     RobotModel,
     inertial_scale,
     joint_torque_regressor,
 )
+
+_TURNING_OVER = {FrictionTerm.PLAY, FrictionTerm.BREAKAWAY}  # within some motion after a reversal
 
 
 def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 7) -> Array:
@@ -37,5 +40,30 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 
     # Viscous and inertial columns belong to the same states as the rigid body's.
     same = friction.regressor(angles, v, a, load)
     rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
+    if _TURNING_OVER & set(friction.all_terms):
+        rows = np.concatenate([rows, _small_steps(model, friction, q, v, a, rng)])
     flat = rows.reshape(-1, rows.shape[2])
     return np.asarray(np.linalg.qr(flat, mode="r"))
+
+
+def _small_steps(
+    model: RobotModel,
+    friction: FrictionModel,
+    q: Array,
+    v: Array,
+    a: Array,
+    rng: np.random.Generator,
+) -> Array:
+    """Rows of a walk whose steps are small and large beside those in which friction turns over.
+
+    Random states are so far apart that all such terms have turned over between them: they would be
+    one and the same.
+    """
+    widths = friction.play_width, friction.breakaway_width
+    sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))
+    angles = np.cumsum(sizes * rng.choice([-1.0, 1.0], v.shape), axis=0)
+    if q.shape == v.shape:
+        q = angles
+    Y = joint_torque_regressor(model, q, v, a)
+    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
+    return np.concatenate([Y, friction.regressor(angles, v, a, load)], 2)
