@@ -41,20 +41,18 @@ def arm_structural_rows(model: RobotModel, friction: FrictionModel, seed: int = 
     same = friction.regressor(angles, v, a, load)
     rows = np.concatenate([np.concatenate([Y, same], 2), np.concatenate([Y, Phi], 2)])
     if _TURNING_OVER & set(friction.all_terms):
-        rows = np.concatenate([rows, _small_steps(model, friction, q, v, a, rng)])
+        turned = same.copy()
+        columns, walked = _turning_over(friction, v, a, rng)
+        turned[:, :, columns] = walked[:, :, columns]
+        rows = np.concatenate([rows, np.concatenate([Y, turned], 2)])
     flat = rows.reshape(-1, rows.shape[2])
     return np.asarray(np.linalg.qr(flat, mode="r"))
 
 
-def _small_steps(
-    model: RobotModel,
-    friction: FrictionModel,
-    q: Array,
-    v: Array,
-    a: Array,
-    rng: np.random.Generator,
-) -> Array:
-    """Rows of a walk whose steps are small and large beside those in which friction turns over.
+def _turning_over(
+    friction: FrictionModel, v: Array, a: Array, rng: np.random.Generator
+) -> tuple[list[int], Array]:
+    """Columns of terms that turn over, and the regressor of a walk by small and large steps.
 
     Random states are so far apart that all such terms have turned over between them: they would be
     one and the same.
@@ -62,8 +60,11 @@ def _small_steps(
     widths = friction.play_width, friction.breakaway_width
     sizes = np.exp(rng.uniform(np.log(0.1 * min(widths)), np.log(10.0 * max(widths)), v.shape))
     angles = np.cumsum(sizes * rng.choice([-1.0, 1.0], v.shape), axis=0)
-    if q.shape == v.shape:
-        q = angles
-    Y = joint_torque_regressor(model, q, v, a)
-    load = Y @ (model.pi.ravel() + 0.1 * inertial_scale(model))
-    return np.concatenate([Y, friction.regressor(angles, v, a, load)], 2)
+    names = {
+        name
+        for axis in friction.drives.axis_names
+        for term in _TURNING_OVER & set(friction.terms_of(axis))
+        for name in friction.parameters_of(axis, term)
+    }
+    columns = [k for k, name in enumerate(friction.names) if name in names]
+    return columns, friction.regressor(angles, v, a, np.zeros_like(v))
