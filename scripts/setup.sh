@@ -60,7 +60,7 @@ if ! is_fresh "$ros/.stamp" "$build_stamp"; then
   say "Building the ROS 2 interfaces (about 20 seconds)"
   # A workspace beside the venv: CMake refuses include paths (the venv's) inside the source folder.
   mkdir -p "$ros/src/robot_sysid" && touch "$ros/COLCON_IGNORE"
-  for item in package.xml CMakeLists.txt msg srv action launch config scripts sysid_core sysid_fleet sysid_studies sysid_cli sysid_nodes sysid_demos sysid_monitor sysid_rqt plugin.xml test pyproject.toml; do
+  for item in package.xml CMakeLists.txt robot_sysid_controllers msg srv action launch config scripts sysid_core sysid_fleet sysid_studies sysid_cli sysid_nodes sysid_demos sysid_monitor sysid_rqt plugin.xml test pyproject.toml; do
     ln -sfn "$root/$item" "$ros/src/robot_sysid/$item"
   done
   export PATH="$venv/bin:$PATH"

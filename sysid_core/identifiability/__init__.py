@@ -10,11 +10,13 @@ from sysid_core.identifiability.sampled import (
     random_states,
     sampled_base_parameters,
 )
+from sysid_core.identifiability.servo_scales import ServoScales, servo_scales
 
 __all__ = [
     "BaseParameters",
     "ConstrainedRanks",
     "Excitation",
+    "ServoScales",
     "base_parameters_of_robot",
     "condition_number",
     "constrained_ranks",
@@ -22,4 +24,5 @@ __all__ = [
     "numerical_rank",
     "random_states",
     "sampled_base_parameters",
+    "servo_scales",
 ]

@@ -256,6 +256,11 @@ class RobotGeometry:
         results = self._geometry_data.collisionResults
         return np.array([results[i].isCollision() for i in range(len(self._names))], dtype=float)
 
+    @property
+    def surfaces(self) -> tuple[tuple[int, Array], ...]:
+        """Number of the joint that carries a shape, and points on it in that joint's frame, (K, 3) [m]."""
+        return tuple((joint, points.T) for joint, points in self._points)
+
     def contacts(self, q: ArrayLike) -> list[tuple[str, str]]:
         """Pairs of shapes closer than the clearance; q of shape (nv,)."""
         if not self._names:

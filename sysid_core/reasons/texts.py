@@ -665,13 +665,13 @@ TEXTS: Mapping[str, Text] = {
         "payload_identification.md",
     ),
     "wrench-ambiguous": Text(
-        "Sign or axes of a wrench that aren't known",
-        "The wrench doesn't show its sign and axes: what explains it about equally well weighs {masses} kg"
-        " (0: no load).",
-        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; or tilt the sensor through more"
-        " postures.",
-        "Sign, axes and turns of the sensor compete by their evidence; none is 20 times likelier than"
-        " another mass.",
+        "A load that the readings leave open",
+        "The readings don't tell the mass: what explains them about as well weighs {masses} kg (0: no load).",
+        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; tare before the object is taken;"
+        " or tilt the sensor through more postures.",
+        "Sign, axes, turns of the sensor, inverse orientations, a sensor zeroed with a part of the load on"
+        " and weight taken out by a controller compete by their evidence: another mass isn't 20 times less"
+        " likely, and the deviation covers them all.",
         "payload_identification.md",
     ),
     "no-body": Text(
@@ -787,5 +787,61 @@ TEXTS: Mapping[str, Text] = {
         " for? Record both with its payload at zero.",
         "The difference of the runs is nothing.",
         "payload_identification.md",
+    ),
+    "servo-sign": Text(
+        "Servo against its command",
+        "{joint} moves against its command (correlation {value:.2f}).",
+        "Turn the sign of its command or of its position.",
+        "Speeds of command and position have opposite signs over the whole motion.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-order": Text(
+        "Order of the servos' columns",
+        "{joint} follows the command of {other} (correlation {value:.2f}), not its own.",
+        "Put commands and positions in the same order (`--joints`).",
+        "One joint's position follows another's command.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-degrees": Text(
+        "Degrees in place of radians",
+        "{joint} spans {value:.1f} rad.",
+        "If the angles are in degrees, say so with `--degrees`.",
+        "No joint with stops goes two turns from its zero.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-dead": Text(
+        "Servo that stands still",
+        "{joint} is commanded over {value:.3f} rad and stands still.",
+        "Is the servo on, its torque enabled, and the joint free?",
+        "A servo that is off, dead or blocked moves less than a few increments.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-unmoved": Text(
+        "Servo without commands",
+        "{joint} is never commanded to move: nothing is known of its servo.",
+        "Record a motion of it too.",
+        "A motion within the sticking band shows no servo.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-zero": Text(
+        "Zero of a servo",
+        "{joint} rests {value:.3f} rad from its command without load.",
+        "Correct the zero of the command or of the position.",
+        "Sticking and gravity don't explain as much.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-gravity": Text(
+        "Servo that rises under gravity",
+        "{joint} rises under gravity ({value:.1f} deviations).",
+        "Is it another robot's URDF, another mount, or a wrong zero or sign of both command and position?",
+        "The compliance that explains the motion best is negative.",
+        "tutorials/lerobot_arm.md",
+    ),
+    "servo-replay": Text(
+        "Servo that isn't replayed",
+        "Blocks of time kept out miss {joint} by {value:.2f} of what the plain command misses.",
+        "Do times of commands and positions belong together, and did nothing touch the robot?",
+        "A model that predicts worse than no model doesn't hold.",
+        "tutorials/lerobot_arm.md",
     ),
 }

@@ -3,26 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.estimation import Estimate
+from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
 from sysid_core.report.charts import (
     COLOURS,
+    Dots,
     add_line,
     curves,
     dots_with_bars,
     ellipsoid,
-    histogram,
     label_time,
     panels,
     scene,
+    skeleton,
+    solid_robot,
     spectra,
 )
-from sysid_core.robot import Array, is_physically_consistent, pseudo_inertia_from_pi
+from sysid_core.robot import (
+    Array,
+    inertial_scale,
+    is_physically_consistent,
+    pseudo_inertia_from_pi,
+)
 from sysid_core.validation import Prediction
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 
 
 NOMINAL = "URDF's inertials"
+SOLIDS = "uniform solids of the same inertia"
 
 
 def prediction_chart(prediction: Prediction) -> go.Figure:
@@ -64,52 +72,63 @@ def prediction_chart(prediction: Prediction) -> go.Figure:
     return figure
 
 
-def residual_charts(prediction: Prediction) -> Iterator[tuple[go.Figure, str]]:
-    """Spectrum and distribution of what the model leaves over in motion, with captions."""
+def residual_chart(prediction: Prediction) -> go.Figure | None:
+    """Spectra of what the model leaves over in motion; None where there is too little of it."""
     rows = np.isfinite(prediction.predicted).all(axis=1)
     if prediction.motion.any():
         rows &= prediction.motion
     residual = (prediction.measured - prediction.predicted)[rows]
     residual = residual[np.isfinite(residual).all(axis=1)]
     if len(residual) < 64:
-        return
+        return None
     rate = (len(prediction.time) - 1) / float(prediction.time[-1] - prediction.time[0])
-    yield (
-        spectra(residual, rate, prediction.joint_names, prediction.unit),
-        f"{prediction.source}: where in frequency the residual lies. A line is a wave of gears or"
-        " motors, a slope at low frequency is model error, a flat end is sensor noise.",
-    )
-    yield (
-        histogram(residual, prediction.joint_names, prediction.unit),
-        f"{prediction.source}: distribution of the residual of every joint.",
-    )
+    return spectra(residual, rate, prediction.joint_names, prediction.unit)
 
 
-def parameter_charts(identification: Identification) -> Iterator[tuple[go.Figure, str]]:
-    """Estimates with ± 2 sd beside the URDF's values, one chart a unit, with captions."""
-    estimate = identification.estimate
-    terms = [terms_of(estimate, name) for name in estimate.names]
-    labels = [
-        name + (f" and {len(of) - 1} more" if len(of) > 1 else "")
-        for name, of in zip(estimate.names, terms, strict=True)
-    ]
-    links = set(identification.names[: 10 * identification.model.n_bodies])
-    kinds = [(n in links, u) for n, u in zip(estimate.names, estimate.units, strict=True)]
-    for inertial, unit in dict.fromkeys(kinds):
-        rows = [i for i, kind in enumerate(kinds) if kind == (inertial, unit)]
-        reference = [nominal_value(identification, terms[i]) for i in rows]
-        chart = dots_with_bars(
-            [labels[i] for i in rows],
-            estimate.values[rows],
-            estimate.standard_deviations[rows],
-            reference=reference if np.isfinite(reference).any() else None,
-            groups=[estimate.verdicts[i].value for i in rows],
-            details=[combination_of(terms[i]) for i in rows],
-            unit=unit,
+def parameter_chart(
+    identification: Identification, estimate: Estimate, *, inertial: bool
+) -> go.Figure | None:
+    """Estimates beside the URDF's values, a panel for each unit.
+
+    Args:
+        identification: The robot, and how large its parameters may well be.
+        estimate: All parameters, or the combinations that were measured.
+        inertial: Whether the links' parameters are drawn, or those of friction and drives.
+    """
+    links = identification.names[: 10 * identification.model.n_bodies]
+    scale = dict(zip(links, inertial_scale(identification.model).tolist(), strict=True))
+    rows = [i for i, name in enumerate(estimate.names) if (name in scale) == inertial]
+    found = []
+    for unit in dict.fromkeys(estimate.units[i] for i in rows):
+        some = [i for i in rows if estimate.units[i] == unit]
+        terms = [terms_of(estimate, estimate.names[i]) for i in some]
+        found.append(
+            Dots(
+                unit.replace("^2", "²"),
+                [
+                    estimate.names[i] + (f" + {len(of) - 1} terms" if len(of) > 1 else "")
+                    for i, of in zip(some, terms, strict=True)
+                ],
+                estimate.values[some],
+                np.array([_deviation(estimate, i) for i in some]),
+                np.array([nominal_value(identification, of) for of in terms]),
+                np.array([scale.get(estimate.names[i], np.nan) for i in some]),
+                [combination_of(of) for of in terms],
+                unit.replace("^2", "²"),
+            )
         )
-        beside = " Grey marks: the URDF." if np.isfinite(reference).any() else ""
-        of = "Links" if inertial else "Friction and drives"
-        yield chart, f"{of}, {unit}, ± 2 standard deviations; colour: verdict.{beside}"
+    return dots_with_bars(found) if found else None
+
+
+def _deviation(estimate: Estimate, i: int) -> float:
+    """Standard deviation of a parameter; NaN where the data alone don't determine it."""
+    combined = estimate.verdicts[i] is ParameterVerdict.COMBINATION
+    alone = len(terms_of(estimate, estimate.names[i])) == 1
+    if estimate.verdicts[i] is ParameterVerdict.UNIDENTIFIABLE or (
+        combined and alone and estimate.names[i] not in estimate.combinations
+    ):
+        return float("nan")
+    return float(estimate.standard_deviations[i])
 
 
 def convergence_chart(changes: Sequence[float]) -> go.Figure:
@@ -140,11 +159,10 @@ def nominal_value(identification: Identification, terms: Mapping[str, float]) ->
 
 
 def robot_scene(identification: Identification) -> go.Figure:
-    """The arm at its zero posture: links, centres of mass (URDF and identified), inertia ellipsoids.
+    """The arm at its zero posture with its centres of mass by the URDF and as identified.
 
-    An ellipsoid is the uniform solid with the link's mass and inertia: the identified ones where
-    every link is physically consistent, else the URDF's. Wider ones than the whole arm are hidden at
-    first: they would hide it.
+    Uniform ellipsoids with each link's mass and inertia are shown on demand: the identified ones where
+    every link is physically consistent, else the URDF's.
     """
     import pinocchio as pin
     import plotly.graph_objects as go
@@ -153,19 +171,11 @@ def robot_scene(identification: Identification) -> go.Figure:
     data = model.pin_model.createData()
     pin.forwardKinematics(model.pin_model, data, model.configuration(model.home))
     poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
-    lines: list[list[float | None]] = [[], [], []]
-    for j in range(1, model.pin_model.njoints):
-        parent = model.pin_model.parents[j]
-        for line, start, end in zip(
-            lines, data.oMi[parent].translation, data.oMi[j].translation, strict=True
-        ):
-            line += [float(start), float(end), None]
-    traces = [
-        go.Scatter3d(
-            x=lines[0], y=lines[1], z=lines[2], mode="lines",
-            line={"color": "#888888", "width": 7}, name="joint to joint",
-        )
-    ]  # fmt: skip
+    traces: list[Any] = solid_robot(model, model.home, opacity=0.25)
+    if not traces:
+        x, y, z = skeleton(model, model.home)[0].T
+        line = {"color": "#888888", "width": 7}
+        traces = [go.Scatter3d(x=x, y=y, z=z, mode="lines", line=line, name="joint to joint")]
     whole = bool(np.all(is_physically_consistent(identification.pi)))
     drawn = identification.pi if whole else model.pi
     consistent = np.atleast_1d(is_physically_consistent(drawn))
@@ -185,28 +195,23 @@ def robot_scene(identification: Identification) -> go.Figure:
             )
         )  # fmt: skip
     solids = [
-        _solid(drawn[k], poses[k], model.body_names[k], COLOURS[k % len(COLOURS)])
+        _solid(drawn[k], poses[k], COLOURS[k % len(COLOURS)])
         for k in np.flatnonzero(consistent & (drawn[:, 0] > 1e-6))
     ]
-    joints = np.array([pose.translation for pose in poses])
-    widest = float(np.linalg.norm(np.ptp(joints, axis=0)))
-    for solid, width in solids:
-        solid.visible = "legendonly" if width > widest > 0 else True
-        traces.append(solid)
-    return scene(traces)
+    return scene([*traces, *solids])
 
 
-def _solid(pi: Array, X_WB: Any, name: str, colour: str) -> tuple[Any, float]:
-    """The uniform ellipsoid with a body's mass and inertia, and its width [m].
+def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
+    """The uniform ellipsoid with a body's mass and inertia, hidden at first.
 
     Args:
         pi: Inertial parameters of the body, shape (10,).
         X_WB: Its pose.
-        name: Its name.
         colour: That it is drawn in.
     """
     c = pi[1:4] / pi[0]
     spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))
     R = X_WB.rotation
-    drawn = ellipsoid(X_WB.act(c), R @ spread @ R.T, name=name, colour=colour, opacity=0.25)
-    return drawn, 2.0 * float(np.sqrt(np.linalg.eigvalsh(spread)[-1]))
+    solid = ellipsoid(X_WB.act(c), R @ spread @ R.T, name=SOLIDS, colour=colour, opacity=0.25)
+    solid.visible = "legendonly"
+    return solid

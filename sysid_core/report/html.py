@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 import platform
 import re
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
+from sysid_core.report.charts.packing import chart_json
 from sysid_core.report.glossary import words_in
 
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
@@ -148,10 +147,10 @@ class Report:
         """Facts that repeat the run: files with their hashes, settings. Versions and the command are added."""
         self._provenance.update({name: str(value) for name, value in facts.items()})
 
-    def heading(self, text: str, level: int = 2) -> None:
-        """A section heading (level 2 or 3)."""
-        anchor = f"s{len(self._parts)}"
-        self._parts.append({"kind": "heading", "level": int(level), "text": text, "id": anchor})
+    def heading(self, text: str, level: int = 2, *, folded: bool = False) -> None:
+        """A section heading (level 2 or 3); a folded section of level 2 opens when clicked."""
+        heading = {"kind": "heading", "level": int(level), "text": text, "folded": folded}
+        self._parts.append({**heading, "id": f"s{len(self._parts)}"})
 
     def paragraph(self, text: str) -> None:
         """Plain text; it is escaped."""
@@ -203,14 +202,19 @@ class Report:
             }
         )
 
-    def figure(self, figure: go.Figure, caption: str = "") -> None:
-        """A chart that can be zoomed, turned and played."""
-        text = figure.to_json().replace("</", "<\\/")  # no tag of the page ends inside
-        height = figure.layout.height or 420
+    def figure(self, figure: go.Figure, caption: str = "", *, folded: bool = False) -> None:
+        """A chart whose lines can be read off, zoomed, hidden and played, by mouse and keyboard.
+
+        Args:
+            figure: Its data and layout.
+            caption: Its title up to the first full stop, then what it shows.
+            folded: Whether it opens only when clicked.
+        """
         title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
         caption = caption[:1].upper() + caption[1:]
-        chart = {"kind": "chart", "json": text, "height": height}
+        height = figure.layout.height or 420
+        chart = {"kind": "chart", "json": chart_json(figure), "height": height, "folded": folded}
         self._parts.append({**chart, "caption": caption, "title": title})
 
     def save(self, path: str | Path) -> Path:
@@ -227,7 +231,6 @@ class Report:
             "level": headline["level"] if headline else "",
             "sentence": headline["sentence"] if headline else "",
         }
-        has_charts = any(part["kind"] == "chart" for part in self._parts)
         page = _template("page.html.j2").render(
             title=self.title,
             subtitle=self.subtitle,
@@ -240,9 +243,10 @@ class Report:
             marks=MARKS,
             parts=parts,
             contents=[p for p in parts if p["kind"] == "heading" and p["level"] == 2],
+            fold=_Fold(),
             provenance=[*self._provenance.items(), *_circumstances()],
             words=words_in(_all_text(headline, parts)),
-            plotly=_plotly() if has_charts else "",
+            has_charts=any(part["kind"] == "chart" for part in parts),
         )
         page = page.replace(" m^2", " m²")  # the files' unit, set in type
         path.write_text(page, encoding="utf-8")
@@ -272,6 +276,16 @@ class Report:
             "reasons": [{"text": text} for text in sentences[1:]],
         }
         return headline, [part for part in self._parts if part not in leading]
+
+
+class _Fold:
+    """Whether the template stands inside a folded section."""
+
+    is_open = False
+
+    def set(self, value: bool) -> str:
+        self.is_open = value
+        return ""
 
 
 def _all_text(*parts: Any) -> str:
@@ -311,10 +325,3 @@ def _template(name: str) -> Any:
     from jinja2 import Environment
 
     return Environment(autoescape=True, trim_blocks=True).from_string(_text(name))
-
-
-@cache
-def _plotly() -> str:
-    """The chart library, compressed, as base64."""
-    library = files("plotly").joinpath("package_data", "plotly.min.js").read_bytes()
-    return base64.b64encode(gzip.compress(library, 9, mtime=0)).decode()

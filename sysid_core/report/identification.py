@@ -17,9 +17,9 @@ from sysid_core.report.arm_charts import (
     combination_of,
     convergence_chart,
     nominal_value,
-    parameter_charts,
+    parameter_chart,
     prediction_chart,
-    residual_charts,
+    residual_chart,
     robot_scene,
     terms_of,
 )
@@ -41,6 +41,7 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
                 f"{prediction.source}: at rest throughout, relative error"
                 f" {100 * prediction.relative_error(whole=True):.2f} %, against the raw efforts."
                 " Friction at rest is anywhere between its limits",
+                folded=True,
             )
             continue
         beside = None if prediction.nominal is None else prediction.beside()
@@ -70,18 +71,30 @@ def prediction_table(report: Report, predictions: Sequence[Prediction]) -> None:
             + (f" ({NOMINAL}: {100 * beside.relative_error():.2f} %)" if beside else "")
             + f", {100 * prediction.relative_error(whole=True):.2f} % over the whole run"
             " (standstill and impacts included), against the raw, unfiltered efforts",
+            folded=True,
         )
 
 
-def prediction_sentence(predictions: Sequence[Prediction]) -> str:
-    """How well efforts are predicted, beside what the URDF's inertial parameters predict."""
+def prediction_sentence(predictions: Sequence[Prediction], *, held_out: bool = True) -> str:
+    """The error of the predicted efforts in words, beside that of the URDF's inertial parameters.
+
+    Args:
+        predictions: Of the recordings that judge the model.
+        held_out: Whether they weren't used in the fit.
+    """
+    if not predictions:
+        return ""
     parts = []
     for p in predictions:
-        beside = "" if p.nominal is None else f" (URDF: {100 * p.beside().relative_error():.2f} %)"
-        parts.append(f"{Path(p.source).stem} {100 * p.relative_error():.2f} %{beside}")
-    return f"Error of the predicted efforts: {', '.join(parts)}." if parts else ""
+        beside = ""
+        if p.nominal is not None:
+            beside = f" (URDF's masses, same friction: {100 * p.beside().relative_error():.2f} %)"
+        parts.append(f"{100 * p.relative_error():.2f} % RMS in {Path(p.source).stem}{beside}")
+    which = "motions not used in the fit" if held_out else "the fitted motions"
+    return f"Error of the predicted joint efforts on {which}: {', '.join(parts)}."
 
 
+SHOWN = 4  # recordings that are drawn, so that the page stays small
 CONSISTENT = ("lmi", "entropic")  # methods whose every link is a solid body's
 
 
@@ -122,64 +135,80 @@ def identification_report(
         f"Identification of {estimate.robot}",
         f"method {estimate.method}, {estimate.n_samples} samples of {estimate.source}",
     )
-    sentence = consistency_sentence(identification)
-    if identification.physically_consistent or estimate.method in CONSISTENT:
-        report.verdict(identification.physically_consistent, _capitalised(sentence))
-    else:
-        report.paragraph(_capitalised(sentence))
-    excited = estimate.maximally_exciting
-    report.verdict(
-        excited,
-        f"Rank {estimate.rank} of {estimate.structural_rank} that ideal motion would reach;"
-        f" condition number {estimate.condition_number:.0f}.",
+    consistent = _capitalised(consistency_sentence(identification))
+    unseen = bool(validation)
+    report.heading(
+        "Prediction of motions that were not fitted"
+        if unseen
+        else "Prediction of the fitted motions"
     )
-    report.bullets([*map(advice_of, estimate.certify()), *estimate.notes])
-    if validation:
-        report.heading("Runs that were not used for fitting")
-        prediction_table(report, validation)
-        for prediction in validation:
-            report.figure(
-                prediction_chart(prediction),
-                f"{prediction.source}: raw measured efforts and what the model predicts from motion"
-                " alone. Shaded: the motion that the numbers above are taken over.",
-            )
-    if training:
-        report.heading("Runs that were fitted")
-        prediction_table(report, training)
-    for prediction in training:
-        report.figure(prediction_chart(prediction), f"{prediction.source}, fitted")
-    for prediction in validation or training:
-        for chart, caption in residual_charts(prediction):
-            report.figure(chart, caption)
-    if benefits:
-        _benefit_table(report, identification, benefits)
+    _predictions(report, validation or training)
+    _parameter_parts(report, identification)
+    report.heading("Checks of the estimate", folded=True)
+    report.bullets(
+        [
+            consistent,
+            f"Rank {estimate.rank} of {estimate.structural_rank} that an ideal motion would reach;"
+            f" condition number {estimate.condition_number:.0f}.",
+            *map(advice_of, estimate.certify()),
+            *estimate.notes,
+        ]
+    )
     if delay is not None and not delay.shows:
         report.paragraph(
-            "The motion doesn't show by how much the efforts lag behind the positions."
+            "The motion does not reveal the delay of the efforts behind the positions."
         )
     elif delay is not None:
         corrected = identification.processing.delay
         report.paragraph(
-            f"The efforts lag {1e3 * delay.seconds:.2f} ± {1e3 * delay.sd:.2f} ms behind the"
-            f" positions; {'corrected' if corrected else 'not corrected'}."
+            f"Delay of the efforts behind the positions: {1e3 * delay.seconds:.2f} ±"
+            f" {1e3 * delay.sd:.2f} ms; {'corrected' if corrected else 'not corrected'}."
         )
-    _parameter_tables(report, identification)
+    _correlations(report, estimate)
+    if unseen and training:
+        report.heading("Fitted recordings", folded=True)
+        _predictions(report, training)
+    drawn = [(p, residual_chart(p)) for p in (validation or training)[:SHOWN]]
+    if any(chart is not None for _, chart in drawn):
+        report.heading("Residuals by frequency", folded=True)
+    for prediction, chart in drawn:
+        if chart is not None:
+            report.figure(
+                chart,
+                f"{Path(prediction.source).name}: amplitude density of the residual. Peaks: ripple of"
+                " gears and motors; a rise towards low frequencies: model error; a flat line: noise.",
+            )
+    if benefits:
+        _benefit_table(report, identification, benefits)
     return report
+
+
+def _predictions(report: Report, predictions: Sequence[Prediction]) -> None:
+    """Efforts over time of each run, and their numbers; the first run is open, some are drawn."""
+    for k, prediction in enumerate(predictions[:SHOWN]):
+        report.figure(
+            prediction_chart(prediction),
+            f"{Path(prediction.source).name}: measured and predicted effort of every joint. Efforts are"
+            " predicted from the motion alone; shaded: the part that the error is computed from.",
+            folded=k > 0,
+        )
+    if len(predictions) > SHOWN:
+        report.paragraph(f"{len(predictions) - SHOWN} more recordings are in the tables only.")
+    prediction_table(report, predictions)
 
 
 def _benefit_table(
     report: Report, identification: Identification, benefits: Mapping[str, Mapping[str, float]]
 ) -> None:
-    report.heading("What each friction term buys")
+    report.heading("Contribution of each friction term", folded=True)
     joints = identification.model.joint_names
     report.table(
-        ["without the term", "all joints", *joints],
+        ["removed term", "all joints", *joints],
         [
             [term, *(f"{100 * rises[key]:+.1f} %" for key in ("all", *joints))]
             for term, rises in benefits.items()
         ],
-        "Change of the prediction error on blocks of the fitted runs that were held out, when the"
-        " term is left out: positive, it helps",
+        "Increase of the cross-validation error when the term is removed; positive: the term helps",
     )
 
 
@@ -212,51 +241,46 @@ def _value_table(
     )
 
 
-def _parameter_tables(report: Report, identification: Identification) -> None:
-    estimate = identification.estimate
+def _parameter_parts(report: Report, identification: Identification) -> None:
+    estimate, measured = identification.estimate, identification.estimate.measured
     report.heading("Friction and drives")
+    if (chart := parameter_chart(identification, estimate, inertial=False)) is not None:
+        report.figure(chart, "Friction and drive parameters with bars of ± 2 standard deviations.")
     _friction_table(report, identification)
     _wave_table(report, identification)
-    report.heading("Parameters")
+    report.heading("Inertial parameters")
+    chart = parameter_chart(identification, measured or estimate, inertial=True)
+    if chart is not None:
+        report.figure(
+            chart,
+            "Combinations that these data determine, beside the same combinations of the URDF."
+            " Point at a mark to read what it stands for; the table below writes it out.",
+        )
+    if measured is not None:
+        _value_table(report, identification, measured, "Base parameters, combinations written out")
+        chart = parameter_chart(identification, estimate, inertial=True)
+        if chart is not None:
+            report.figure(
+                chart,
+                "Every link's parameters one by one. Hollow: these data don't determine the value, or"
+                " less well than the band; it is near the URDF's and predicts right only together with"
+                " the others. Band: a size that is usual for a link of this mass and length.",
+                folded=True,
+            )
     counts = {v: sum(x is v for x in estimate.verdicts) for v in ParameterVerdict}
-    report.paragraph(
-        "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count) + "."
-    )
-    for chart, caption in parameter_charts(identification):
-        report.figure(chart, caption)
     _value_table(
         report,
         identification,
         estimate,
-        "All parameters. Those not known from the data have the URDF's values; together with the"
-        " measured combinations they predict"
-        if estimate.measured is not None
-        else "All parameters, combinations written out",
+        "All parameters: "
+        + "; ".join(f"{count} {verdict.value}" for verdict, count in counts.items() if count),
     )
-    if estimate.measured is not None:
-        caption = "What these data measured: base parameters, whatever the prior"
-        _value_table(report, identification, estimate.measured, caption)
-    report.figure(
-        correlation_map(estimate.names, estimate.covariance),
-        "Correlation of the estimates: strong colours far from the diagonal are parameters that"
-        " these data show only together.",
-    )
-    if len(estimate.changes) > 1:
-        report.figure(
-            convergence_chart(estimate.changes),
-            "Convergence of the fit: how far the values moved in each round of reweighting, as a"
-            " root mean square in deviations. It ends when they stay.",
-        )
-    if pairs := strong_correlations(estimate.names, estimate.covariance):
-        report.paragraph("Pairs that err together most (correlation of 0.9 and more):")
-        report.bullets(pairs)
-    report.heading("The robot in space")
+    report.heading("The robot")
     report.figure(
         robot_scene(identification),
-        "Zero posture. Grey rings: centres of mass by the URDF; diamonds: identified. Ellipsoids:"
-        " uniform solids of each link's mass and inertia, identified where every link is physically"
-        " consistent, else the URDF's. A solid wider than the whole arm (more inertia than its mass could"
-        " have there) is shown when its name is clicked.",
+        "Centres of mass at the zero posture. Rings: URDF; diamonds: identified, where every link is"
+        " physically consistent. A centre of mass that the data determine only in combination is"
+        " drawn, too: see the hollow values above.",
     )
     report.provenance(
         {
@@ -266,6 +290,23 @@ def _parameter_tables(report: Report, identification: Identification) -> None:
             "friction terms": ", ".join(t.value for t in identification.friction.all_terms),
         }
     )
+
+
+def _correlations(report: Report, estimate: Estimate) -> None:
+    if pairs := strong_correlations(estimate.names, estimate.covariance):
+        report.paragraph("Most strongly correlated pairs (0.9 and more):")
+        report.bullets(pairs)
+    report.figure(
+        correlation_map(estimate.names, estimate.covariance),
+        "Correlation of the estimates. Strong colours away from the diagonal: parameters that these"
+        " data determine only together.",
+    )
+    if len(estimate.changes) > 1:
+        report.figure(
+            convergence_chart(estimate.changes),
+            "Convergence of the fit. Change of the values in each iteration, RMS in standard"
+            " deviations.",
+        )
 
 
 def _friction_table(report: Report, identification: Identification) -> None:
@@ -289,7 +330,8 @@ def _friction_table(report: Report, identification: Identification) -> None:
             ]
             for axis in axes
         ],
-        "N m, rad, s; ± one standard deviation, with the residuals' correlation in time",
+        "Friction and drives in N m, rad, s; ± one standard deviation",
+        folded=True,
     )
 
 

@@ -135,16 +135,17 @@ def motion_report(
     report.heading("Motion")
     report.figure(
         motion_figure(trajectory, checker.limits),
-        "Every joint as a share of its limits: ±1 is the limit (position: the ends of its range).",
+        "Motion of every joint as a share of its limits. ±1 is the limit; of a position, the ends of its"
+        " range.",
     )
     report.figure(
         effort_figure(checker.model, checker, trajectory),
-        "Rigid-body torque without load and friction, and speed of the TCP (dashed: its limit).",
+        "Rigid-body torque without load and friction, and speed of the TCP. Dashed: the limit.",
     )
     report.figure(
         path_figure(checker, trajectory),
-        f"The robot from joint to joint, played by the button, and its cell; the path of"
-        f" {checker.limits.tcp_frame} is coloured by its speed.",
+        f"The robot in its cell, played by the button. The path of {checker.limits.tcp_frame} is coloured"
+        " by its speed. Solids are convex hulls of the collision shapes.",
     )
     for figure, caption in figures:
         report.figure(figure, caption)

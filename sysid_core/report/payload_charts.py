@@ -17,7 +17,7 @@ from sysid_core.report.charts import (
     add_line,
     correlation_map,
     ellipsoid,
-    histogram,
+    hull,
     label_time,
     panels,
     scene,
@@ -58,10 +58,6 @@ def error_charts(data: PayloadData, estimate: Estimate) -> Iterator[tuple[go.Fig
         spectra(scaled, rate, AXES, "RMS"),
         "Residual spectrum of each axis over its RMS. Peaks are what the model lacks: vibration,"
         " mains hum, a motion that is off; white noise is flat.",
-    )
-    yield (
-        histogram(scaled, AXES, "RMS"),
-        "Residual distribution of each axis over its RMS; bell-shaped, if noise is all that is left.",
     )
     yield (
         correlation_map(estimate.names, estimate.covariance),
@@ -116,10 +112,7 @@ def object_scene(shape: Shape, masses: Array, estimate: Estimate) -> go.Figure:
     share = np.cbrt(masses / max(float(masses.max()), 1e-12))
     X, Y, Z = np.array(np.meshgrid(*zip(shape.lower, shape.upper, strict=True))).reshape(3, -1)
     traces = [
-        go.Mesh3d(
-            x=X, y=Y, z=Z, alphahull=0, opacity=0.08, color="#888888", name="bounding box",
-            showlegend=True, hoverinfo="skip",
-        ),
+        hull(np.column_stack([X, Y, Z]), name="bounding box", colour="#888888", opacity=0.12),
         go.Scatter3d(
             x=x, y=y, z=z, mode="markers", name="point masses",
             marker={"size": 2 + 16 * share, "color": masses, "colorscale": "Blues", "opacity": 0.7},

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.kinds import Kind
+from sysid_core.reasons import Reason, Severity, advice_of
 from sysid_core.robot import RobotModel
 from sysid_core.servos.bodies import Array
 from sysid_core.servos.model import JointServo, Term
@@ -16,16 +17,16 @@ from sysid_core.servos.recording import ServoRecording
 
 
 class ServoReason(Kind):
-    """Why a result of servos can't be trusted."""
+    """Why a result of servos can't be trusted: codes of the table of reasons."""
 
-    SIGN = "sign"
-    ORDER = "order"
-    DEGREES = "degrees"
-    DEAD = "dead"
-    UNMOVED = "unmoved"
-    ZERO = "zero"
-    GRAVITY = "gravity"
-    REPLAY = "replay"
+    SIGN = "servo-sign"
+    ORDER = "servo-order"
+    DEGREES = "servo-degrees"
+    DEAD = "servo-dead"
+    UNMOVED = "servo-unmoved"
+    ZERO = "servo-zero"
+    GRAVITY = "servo-gravity"
+    REPLAY = "servo-replay"
 
     @property
     def fails(self) -> bool:
@@ -55,21 +56,20 @@ class Finding:
     other: str = ""
 
     @property
+    def as_reason(self) -> Reason:
+        """With its severity, for verdicts."""
+        severity = Severity.FAILURE if self.reason.fails else Severity.WARNING
+        return Reason(
+            self.reason.value,
+            severity,
+            {"joint": self.joint, "value": self.value, "other": self.other},
+        )
+
+    @property
     def sentence(self) -> str:
-        """In words."""
-        return _SENTENCES[self.reason].format(joint=self.joint, value=self.value, other=self.other)
+        """In words, with what to do."""
+        return advice_of(self.as_reason)
 
-
-_SENTENCES = {
-    ServoReason.SIGN: "{joint} moves against its command (correlation {value:.2f}): the sign of one of the two is wrong.",
-    ServoReason.ORDER: "{joint} follows the command of {other} (correlation {value:.2f}), not its own: the columns' order is wrong.",
-    ServoReason.DEGREES: "{joint} spans {value:.1f} rad: degrees? (`--degrees`)",
-    ServoReason.DEAD: "{joint} is commanded over {value:.3f} rad and stands still: the servo is off, dead or blocked.",
-    ServoReason.UNMOVED: "{joint} is never commanded to move: nothing is known of its servo.",
-    ServoReason.ZERO: "{joint} rests {value:.3f} rad from its command without load: the zero of one of the two is wrong.",
-    ServoReason.GRAVITY: "{joint} rises under gravity ({value:.1f} deviations): another robot's URDF, another mount, or a wrong zero or sign.",
-    ServoReason.REPLAY: "{joint}: blocks kept out are missed by {value:.2f} of what the plain command misses: the model doesn't hold.",
-}  # fmt: skip
 
 # [rad] A motion below it is within the sticking band of hobby servos (0.01–0.04 rad on an SO-101).
 _COMMANDED = 0.05

@@ -259,7 +259,7 @@ def _baseline(motions: list[JointMotion]) -> float:
 def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResult]]:
     """Terms, then values of each drive, then once more with what the drives say of each other."""
     chosen, squares = choose_terms(drives)
-    fits = [drive.fit(f.values, trial=True) for drive, f in zip(drives, chosen, strict=True)]
+    fits = [_best_start(drive, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
     fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
     deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
@@ -273,6 +273,16 @@ def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResu
         free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
         zero = free.values[Term.ZERO]
         yield partial(_result, last.values, sd, float(np.sqrt(square)), drive, zero)
+
+
+def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
+    """The likelier fit of two: from where the choice of terms ended, and from usual values.
+
+    Terms come one after the other, and what had to explain those to come may not find back.
+    """
+    usual = {term: drive.priors[term].mean for term in chosen.values}
+    fits = [drive.fit(start, trial=True) for start in (chosen.values, usual)]
+    return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
 def _result(

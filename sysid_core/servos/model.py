@@ -146,7 +146,13 @@ class ServoModel:
         return body_tree(self.robot, self.joints)
 
     def simulate(
-        self, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike
+        self,
+        t_target: ArrayLike,
+        target: ArrayLike,
+        t: ArrayLike,
+        q0: ArrayLike,
+        *,
+        step: float = STEP,
     ) -> Array:
         """Positions that the robot takes when it is sent commands.
 
@@ -158,6 +164,7 @@ class ServoModel:
             target: Commands, each held until the next, shape (L, n) [rad].
             t: Times of the positions, ascending, shape (K,) [s].
             q0: Positions at `t[0]`, at rest, shape (n,) [rad].
+            step: Longest time step [s].
 
         Returns:
             Positions, shape (K, n) [rad].
@@ -172,7 +179,7 @@ class ServoModel:
             loads = self.tree.loads(q)
             q = np.stack(
                 [
-                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j)
+                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j, step)
                     for j, servo in enumerate(self.servos)
                 ],
                 axis=1,

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from sysid_core.identifiability import servo_scales
 from sysid_core.reasons import Outcome
 from sysid_core.report import Report, thinned, time_series, with_deviation
+from sysid_core.robot import hold_joints
 from sysid_core.servos.identify import ServoIdentification
 from sysid_core.servos.model import TERMS, JointServo, Term
 from sysid_core.servos.replay import Replay, overall
@@ -46,8 +48,11 @@ def servo_report(
     report.heading("Servos")
     report.paragraph(
         "Angles are torques over the stiffness K of the position loop; K itself is known only"
-        " through gravity."
+        " through gravity and the URDF's masses. Without these:"
     )
+    robot, joints = result.model.robot, result.model.joints
+    bodies = robot if joints == robot.joint_names else hold_joints(robot, joints=joints)
+    report.paragraph(" ".join(servo_scales(bodies).sentences))
     for joint in result.joints:
         report.heading(joint.servo.joint, 3)
         rows: list[tuple[str, str, str]] = []

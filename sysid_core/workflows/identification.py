@@ -147,7 +147,7 @@ class IdentifiedArm:
         export_section(report, _exports(self.description))
         report.judged(
             self.verdict,
-            prediction_sentence(self.validation or self.training),
+            prediction_sentence(self.validation or self.training, held_out=bool(self.validation)),
             asked=f"parameters of {self.data.model.name} from {len(self.data.runs)} recording(s),"
             f" by {self.settings.method}",
             next_steps=_next_steps(self),

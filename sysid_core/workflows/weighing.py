@@ -213,7 +213,6 @@ def weigh(
             clock=clock,
             still=still,
         )
-        remarks += weighing.notes
     else:
         if clock:
             moved, _ = on_one_clock(run, model, frame, known)
@@ -222,6 +221,7 @@ def weigh(
         online = OnlinePayload(body, sensor=quality)
         session = PayloadSession(model, frame, online, calibration=known)
         weighing = weigh_recording(run, session, body, sensor=quality)
+    remarks += weighing.notes
     compared = settings.compare or settings.method != "map"
     others = _others(settings.method, weighing, solid) if compared else {}
     estimate = others.get(settings.method, weighing.estimate)

@@ -59,7 +59,7 @@ def test_files_and_numbers_are_written(files, tmp_path, clicks):
             assert found["joints"][joint][kind]["rms"] < 0.1
     assert Estimate.load(tmp_path / "estimate.yaml").method == "lmi"
     page = (tmp_path / "report.html").read_text()
-    assert page.count('class="chart"') >= 6 and "What each friction term buys" in page
+    assert page.count('class="chart"') >= 6 and "Contribution of each friction term" in page
     clicks(tmp_path / "report.html", "screen", "phone")
 
 

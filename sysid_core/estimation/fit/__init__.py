@@ -15,7 +15,7 @@ from sysid_core.estimation.fit.correlated_residuals import (
     score_covariance,
     span_slices,
 )
-from sysid_core.estimation.fit.least_squares import LeastSquares
+from sysid_core.estimation.fit.least_squares import LeastSquares, combinations_of
 from sysid_core.estimation.fit.natural_scale import (
     friction_scale,
     friction_scale_from_squares,
@@ -43,6 +43,7 @@ __all__ = [
     "Weighting",
     "autocovariance",
     "build_consistent_problem",
+    "combinations_of",
     "compress",
     "correlation_lag",
     "friction_scale",

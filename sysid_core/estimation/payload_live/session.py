@@ -23,6 +23,7 @@ from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     SensorCalibration,
     require_sensor_frame,
+    single_spikes,
     slow_note,
     slow_part,
     tare_static,
@@ -86,6 +87,8 @@ class PayloadSession:
         history: Remembered estimates.
         tare_age_s: Time from the tare to the motion [s]; 0 where unknown.
         n_without_motion: Wrenches left out because no joint states surround them.
+        n_repeated: Wrenches of the motion left out because they repeat the one before, as of a sensor
+            slower than its topic: nothing was measured at their stamps.
         changes: Changes of the load so far, oldest first.
     """
 
@@ -121,6 +124,8 @@ class PayloadSession:
         self.calibration = self._given_calibration
         self.history: list[PayloadMoment] = []
         self.n_without_motion = 0
+        self.n_repeated = 0
+        self._newest_wrench: Array | None = None  # of the motion
         self.problem: SysIdError | None = None
         self.tare_age_s = 0.0
         self._segment = ""
@@ -228,6 +233,7 @@ class PayloadSession:
         elif edge == "end" and segment == self._segment:
             if segment.startswith(TARE_PREFIX) and len(self._tare) >= 2:
                 wrenches = np.array([w for w, _ in self._tare])
+                wrenches = wrenches[~single_spikes(wrenches)]
                 q = np.mean([q for _, q in self._tare], axis=0)
                 self._slow.append(slow_part(wrenches))
                 self._last_tare = stamp_ns
@@ -268,6 +274,11 @@ class PayloadSession:
         is_tare = self._segment.startswith(TARE_PREFIX)
         if not is_tare and self._segment not in MOTION_SEGMENTS:
             return
+        if not is_tare:
+            if self._newest_wrench is not None and np.array_equal(wrench, self._newest_wrench):
+                self.n_repeated += 1
+                return
+            self._newest_wrench = wrench
         state = self._streams.joints_at(stamp - self._lag_ns)
         if state is None:
             self.n_without_motion += 1

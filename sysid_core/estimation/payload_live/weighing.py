@@ -19,9 +19,9 @@ from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream
-from sysid_core.signals.wrench import SensorCalibration
+from sysid_core.signals.wrench import REPEATING, SensorCalibration, repeating_note
 
-_MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
+MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,12 +86,14 @@ def weigh_recording(
             source=recording.source,
         )
     )
+    repeated = session.n_repeated / (session.n_repeated + len(data))
     return Weighing(
         estimate,
         data,
         session.sensor_frame,
         session.calibration,
         tuple(session.changes),
+        (repeating_note(repeated),) if repeated > REPEATING else (),
         filtered=filtered,
         session=session,
     )
@@ -114,7 +116,7 @@ def judge_weighing(
     """
     reasons = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
-    if not mass > 0 or sd > _MASS_LIMIT * mass:
+    if not mass > 0 or sd > MASS_LIMIT * mass:
         reasons.append(failure("mass-unknown", mass=mass, sd=sd))
     if estimate.physically_consistent is False:
         reasons.append(failure("no-body"))

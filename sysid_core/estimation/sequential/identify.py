@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
-from sysid_core.estimation.fit import Regression
+from sysid_core.estimation.fit import Regression, combinations_of
 from sysid_core.estimation.sequential.equations import (
     SolvableEquations,
     at_once_sd,
@@ -169,6 +169,7 @@ class SequentialLeastSquares:
             rank=len(system.names) - solution.open_directions.shape[1],
             structural_rank=len(system.names),
             rank_tolerance=1.0,
+            combinations=combinations_of(base),
             n_samples=int(usable.any(axis=1).sum()),
             notes=self._notes(solution, open_names),
         )

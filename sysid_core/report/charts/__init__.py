@@ -6,15 +6,22 @@ from sysid_core.report.charts.curves import (
     COLOURS,
     add_line,
     curves,
-    histogram,
     label_time,
     panels,
     spectra,
     thinned,
     time_series,
 )
-from sysid_core.report.charts.space import ellipsoid, moving_robot, scene, skeleton
+from sysid_core.report.charts.space import (
+    ellipsoid,
+    hull,
+    moving_robot,
+    scene,
+    skeleton,
+    solid_robot,
+)
 from sysid_core.report.charts.values import (
+    Dots,
     bars,
     correlation_map,
     dots,
@@ -24,6 +31,7 @@ from sysid_core.report.charts.values import (
 
 __all__ = [
     "COLOURS",
+    "Dots",
     "add_line",
     "bars",
     "cell_traces",
@@ -32,12 +40,13 @@ __all__ = [
     "dots",
     "dots_with_bars",
     "ellipsoid",
-    "histogram",
+    "hull",
     "label_time",
     "moving_robot",
     "panels",
     "scene",
     "skeleton",
+    "solid_robot",
     "spectra",
     "strong_correlations",
     "thinned",

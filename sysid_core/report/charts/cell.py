@@ -10,6 +10,7 @@ import numpy as np
 
 from sysid_core.planning import MotionLimits, Obstacle
 from sysid_core.report.charts.curves import COLOURS
+from sysid_core.report.charts.space import hull
 from sysid_core.robot import Array
 
 if TYPE_CHECKING:
@@ -28,7 +29,12 @@ def cell_traces(limits: MotionLimits, around: Array) -> list[Any]:
         around: Points of the robot and its path, shape (K, 3): how far endless planes are drawn [m].
     """
     traces: list[Any] = [
-        _solid(obstacle.name, _points(obstacle, limits.package_dirs))
+        hull(
+            _points(obstacle, limits.package_dirs),
+            name=obstacle.name,
+            colour=COLOURS[3],
+            opacity=0.45,
+        )
         for obstacle in limits.obstacles
     ]
     centre = (around.min(axis=0) + around.max(axis=0)) / 2.0
@@ -62,23 +68,6 @@ def _points(obstacle: Obstacle, folders: tuple[str, ...]) -> Array:
         points = points[:: max(1, len(points) // MOST_POINTS)]
     X = obstacle.placement
     return np.asarray(points @ X.rotation.T + X.translation)
-
-
-def _solid(name: str, points: Array) -> go.Mesh3d:
-    import plotly.graph_objects as go
-
-    x, y, z = np.round(points, 4).T
-    return go.Mesh3d(
-        x=x,
-        y=y,
-        z=z,
-        alphahull=0,
-        color=COLOURS[3],
-        opacity=0.45,
-        flatshading=True,
-        name=name,
-        hoverinfo="name",
-    )
 
 
 def _square(name: str, normal: Array, offset: float, centre: Array, reach: float) -> go.Mesh3d:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # Okabe-Ito, readable with colour-blindness; black would vanish on a dark page.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A8F98", "#B8A900")
-MOST_POINTS = 3000  # of a line: more than a screen has pixels
+MOST_POINTS = 1200  # of a line: a panel has some 600 pixels, and each keeps its extrema
 
 
 def thinned(values: ArrayLike, most: int = MOST_POINTS) -> NDArray[np.intp]:
@@ -140,37 +140,19 @@ def label_time(figure: go.Figure, columns: int = 1) -> None:
 
 
 def spectra(residual: Array, rate: float, names: Sequence[str], unit: str) -> go.Figure:
-    """Amplitude density of residuals over frequency, one line a joint; (K, n) at a rate [Hz]."""
+    """Amplitude density of residuals (K, n) at a rate [Hz], a panel each, means of a sixth of an octave."""
     from scipy.signal import welch
 
-    figure = panels(["residual spectrum"], height=260, linked=False)
-    for j, name in enumerate(names):
-        f, power = welch(residual[:, j], fs=rate, nperseg=min(1024, len(residual)))
-        colour = COLOURS[j % len(COLOURS)]
-        add_line(figure, 0, f[1:], np.sqrt(power[1:]), name=name, colour=colour)
-    figure.update_xaxes(title_text="frequency [Hz]", type="log")
-    figure.update_yaxes(title_text=f"{unit}/√Hz", type="log")
-    return figure
-
-
-def histogram(residual: Array, names: Sequence[str], unit: str) -> go.Figure:
-    """Distribution of the residuals of each joint, (K, n)."""
-    import plotly.graph_objects as go
-
-    figure = panels(["residual distribution"], height=260, linked=False)
-    bins = int(np.clip(np.sqrt(len(residual)), 15, 80))
-    for j, name in enumerate(names):
-        counts, edges = np.histogram(residual[:, j], bins=bins, density=True)
-        figure.add_trace(
-            go.Scatter(
-                x=(edges[1:] + edges[:-1]) / 2,
-                y=counts,
-                name=name,
-                line={"shape": "hvh", "color": COLOURS[j % len(COLOURS)], "width": 1.2},
-            )
-        )
-    figure.update_xaxes(title_text=f"residual [{unit}]")
-    return figure
+    f, power = welch(residual, fs=rate, nperseg=min(1024, len(residual)), axis=0)
+    band = np.floor(6.0 * np.log2(f[1:] / f[1])).astype(int)
+    kept = np.unique(band)
+    middle = np.array([np.exp(np.mean(np.log(f[1:][band == k]))) for k in kept])
+    level = np.sqrt([power[1:][band == k].mean(axis=0) for k in kept])
+    return curves(
+        {name: {"residual": (middle, level[:, j])} for j, name in enumerate(names)},
+        xlabel="frequency [Hz]", ylabel=f"{unit}/√Hz", columns=min(3, len(names)), height=170,
+        log_x=True, log_y=True, same_y=True,
+    )  # fmt: skip
 
 
 def curves(

@@ -10,11 +10,16 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
+from sysid_core.errors import SysIdError
+from sysid_core.planning import RobotGeometry
 from sysid_core.report.charts.curves import COLOURS
 from sysid_core.robot import Array, RobotModel
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+LINKS = ("#b9c4cf", "#8fa3b5")  # of neighbouring links, readable on light and dark pages
+DIRECTIONS = 80  # in which a link's outermost points are drawn: a link is some 100 px wide
 
 
 def scene(traces: Sequence[Any], height: int = 480) -> go.Figure:
@@ -99,6 +104,65 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
     return np.asarray(lines)
 
 
+def hull(points: Array, *, name: str, colour: str, opacity: float = 1.0) -> go.Mesh3d:
+    """The convex hull of points (K, 3) [m] as a solid."""
+    import plotly.graph_objects as go
+    from scipy.spatial import ConvexHull, QhullError
+
+    try:
+        corners = np.asarray(ConvexHull(points).simplices)
+    except QhullError:  # flat
+        corners = np.array([[0, k, k + 1] for k in range(1, len(points) - 1)])
+    x, y, z = np.round(points, 4).T
+    i, j, k = corners.T
+    return go.Mesh3d(
+        x=x, y=y, z=z, i=i, j=j, k=k, color=colour, opacity=opacity, name=name,
+        showlegend=False, hoverinfo="name",
+    )  # fmt: skip
+
+
+def link_points(model: RobotModel) -> list[tuple[int, Array]]:
+    """Joint and the outermost points of every collision shape in many directions, (K, 3) [m].
+
+    Empty where the description has no shapes, or its meshes aren't on this machine.
+    """
+    try:
+        shapes = RobotGeometry(model, model.body_names[-1], self_collision=False).surfaces
+    except SysIdError:
+        return []
+    k = np.arange(DIRECTIONS)
+    z = 1.0 - (2.0 * k + 1.0) / DIRECTIONS
+    turn = np.pi * (3.0 - np.sqrt(5.0)) * k  # a Fibonacci sphere
+    r = np.sqrt(1.0 - z * z)
+    directions = np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
+    return [
+        (joint, np.asarray(points[np.unique(np.argmax(points @ directions.T, axis=0))]))
+        for joint, points in shapes
+        if len(points) >= 4
+    ]
+
+
+def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Any]:
+    """The robot's links in one posture, (n,), as the hulls of their collision shapes."""
+    placed = _placed(model, link_points(model), np.atleast_2d(q))[0]
+    return [
+        hull(points, name=model.name, colour=LINKS[k % 2], opacity=opacity)
+        for k, points in enumerate(placed)
+    ]
+
+
+def _placed(model: RobotModel, shapes: Sequence[tuple[int, Array]], q: Array) -> list[list[Array]]:
+    """Points of every shape in every posture."""
+    data = model.pin_model.createData()
+    found = []
+    for configuration in model.configuration(q):
+        pin.forwardKinematics(model.pin_model, data, configuration)
+        found.append(
+            [points @ data.oMi[j].rotation.T + data.oMi[j].translation for j, points in shapes]
+        )
+    return found
+
+
 def moving_robot(
     model: RobotModel,
     time: Array,
@@ -106,9 +170,9 @@ def moving_robot(
     *,
     frame: str,
     traces: Sequence[Any] = (),
-    most: int = 90,
+    most: int = 60,
 ) -> go.Figure:
-    """The robot as lines from joint to joint, played over time by a button and a slider.
+    """The robot's solids, or lines from joint to joint, played over time by a button and a slider.
 
     Args:
         model: The robot.
@@ -122,59 +186,45 @@ def moving_robot(
 
     rows = np.unique(np.linspace(0, len(time) - 1, most).astype(int))
     lines = np.round(skeleton(model, q[rows], frame), 4)
+    placed = _placed(model, link_points(model), q[rows])
+    width = 3 if placed[0] else 9
 
-    def robot(k: int) -> go.Scatter3d:
+    def robot(k: int) -> list[Any]:
         x, y, z = ([None if np.isnan(v) else float(v) for v in lines[k][:, i]] for i in range(3))
-        return go.Scatter3d(
+        line = go.Scatter3d(
             x=x, y=y, z=z, mode="lines+markers", name=model.name,
-            line={"width": 9, "color": COLOURS[1]}, marker={"size": 4, "color": COLOURS[0]},
+            line={"width": width, "color": COLOURS[1]}, marker={"size": 4, "color": COLOURS[0]},
         )  # fmt: skip
+        if k == 0:
+            return [
+                line,
+                *(
+                    hull(points, name=model.name, colour=LINKS[i % 2])
+                    for i, points in enumerate(placed[0])
+                ),
+            ]
+        return [line, *(go.Mesh3d(x=p[:, 0], y=p[:, 1], z=p[:, 2]) for p in placed[k])]
 
-    figure = scene([robot(0), *traces], height=560)
-    names = [f"{time[row]:.1f} s" for row in rows]
+    figure = scene([*robot(0), *traces], height=560)
+    moved = list(range(1 + len(placed[0])))
     figure.frames = [
-        go.Frame(data=[robot(k)], traces=[0], name=name) for k, name in enumerate(names)
+        go.Frame(data=robot(k), traces=moved, name=f"{time[row]:.1f} s")
+        for k, row in enumerate(rows)
     ]
     everything = np.concatenate(
-        [lines.reshape(-1, 3), *(np.column_stack([t.x, t.y, t.z]) for t in traces)]
+        [
+            lines.reshape(-1, 3),
+            *(points for some in placed for points in some),
+            *(np.column_stack([t.x, t.y, t.z]) for t in traces),
+        ]
     ).astype(float)
     low, high = np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)
-    margin = 0.08 * float((high - low).max())
+    margin = 0.03 * float((high - low).max())
     for axis, a, b in zip("xyz", low - margin, high + margin, strict=True):
         figure.layout.scene[f"{axis}axis"].range = [float(a), float(b)]
-    figure.update_layout(
-        scene_aspectmode="data",
-        showlegend=False,
-        margin={"l": 0, "r": 0, "t": 10, "b": 75},
-        updatemenus=[_play_button(1e3 * float(time[-1] - time[0]) / max(1, len(rows)))],
-        sliders=[_slider(names)],
-    )
+    step = min(
+        1e3 * float(time[-1] - time[0]) / max(1, len(rows)), 250.0
+    )  # [ms], at most real time
+    play = {"label": "play", "method": "animate", "args": [None, {"frame": {"duration": step}}]}
+    figure.update_layout(showlegend=False, updatemenus=[{"type": "buttons", "buttons": [play]}])
     return figure
-
-
-def _play_button(step_ms: float) -> dict[str, Any]:
-    """Plays in real time, at most four times as fast as a minute-long motion asks for."""
-    step = min(step_ms, 250.0)
-    still = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
-    play = {
-        "frame": {"duration": step, "redraw": True},
-        "transition": {"duration": 0},
-        "fromcurrent": True,
-    }
-    return {
-        "type": "buttons", "direction": "left", "x": 0.0, "y": 0.0, "xanchor": "left",
-        "yanchor": "top", "pad": {"t": 22},
-        "buttons": [
-            {"label": "▶ play", "method": "animate", "args": [None, play]},
-            {"label": "❚❚ pause", "method": "animate", "args": [[None], still]},
-        ],
-    }  # fmt: skip
-
-
-def _slider(names: Sequence[str]) -> dict[str, Any]:
-    still = {"frame": {"duration": 0, "redraw": True}, "mode": "immediate"}
-    return {
-        "x": 0.3, "len": 0.7, "y": 0.0, "pad": {"t": 0}, "currentvalue": {"prefix": "at ", "font": {"size": 13}},
-        "ticklen": 0, "font": {"size": 1}, "minorticklen": 0,
-        "steps": [{"label": name, "method": "animate", "args": [[name], still]} for name in names],
-    }  # fmt: skip

@@ -4,94 +4,111 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.report.charts.curves import COLOURS
+from sysid_core.report.charts.curves import COLOURS, panels
+from sysid_core.robot import Array
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-
-# Colour and mark of each verdict, the same in every chart; in black and white the marks differ.
-_MARKS = {
-    "identifiable": (COLOURS[0], "circle"),
-    "in combination": (COLOURS[5], "diamond"),
-    "prior-dominated": (COLOURS[4], "square"),
-    "not identifiable": (COLOURS[6], "x"),
-}
+LONG = 16  # lines of a panel; longer ones take the whole width
 
 
-def dots_with_bars(
-    names: Sequence[str],
-    values: ArrayLike,
-    sd: ArrayLike,
-    *,
-    reference: ArrayLike | None = None,
-    reference_name: str = "URDF",
-    groups: Sequence[str] | None = None,
-    details: Sequence[str] | None = None,
-    unit: str = "",
-) -> go.Figure:
-    """Estimates with ± 2 sd as bars beside reference values, one line a parameter.
+@dataclass(frozen=True, eq=False)
+class Dots:
+    """Estimates of one unit, one line a parameter.
 
-    Args:
+    Attributes:
+        title: Name of the panel.
         names: Parameters, n of them.
         values: Estimates, shape (n,).
-        sd: Standard deviations, shape (n,).
-        reference: Values to compare with, shape (n,); NaN where there is none.
-        reference_name: Where they come from.
-        groups: ParameterVerdict of each parameter: colours and legend.
-        details: What each stands for, shown under the pointer.
+        sd: Standard deviations, shape (n,); NaN: the data don't determine the parameter.
+        reference: Values of the URDF, shape (n,); NaN where it has none.
+        band: Half width of what was plausible before the measurement, shape (n,); NaN: not drawn.
+        details: What each parameter stands for.
         unit: Label of the axis.
+    """
+
+    title: str
+    names: Sequence[str]
+    values: Array
+    sd: Array
+    reference: Array
+    band: Array
+    details: Sequence[str]
+    unit: str
+
+
+def dots_with_bars(panels_: Sequence[Dots]) -> go.Figure:
+    """Estimates with bars of ± 2 standard deviations, filled where the data determine them.
+
+    What they don't determine is hollow, within the band that was plausible before the measurement.
     """
     import plotly.graph_objects as go
 
-    x, s = np.asarray(values, dtype=float), np.asarray(sd, dtype=float)
-    figure = go.Figure()
-    kinds = list(groups) if groups is not None else ["estimate ± 2 sd"] * len(names)
-    for i, kind in enumerate(sorted(set(kinds), key=[*_MARKS, *kinds].index)):
-        colour, mark = _MARKS.get(kind, (COLOURS[i % len(COLOURS)], "circle"))
-        rows = [k for k, g in enumerate(kinds) if g == kind]
-        figure.add_trace(
-            go.Scatter(
-                x=x[rows],
-                y=[names[k] for k in rows],
-                error_x={"type": "data", "array": 2 * s[rows], "thickness": 1.5},
-                mode="markers",
-                marker={"color": colour, "symbol": mark, "size": 7},
-                name=kind,
-                text=[_folded(details[k]) for k in rows] if details else None,
-            )
-        )
-    if reference is not None:
-        figure.add_trace(
-            go.Scatter(
-                x=np.asarray(reference, dtype=float),
-                y=list(names),
-                mode="markers",
-                marker={"symbol": "line-ns-open", "size": 13, "color": "#888888"},
-                name=reference_name,
-            )
-        )
-    figure.update_layout(
-        template="none",
-        height=max(260, 19 * len(names) + 120),
-        margin={"l": 60, "r": 15, "t": 40, "b": 45},
-        xaxis_title=unit,
-        yaxis={
-            "automargin": True,
-            "autorange": "reversed",
-            "categoryorder": "array",
-            "categoryarray": list(names),
-            "dtick": 1,
-        },
-        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom"},
+    longest = max(len(some.names) for some in panels_)
+    columns = 1 if longest > LONG else min(2, len(panels_))
+    figure = panels(
+        [some.title for some in panels_], columns=columns, linked=False, height=19 * longest + 60
     )
+    named: set[str] = set()
+
+    def add(panel: int, rows: Array, name: str, some: Dots, x: Array, **style: Any) -> None:
+        rows = rows & np.isfinite(x)
+        if rows.any():
+            figure.add_trace(
+                go.Scatter(
+                    x=x[rows], y=np.array(some.names)[rows], mode="markers", name=name,
+                    legendgroup=name, showlegend=name not in named,
+                    text=[_folded(some.details[int(k)]) for k in np.flatnonzero(rows)],
+                    marker={k: v for k, v in style.items() if k != "error_x"},
+                    error_x={**style["error_x"], "array": style["error_x"]["array"][rows]}
+                    if "error_x" in style else None,
+                ),
+                row=panel // columns + 1, col=panel % columns + 1,
+            )  # fmt: skip
+            named.add(name)
+
+    for k, some in enumerate(panels_):
+        sure = np.isfinite(some.sd) & ~(2 * some.sd > some.band)
+        every = np.ones(len(sure), dtype=bool)
+        bars = {"type": "data", "thickness": 1.6}
+        band = {**bars, "array": some.band, "thickness": 9, "color": COLOURS[6]}
+        known = some.reference
+        add(
+            k,
+            ~sure,
+            "plausible before the measurement",
+            some,
+            known,
+            size=0.1,
+            color=COLOURS[6],
+            error_x=band,
+        )
+        add(k, every, "URDF", some, known, symbol="line-ns-open", size=11, color=COLOURS[4])
+        add(
+            k,
+            ~sure,
+            "not determined by these data",
+            some,
+            some.values,
+            symbol="circle-open",
+            size=8,
+            color=COLOURS[6],
+        )
+        add(k, sure, "determined by these data, ± 2 sd", some, some.values, size=7, color=COLOURS[0], error_x={**bars, "array": 2 * some.sd})  # fmt: skip
+        place = {"row": k // columns + 1, "col": k % columns + 1}
+        figure.update_xaxes(title_text=some.unit, **place)
+        figure.update_yaxes(
+            autorange="reversed", categoryorder="array", categoryarray=list(some.names), **place
+        )
     return figure
 
 

@@ -10,14 +10,26 @@ from sysid_core.signals.wrench.checks import (
     wrench_faults,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, estimate_clock
-from sysid_core.signals.wrench.convention import WrenchAxes, WrenchSign, find_convention
+from sysid_core.signals.wrench.convention import (
+    UNLIKELY,
+    WrenchAxes,
+    WrenchConvention,
+    WrenchSign,
+    find_convention,
+    inverted_motion,
+)
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
 from sysid_core.signals.wrench.hum import wrench_hum
 from sysid_core.signals.wrench.mounting import check_mounting, is_reversed, require_weight
 from sysid_core.signals.wrench.noise import Stretches, learned_noise
-from sysid_core.signals.wrench.readings import usable_readings
+from sysid_core.signals.wrench.readings import (
+    REPEATING,
+    repeating_note,
+    single_spikes,
+    usable_readings,
+)
 from sysid_core.signals.wrench.retare import retare
 from sysid_core.signals.wrench.sensor import (
     WRENCH_AXES,
@@ -33,6 +45,8 @@ from sysid_core.signals.wrench.tare import (
 )
 
 __all__ = [
+    "REPEATING",
+    "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
     "FilteredWrench",
@@ -41,6 +55,7 @@ __all__ = [
     "StaticPostures",
     "Stretches",
     "WrenchAxes",
+    "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
     "calibrate_static",
@@ -53,13 +68,16 @@ __all__ = [
     "estimate_delay",
     "filter_wrench",
     "find_convention",
+    "inverted_motion",
     "is_reversed",
     "learned_noise",
     "mount_sensor",
+    "repeating_note",
     "require_sensor_frame",
     "require_sound_wrench",
     "require_weight",
     "retare",
+    "single_spikes",
     "slow_note",
     "slow_part",
     "static_postures",

@@ -14,6 +14,7 @@ from sysid_core.signals.recording import Array, WrenchStream
 _SPIKE = 6.0  # times what samples within `_NEAR` differ from their neighbours, noise never does
 _NEAR, _THIRD = 10, 3  # samples; the third largest difference is usual: another spike may be near
 _LIKELY = 0.05  # of the samples: more are no spikes
+REPEATING = 0.05  # of the samples: fewer are chance, such as of coarse readings
 
 
 def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]]:
@@ -40,13 +41,18 @@ def usable_readings(stream: WrenchStream) -> tuple[WrenchStream, tuple[str, ...]
     repeated = np.concatenate([[False], np.all(wrench[1:] == wrench[:-1], axis=1)])
     if repeated.any() and not repeated[1:].all():
         share = float(repeated.mean())
-        if share > _LIKELY:
-            notes.append(
-                f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
-                " topic): they were left out."
-            )
+        if share > REPEATING:
+            notes.append(repeating_note(share))
         stamps, wrench = stamps[~repeated], wrench[~repeated]
     return replace(stream, stamps_ns=stamps, wrench=wrench), tuple(notes)
+
+
+def repeating_note(share: float) -> str:
+    """What is said of a stream a share of which repeats the sample before."""
+    return (
+        f"{share:.0%} of the wrench's samples repeat the one before (a sensor slower than its"
+        " topic): they were left out."
+    )
 
 
 def single_spikes(wrench: Array) -> NDArray[np.bool_]:

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation.payload import PayloadSummary, summarise_payload
-from sysid_core.estimation.payload_live import Weighing, weigh_motion
+from sysid_core.estimation.payload_live import Weighing, judge_weighing, weigh_motion
+from sysid_core.reasons import Verdict
 from sysid_core.robot import RobotModel
 from sysid_core.signals import RotationFormat, WrenchColumns, read_wrench_table
 from sysid_core.signals.wrench import WrenchAxes
@@ -88,3 +91,76 @@ def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path
         found, _ = weighed(tmp_path / f"{key}.npz", columns, WrenchAxes.SENSOR)
         assert abs(found.mass - 1.13) < 3.0 * found.mass_sd
         assert abs(found.mass - 1.13) < 0.15
+
+
+def test_a_panda_whose_axes_nobody_names_is_weighed_right_or_not_at_all(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    runs = np.load(shared_data / "panda_ft_imu_tum" / "runs.npz")
+    columns = WrenchColumns(rate_hz=1000, pose=names("pose", 7), rotation=RotationFormat.WXYZ)
+    for key in ("r113421", "r143059"):
+        rows = runs[key].astype(float)
+        pose = np.hstack([rows[:, :3], rows[:, 6:10]])
+        np.savez(tmp_path / f"{key}.npz", pose=pose, wrench=rows[:, 13:19])
+        found, weighing = weighed(tmp_path / f"{key}.npz", columns)
+        verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+        assert not verdict.ok or abs(found.mass - 1.13) < 3.0 * found.mass_sd
+
+
+@pytest.mark.parametrize("run", [3, 4, 5, 6, 7])
+def test_a_weight_in_a_guided_hand_is_left_open(
+    run: int, shared_data: Path, tmp_path: Path
+) -> None:
+    """0.9 kg since the sensor was zeroed; some 2 kg of gripper were on before (ur5e_sdu)."""
+    rows = np.load(shared_data / "ur5e_sdu_demos_wrench" / "runs.npz")[
+        f"training_data__task_up_weight__{run}"
+    ]
+    np.savez(tmp_path / "run.npz", pose=rows[:, :6], wrench=rows[:, 12:18], time=rows[:, 42])
+    columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
+    found, weighing = weighed(tmp_path / "run.npz", columns)
+    assert [doubt.code for doubt in weighing.doubts] == ["wrench-ambiguous"]
+    assert abs(found.mass - 0.9) < 2.0 * found.mass_sd
+
+
+@pytest.mark.parametrize("half", [0, 1])
+def test_known_masses_on_a_printed_sensor_are_weighed_from_its_raw_channels(
+    half: int, shared_data: Path, tmp_path: Path
+) -> None:
+    """Calibrated by every other posture, 2 N off by itself; four or more of the others are weighed."""
+    static = np.load(shared_data / "fts_3dprinted_ur3e_known_mass" / "static.npz")
+    raw, index = static["raw"].astype(float), static["pose_index"]
+    sound = np.all((raw > 50) & (raw < 950), axis=1)  # counts; beyond, channels are saturated
+    kept = [k for k in np.unique(index) if sound[index == k].mean() >= 0.9]
+    channels = np.array([raw[(index == k) & sound].mean(axis=0) for k in kept])
+    truth = np.array([static["wrench_expected"][index == k].mean(axis=0) for k in kept])
+    poses = static["poses"][kept]
+    turn = scipy.spatial.transform.Rotation.from_euler("ZYX", poses[:, [3, 2, 1]]).as_quat()
+    affine = np.column_stack([channels, np.ones(len(kept))])
+    at = [np.flatnonzero(poses[:, 0] == place) for place in range(5)]
+    taught = np.concatenate([rows[half::2] for rows in at])
+    sensor = np.linalg.lstsq(affine[taught], truth[taught], rcond=None)[0]
+    columns = WrenchColumns(still=True, pose=names("pose", 7), rotation=RotationFormat.XYZW)
+    known = 0
+    for place, all_rows in enumerate(at):
+        rows = all_rows[1 - half :: 2]
+        if len(rows) < 4:
+            continue
+        pose = np.hstack([np.zeros((len(rows), 3)), turn[rows]])
+        np.savez(tmp_path / "still.npz", pose=pose, wrench=affine[rows] @ sensor)
+        found, weighing = weighed(tmp_path / "still.npz", columns)
+        mass = 0.309 if place == 0 else 1.028  # [kg], holder alone and with its weights
+        assert abs(found.mass - mass) < 3.0 * found.mass_sd
+        verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
+        known += verdict.ok
+    assert known >= 3
+
+
+def test_forces_of_an_uncompensated_controller_weigh_nothing(
+    shared_data: Path, tmp_path: Path
+) -> None:
+    """-46 N while moving freely (ur3e_rad): by its source no wrench to be believed."""
+    run = np.load(shared_data / "ur3e_rad_rtde_25hz" / "path.npz")
+    np.savez(tmp_path / "run.npz", pose=run["tcp_pose"], wrench=run["tcp_force"], time=run["t"])
+    columns = WrenchColumns(time="time", pose=names("pose", 6), rotation=RotationFormat.ROTVEC)
+    with pytest.raises(EstimationError, match="forces ask for a mass"):
+        weighed(tmp_path / "run.npz", columns)

@@ -13,7 +13,12 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from sysid_core.errors import EstimationError, SysIdError
-from sysid_core.estimation.payload_live import OnlinePayload, PayloadSession, replay_payload
+from sysid_core.estimation.payload_live import (
+    OnlinePayload,
+    PayloadSession,
+    replay_payload,
+    weigh_recording,
+)
 from sysid_core.estimation.payload_map import (
     CALIBRATED_SENSOR,
     RunningMAP,
@@ -76,6 +81,33 @@ def test_the_payload_and_the_sensors_bias_are_found(model: RobotModel, run: Reco
     assert session.calibration is not None
     np.testing.assert_allclose(session.calibration.bias, BIAS, atol=0.03)
     assert estimate.physically_consistent
+
+
+def test_a_sensor_slower_than_its_topic_is_weighed_as_if_it_were_not(
+    model: RobotModel, run: Recording, alone: PayloadSession
+) -> None:
+    """Each reading held five times, as of 100 Hz on a bus of 500 Hz; and spikes while it is tared."""
+    assert run.wrench is not None
+    stamps = (run.wrench.stamps_ns[:, None] + 2_000_000 * np.arange(5)).ravel()
+    held = np.repeat(run.wrench.wrench, 5, axis=0)
+    session = new_session(model)
+    repeated = dataclasses.replace(run, wrench=WrenchStream(FRAME, stamps, held))
+    weighing = weigh_recording(repeated, session, load_shape("box 0.2 0.2 0.16"))
+    assert len(weighing.data) == pytest.approx(len(alone.data()), abs=5)
+    assert session.n_repeated == pytest.approx(4 * len(weighing.data), rel=0.02)
+    assert "80% of the wrench's samples repeat" in " ".join(weighing.notes)
+    np.testing.assert_allclose(weighing.estimate.values[:4], PAYLOAD[:4], atol=5e-3)
+
+    first = next(mark for mark in run.marks if mark.label.startswith("tare"))
+    at = int(np.searchsorted(run.wrench.stamps_ns, first.stamp_ns)) + 40
+    spiked = run.wrench.wrench.copy()
+    spiked[at] += 100.0
+    session = new_session(model)
+    replay_payload(
+        dataclasses.replace(run, wrench=dataclasses.replace(run.wrench, wrench=spiked)), session
+    )
+    assert session.calibration is not None
+    np.testing.assert_allclose(session.calibration.bias, BIAS, atol=0.03)
 
 
 def test_a_wrench_or_calibration_of_another_frame_is_refused(

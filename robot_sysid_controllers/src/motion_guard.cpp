@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <controller_interface/chainable_controller_interface.hpp>
+#include <geometry_msgs/msg/wrench_stamped.hpp>
+#include <hardware_interface/types/hardware_interface_type_values.hpp>
+#include <memory>
+#include <pluginlib/class_list_macros.hpp>
+#include <std_msgs/msg/empty.hpp>
+#include <std_msgs/msg/string.hpp>
+#include <std_srvs/srv/trigger.hpp>
+#include <string>
+#include <trajectory_msgs/msg/joint_trajectory.hpp>
+#include <utility>
+#include <vector>
+
+#include "robot_sysid_controllers/guarded_motion.hpp"
+#include "robot_sysid_controllers/mailbox.hpp"
+
+namespace robot_sysid_controllers
+{
+using controller_interface::CallbackReturn;
+using controller_interface::InterfaceConfiguration;
+using controller_interface::return_type;
+using std_srvs::srv::Trigger;
+using trajectory_msgs::msg::JointTrajectory;
+
+/// Holds a checked trajectory, plays it at the control rate, and brakes along it inside the limits
+/// when the executor, the wrench or the state falls silent.
+///
+/// `~/trajectory` is checked and kept; `~/play`, a person's or an armed executor's yes, begins it;
+/// `~/heartbeat` must go on, `~/stop` brakes. The reference `speed` (0 to 1) is for a controller before it.
+class MotionGuard : public controller_interface::ChainableControllerInterface
+{
+public:
+  CallbackReturn on_init() override
+  {
+    auto_declare<std::vector<std::string>>("joints", std::vector<std::string>{});
+    auto_declare<std::vector<std::string>>(
+      "command_interfaces", std::vector<std::string>{hardware_interface::HW_IF_POSITION});
+    auto_declare<std::string>("downstream", "");
+    for (const char * limit : {"lower", "upper", "velocity", "acceleration"}) {
+      auto_declare<std::vector<double>>(std::string("limits.") + limit, std::vector<double>{});
+    }
+    auto_declare<double>("deviation", 0.1);
+    auto_declare<double>("start_tolerance", 0.05);
+    auto_declare<double>("executor_timeout", 0.2);
+    auto_declare<std::string>("wrench_topic", "");
+    auto_declare<double>("wrench_timeout", 0.1);
+    return CallbackReturn::SUCCESS;
+  }
+
+  InterfaceConfiguration command_interface_configuration() const override
+  {
+    InterfaceConfiguration out{
+      controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+    const std::string before = downstream_.empty() ? "" : downstream_ + "/";
+    for (const auto & kind : kinds_) {
+      for (const auto & joint : joints_) {
+        out.names.push_back(before + joint + "/" + kind);
+      }
+    }
+    return out;
+  }
+
+  InterfaceConfiguration state_interface_configuration() const override
+  {
+    InterfaceConfiguration out{
+      controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+    for (const auto & joint : joints_) {
+      out.names.push_back(joint + "/" + hardware_interface::HW_IF_POSITION);
+    }
+    return out;
+  }
+
+  CallbackReturn on_configure(const rclcpp_lifecycle::State &) override
+  {
+    const auto node = get_node();
+    joints_ = node->get_parameter("joints").as_string_array();
+    kinds_ = node->get_parameter("command_interfaces").as_string_array();
+    downstream_ = node->get_parameter("downstream").as_string();
+    start_tolerance_ = node->get_parameter("start_tolerance").as_double();
+    const std::size_t n = joints_.size();
+    const auto row = [&](const char * name) {
+      return node->get_parameter(std::string("limits.") + name).as_double_array();
+    };
+    limits_ = {row("lower"), row("upper"), row("velocity"), row("acceleration")};
+    bool fine = n > 0 && !kinds_.empty();
+    for (const auto * values :
+         {&limits_.lower, &limits_.upper, &limits_.velocity, &limits_.acceleration}) {
+      fine = fine && values->size() == n;
+    }
+    for (std::size_t j = 0; fine && j < n; ++j) {
+      fine = limits_.lower[j] < limits_.upper[j] && limits_.velocity[j] > 0.0 &&
+             limits_.acceleration[j] > 0.0;
+    }
+    for (const auto & kind : kinds_) {
+      fine = fine && (kind == hardware_interface::HW_IF_POSITION ||
+                      kind == hardware_interface::HW_IF_VELOCITY ||
+                      kind == hardware_interface::HW_IF_ACCELERATION);
+    }
+    const double executor = node->get_parameter("executor_timeout").as_double();
+    const double deviation = node->get_parameter("deviation").as_double();
+    if (!fine || !(executor > 0.0) || !(deviation > 0.0) || !(start_tolerance_ >= 0.0)) {
+      RCLCPP_ERROR(
+        node->get_logger(),
+        "joints, limits.lower, .upper, .velocity and .acceleration need one value a joint, positive"
+        " but for positions; command_interfaces are of position, velocity and acceleration;"
+        " executor_timeout and deviation must be positive.");
+      return CallbackReturn::ERROR;
+    }
+    const std::string wrench = node->get_parameter("wrench_topic").as_string();
+    motion_ = std::make_unique<GuardedMotion>(
+      limits_.acceleration, deviation, executor,
+      wrench.empty() ? 0.0 : node->get_parameter("wrench_timeout").as_double());
+    q_.assign(n, 0.0);
+    held_ = std::make_unique<std::atomic<double>[]>(n);
+    heartbeat_in_ = node->create_subscription<std_msgs::msg::Empty>(
+      "~/heartbeat", rclcpp::QoS(1), [this](const std_msgs::msg::Empty &) { ++executor_; });
+    if (!wrench.empty()) {
+      wrench_in_ = node->create_subscription<geometry_msgs::msg::WrenchStamped>(
+        wrench, rclcpp::SensorDataQoS(),
+        [this](const geometry_msgs::msg::WrenchStamped &) { ++wrench_; });
+    }
+    trajectory_in_ = node->create_subscription<JointTrajectory>(
+      "~/trajectory", rclcpp::QoS(1), [this](const JointTrajectory & message) { keep(message); });
+    play_ = node->create_service<Trigger>(
+      "~/play", [this](const Trigger::Request::SharedPtr, Trigger::Response::SharedPtr answer) {
+        play(*answer);
+      });
+    stop_ = node->create_service<Trigger>(
+      "~/stop", [this](const Trigger::Request::SharedPtr, Trigger::Response::SharedPtr answer) {
+        stopping_ = true;
+        answer->success = true;
+      });
+    state_out_ = node->create_publisher<std_msgs::msg::String>(
+      "~/state", rclcpp::QoS(1).transient_local());
+    using namespace std::chrono_literals;
+    report_ = node->create_wall_timer(50ms, [this] { report(); });
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_activate(const rclcpp_lifecycle::State &) override
+  {
+    if (!read()) {
+      RCLCPP_ERROR(get_node()->get_logger(), "Joint states aren't numbers.");
+      return CallbackReturn::ERROR;
+    }
+    mailbox_.withdraw();
+    reference_interfaces_.assign(reference_interfaces_.size(), 1.0);
+    stopping_ = false;
+    motion_->hold(q_.data());
+    tell();
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
+  {
+    motion_->hold(q_.data());
+    delete path_;
+    path_ = nullptr;
+    return CallbackReturn::SUCCESS;
+  }
+
+  ~MotionGuard() override { delete path_; }
+
+  return_type update_reference_from_subscribers(
+    const rclcpp::Time &, const rclcpp::Duration &) override
+  {
+    reference_interfaces_[0] = 1.0;
+    return return_type::OK;
+  }
+
+  return_type update_and_write_commands(
+    const rclcpp::Time &, const rclcpp::Duration & period) override
+  {
+    read();
+    motion_->update(
+      {q_.data(), executor_.load(), wrench_.load(), stopping_.exchange(false),
+       reference_interfaces_[0]},
+      period.seconds());
+    if (Path * offered = mailbox_.take()) {
+      if (motion_->begin(*offered)) {
+        std::swap(path_, offered);
+      } else {
+        refused_ = true;
+      }
+      if (offered != nullptr) {
+        mailbox_.give_back(offered);
+      }
+    }
+    tell();
+    bool written = true;
+    const std::size_t n = q_.size();
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const double * values = kinds_[k] == hardware_interface::HW_IF_POSITION   ? motion_->q()
+                              : kinds_[k] == hardware_interface::HW_IF_VELOCITY ? motion_->v()
+                                                                                : motion_->a();
+      for (std::size_t j = 0; j < n; ++j) {
+        written = command_interfaces_[k * n + j].set_value(values[j]) && written;
+      }
+    }
+    return written ? return_type::OK : return_type::ERROR;
+  }
+
+protected:
+  std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override
+  {
+    reference_interfaces_.assign(1, 1.0);
+    std::vector<hardware_interface::CommandInterface> out;
+    out.emplace_back(std::string(get_node()->get_name()), "speed", &reference_interfaces_[0]);
+    return out;
+  }
+
+  bool on_set_chained_mode(bool) override { return true; }
+
+private:
+  /// Positions; not a number where the hardware gives none. \return Whether all are numbers.
+  bool read() noexcept
+  {
+    bool finite = true;
+    for (std::size_t j = 0; j < q_.size(); ++j) {
+      q_[j] = state_interfaces_[j].get_optional().value_or(NAN);
+      finite = finite && std::isfinite(q_[j]);
+    }
+    return finite;
+  }
+
+  void tell() noexcept
+  {
+    for (std::size_t j = 0; j < q_.size(); ++j) {
+      held_[j] = motion_->q()[j];
+    }
+    doing_ = motion_->doing();
+    fault_ = motion_->fault();
+  }
+
+  /// Check a trajectory, and keep it for `~/play`; from the held position it is approached.
+  void keep(const JointTrajectory & message)
+  {
+    kept_.reset();
+    const std::size_t n = joints_.size(), K = message.points.size();
+    std::vector<std::size_t> column(n);
+    std::string why = message.joint_names.size() == n ? "" : "it is of other joints";
+    for (std::size_t j = 0; why.empty() && j < n; ++j) {
+      const auto & names = message.joint_names;
+      const auto found = std::find(names.begin(), names.end(), joints_[j]);
+      column[j] = static_cast<std::size_t>(found - names.begin());
+      if (found == names.end()) {
+        why = "it lacks the joint " + joints_[j];
+      }
+    }
+    std::vector<double> t, q, v, a;
+    for (std::size_t k = 0; why.empty() && k < K; ++k) {
+      const auto & point = message.points[k];
+      if (
+        point.positions.size() != n || point.velocities.size() != n ||
+        point.accelerations.size() != n) {
+        why = "its points need positions, velocities and accelerations of all joints";
+        break;
+      }
+      t.push_back(rclcpp::Duration(point.time_from_start).seconds());
+      for (std::size_t j = 0; j < n; ++j) {
+        q.push_back(point.positions[column[j]]);
+        v.push_back(point.velocities[column[j]]);
+        a.push_back(point.accelerations[column[j]]);
+      }
+    }
+    if (why.empty() && K > 0) {
+      why = approach(t, q, v, a);
+    }
+    if (why.empty()) {
+      const double period = 1.0 / std::max(1u, get_update_rate());
+      auto path = std::make_unique<Path>(n, t, q, v, a);
+      why = path->refusal(limits_, period).value_or("");
+      kept_ = why.empty() ? std::move(path) : nullptr;
+    }
+    if (!why.empty()) {
+      RCLCPP_WARN(get_node()->get_logger(), "The trajectory is refused: %s.", why.c_str());
+    } else {
+      RCLCPP_INFO(get_node()->get_logger(), "A trajectory is kept: ~/play begins it.");
+    }
+  }
+
+  /// Go before the first point from where the joints are held, from rest to rest.
+  std::string approach(
+    std::vector<double> & t, std::vector<double> & q, std::vector<double> & v,
+    std::vector<double> & a) const
+  {
+    const std::size_t n = joints_.size();
+    double T = 0.0;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double d = std::fabs(q[j] - held_[j]);
+      if (!(d <= start_tolerance_)) {
+        return "it begins " + std::to_string(d) + " rad beside joint " + joints_[j];
+      }
+      // Of a quintic from rest to rest: 15/8 d/T and 10/sqrt(3) d/T^2.
+      T = std::max({T, 1.875 * d / limits_.velocity[j],
+                    std::sqrt(10.0 / std::sqrt(3.0) * d / limits_.acceleration[j])});
+    }
+    const double first = t.front();
+    for (double & x : t) {
+      x += T - first;
+    }
+    if (T > 0.0) {
+      t.insert(t.begin(), 0.0);
+      q.insert(q.begin(), n, 0.0);
+      for (std::size_t j = 0; j < n; ++j) {
+        q[j] = held_[j];
+      }
+      v.insert(v.begin(), n, 0.0);
+      a.insert(a.begin(), n, 0.0);
+    }
+    return "";
+  }
+
+  void play(Trigger::Response & answer)
+  {
+    const Guard doing = doing_, fault = fault_;
+    answer.success = kept_ != nullptr && doing == Guard::kHolding && fault == Guard::kHolding;
+    if (answer.success) {
+      mailbox_.offer(std::move(kept_));
+    } else if (kept_ == nullptr) {
+      answer.message = "No trajectory is kept: send one to ~/trajectory.";
+    } else {
+      answer.message = doing != Guard::kHolding ? name_of(doing) : name_of(fault);
+    }
+  }
+
+  void report()
+  {
+    mailbox_.clear();
+    if (refused_.exchange(false)) {
+      RCLCPP_WARN(get_node()->get_logger(), "The trajectory didn't begin: it starts elsewhere.");
+    }
+    const Guard doing = doing_;
+    if (doing != reported_) {
+      reported_ = doing;
+      std_msgs::msg::String message;
+      message.data = name_of(doing);
+      state_out_->publish(message);
+      RCLCPP_INFO(get_node()->get_logger(), "%s", message.data.c_str());
+    }
+  }
+
+  std::vector<std::string> joints_, kinds_;
+  std::string downstream_;
+  JointLimits limits_;
+  double start_tolerance_ = 0.0;
+  std::unique_ptr<GuardedMotion> motion_;
+  std::vector<double> q_;
+  std::unique_ptr<std::atomic<double>[]> held_;
+  std::atomic<std::uint32_t> executor_{0}, wrench_{0};
+  std::atomic<bool> stopping_{false}, refused_{false};
+  std::atomic<Guard> doing_{Guard::kHolding}, fault_{Guard::kHolding};
+  Guard reported_ = Guard::kPlaying;
+  std::unique_ptr<Path> kept_;
+  Path * path_ = nullptr;  // the real-time thread's
+  Mailbox<Path> mailbox_;
+  rclcpp::Subscription<std_msgs::msg::Empty>::SharedPtr heartbeat_in_;
+  rclcpp::Subscription<geometry_msgs::msg::WrenchStamped>::SharedPtr wrench_in_;
+  rclcpp::Subscription<JointTrajectory>::SharedPtr trajectory_in_;
+  rclcpp::Service<Trigger>::SharedPtr play_, stop_;
+  rclcpp::Publisher<std_msgs::msg::String>::SharedPtr state_out_;
+  rclcpp::TimerBase::SharedPtr report_;
+};
+
+}  // namespace robot_sysid_controllers
+
+PLUGINLIB_EXPORT_CLASS(
+  robot_sysid_controllers::MotionGuard, controller_interface::ChainableControllerInterface)

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <controller_interface/chainable_controller_interface.hpp>
+#include <hardware_interface/types/hardware_interface_type_values.hpp>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <pluginlib/class_list_macros.hpp>
+#include <robot_sysid/msg/inertial_estimate.hpp>
+#include <robot_sysid/msg/payload_estimate.hpp>
+#include <std_srvs/srv/trigger.hpp>
+#include <string>
+#include <vector>
+
+#include "robot_sysid_controllers/inertial_parameters.hpp"
+#include "robot_sysid_controllers/mailbox.hpp"
+#include "robot_sysid_controllers/torque_law.hpp"
+
+namespace robot_sysid_controllers
+{
+using controller_interface::CallbackReturn;
+using controller_interface::InterfaceConfiguration;
+using controller_interface::return_type;
+using robot_sysid::msg::InertialEstimate;
+using robot_sysid::msg::PayloadEstimate;
+using std_srvs::srv::Trigger;
+
+/// Efforts from the identified model: computed torque where another controller gives references,
+/// gravity compensation where none does.
+///
+/// Parameters come in on `~/parameters`, a payload on `~/payload`; what was offered is used when a
+/// person calls `~/use_parameters` or `~/use_payload`, and comes in at `torque_change` N m/s at most.
+class TorqueController : public controller_interface::ChainableControllerInterface
+{
+public:
+  CallbackReturn on_init() override
+  {
+    auto_declare<std::string>("model_library", "");
+    auto_declare<std::string>("model_prefix", "");
+    auto_declare<std::string>("urdf_hash", "");
+    auto_declare<std::string>("payload_body", "");
+    auto_declare<std::vector<double>>("payload_position", {0.0, 0.0, 0.0});
+    auto_declare<std::vector<double>>("payload_rotation", {1, 0, 0, 0, 1, 0, 0, 0, 1});
+    auto_declare<std::vector<double>>("effort_limit", {});
+    auto_declare<double>("bandwidth", 10.0);
+    auto_declare<double>("feedback_limit", 50.0);
+    auto_declare<double>("damping", 0.0);
+    auto_declare<double>("torque_change", 5.0);
+    return CallbackReturn::SUCCESS;
+  }
+
+  InterfaceConfiguration command_interface_configuration() const override
+  {
+    return of_joints({hardware_interface::HW_IF_EFFORT});
+  }
+
+  InterfaceConfiguration state_interface_configuration() const override
+  {
+    return of_joints({hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY});
+  }
+
+  CallbackReturn on_configure(const rclcpp_lifecycle::State &) override
+  {
+    const auto node = get_node();
+    try {
+      model_ = std::make_unique<ExportedModel>(
+        node->get_parameter("model_library").as_string(),
+        node->get_parameter("model_prefix").as_string());
+    } catch (const std::exception & error) {
+      RCLCPP_ERROR(node->get_logger(), "%s", error.what());
+      return CallbackReturn::ERROR;
+    }
+    const std::size_t n = model_->joint_names().size();
+    TorqueLawOptions options;
+    options.bandwidth = node->get_parameter("bandwidth").as_double();
+    options.feedback_limit = node->get_parameter("feedback_limit").as_double();
+    options.damping = node->get_parameter("damping").as_double();
+    options.effort = node->get_parameter("effort_limit").as_double_array();
+    const double change = node->get_parameter("torque_change").as_double();
+    options.change.assign(n, change);
+    const auto positive = [](double x) { return std::isfinite(x) && x > 0.0; };
+    const bool efforts = options.effort.size() == n &&
+                         std::all_of(options.effort.begin(), options.effort.end(), positive);
+    if (
+      !efforts || !positive(change) || !positive(options.bandwidth) ||
+      !positive(options.feedback_limit) || !(options.damping >= 0.0)) {
+      RCLCPP_ERROR(
+        node->get_logger(),
+        "effort_limit needs %zu positive values; torque_change, bandwidth and feedback_limit must be"
+        " positive, damping not negative.", n);
+      return CallbackReturn::ERROR;
+    }
+    if (!place_payload()) {
+      return CallbackReturn::ERROR;
+    }
+    law_ = std::make_unique<TorqueLaw>(*model_, options);
+    base_ = model_->parameters();
+    payload_.fill(0.0);
+    q_.assign(n, 0.0);
+    v_.assign(n, 0.0);
+    tau_.assign(n, 0.0);
+    wanted_q_ = wanted_v_ = wanted_a_ = tau_;
+    const auto latched = rclcpp::QoS(1).transient_local();
+    parameters_in_ = node->create_subscription<InertialEstimate>(
+      "~/parameters", latched, [this](const InertialEstimate & message) { offer(message); });
+    payload_in_ = node->create_subscription<PayloadEstimate>(
+      "~/payload", latched, [this](const PayloadEstimate & message) { offer(message); });
+    use_parameters_ = node->create_service<Trigger>(
+      "~/use_parameters",
+      [this](const Trigger::Request::SharedPtr, Trigger::Response::SharedPtr answer) {
+        use(*answer, offered_, base_, "parameters");
+      });
+    use_payload_ = node->create_service<Trigger>(
+      "~/use_payload",
+      [this](const Trigger::Request::SharedPtr, Trigger::Response::SharedPtr answer) {
+        use(*answer, offered_payload_, payload_, "payload");
+      });
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_activate(const rclcpp_lifecycle::State &) override
+  {
+    std::fill(
+      reference_interfaces_.begin(), reference_interfaces_.end(),
+      std::numeric_limits<double>::quiet_NaN());
+    if (!read()) {
+      RCLCPP_ERROR(get_node()->get_logger(), "Joint states aren't numbers.");
+      return CallbackReturn::ERROR;
+    }
+    law_->reset(q_.data());
+    return CallbackReturn::SUCCESS;
+  }
+
+  CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
+  {
+    return CallbackReturn::SUCCESS;
+  }
+
+  return_type update_reference_from_subscribers(
+    const rclcpp::Time &, const rclcpp::Duration &) override
+  {
+    return return_type::OK;  // without a chain there is no reference: gravity compensation
+  }
+
+  return_type update_and_write_commands(
+    const rclcpp::Time &, const rclcpp::Duration & period) override
+  {
+    if (law_->settled()) {
+      if (auto * parameters = mailbox_.take()) {
+        law_->go_to(parameters->data());
+        mailbox_.give_back(parameters);
+      }
+    }
+    const std::size_t n = q_.size();
+    bool referred = is_in_chained_mode();
+    for (std::size_t j = 0; j < n; ++j) {
+      wanted_q_[j] = reference_interfaces_[3 * j];
+      wanted_v_[j] = reference_interfaces_[3 * j + 1];
+      wanted_a_[j] = reference_interfaces_[3 * j + 2];
+      referred = referred && std::isfinite(wanted_q_[j] + wanted_v_[j] + wanted_a_[j]);
+    }
+    const Reference reference{wanted_q_.data(), wanted_v_.data(), wanted_a_.data()};
+    if (
+      !read() ||
+      !law_->update(
+        q_.data(), v_.data(), referred ? &reference : nullptr, period.seconds(), tau_.data())) {
+      return return_type::ERROR;
+    }
+    bool written = true;
+    for (std::size_t j = 0; j < n; ++j) {
+      written = command_interfaces_[j].set_value(tau_[j]) && written;
+    }
+    return written ? return_type::OK : return_type::ERROR;
+  }
+
+protected:
+  std::vector<hardware_interface::CommandInterface> on_export_reference_interfaces() override
+  {
+    const auto & joints = model_->joint_names();
+    reference_interfaces_.assign(3 * joints.size(), std::numeric_limits<double>::quiet_NaN());
+    std::vector<hardware_interface::CommandInterface> out;
+    for (std::size_t j = 0; j < joints.size(); ++j) {
+      const std::array<const char *, 3> kinds{
+        hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+        hardware_interface::HW_IF_ACCELERATION};
+      for (std::size_t k = 0; k < 3; ++k) {
+        out.emplace_back(
+          std::string(get_node()->get_name()), joints[j] + "/" + kinds[k],
+          &reference_interfaces_[3 * j + k]);
+      }
+    }
+    return out;
+  }
+
+  bool on_set_chained_mode(bool) override { return true; }
+
+private:
+  InterfaceConfiguration of_joints(const std::vector<std::string> & kinds) const
+  {
+    InterfaceConfiguration out{
+      controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+    for (const auto & kind : kinds) {
+      for (const auto & joint : model_->joint_names()) {
+        out.names.push_back(joint + "/" + kind);
+      }
+    }
+    return out;
+  }
+
+  bool read() noexcept
+  {
+    const std::size_t n = q_.size();
+    bool finite = true;
+    for (std::size_t j = 0; j < n; ++j) {
+      q_[j] = state_interfaces_[j].get_optional().value_or(NAN);
+      v_[j] = state_interfaces_[n + j].get_optional().value_or(NAN);
+      finite = finite && std::isfinite(q_[j] + v_[j]);
+    }
+    return finite;
+  }
+
+  bool place_payload()
+  {
+    const auto node = get_node();
+    const std::string body = node->get_parameter("payload_body").as_string();
+    const auto position = node->get_parameter("payload_position").as_double_array();
+    const auto rotation = node->get_parameter("payload_rotation").as_double_array();
+    if (body.empty()) {
+      payload_row_.reset();
+      return true;
+    }
+    const auto & names = model_->parameter_names();
+    const auto found = std::find(names.begin(), names.end(), body + ".m");
+    if (found == names.end() || position.size() != 3 || rotation.size() != 9) {
+      RCLCPP_ERROR(
+        node->get_logger(), "payload_body must be a body of the model, with a position of 3 and a"
+        " rotation of 9 numbers (rows).");
+      return false;
+    }
+    payload_row_ = static_cast<std::size_t>(found - names.begin());
+    std::copy_n(position.begin(), 3, payload_position_.begin());
+    std::copy_n(rotation.begin(), 9, payload_rotation_.begin());
+    return true;
+  }
+
+  void offer(const InertialEstimate & message)
+  {
+    if (message.model != "robot" || message.names.size() != message.values.size()) {
+      return;
+    }
+    const std::string hash = get_node()->get_parameter("urdf_hash").as_string();
+    std::map<std::string, double> given;
+    for (std::size_t k = 0; k < message.names.size(); ++k) {
+      given[message.names[k]] = message.values[k];
+    }
+    std::vector<double> parameters = model_->parameters();
+    const auto & names = model_->parameter_names();
+    const std::size_t bodies = 10 * model_->joint_names().size();
+    std::string refused = hash.empty() || hash == message.urdf_hash ? "" : "it is another robot's";
+    for (std::size_t k = 0; k < names.size(); ++k) {
+      const auto found = given.find(names[k]);
+      if (found == given.end()) {
+        refused = "it lacks " + names[k] + ": base parameters aren't enough";
+      } else if (!std::isfinite(found->second)) {
+        refused = names[k] + " isn't a number";
+      } else {
+        parameters[k] = found->second;
+      }
+    }
+    for (std::size_t i = 0; refused.empty() && i < bodies; i += 10) {
+      if (!is_physically_consistent(&parameters[i])) {
+        refused = names[i] + " is of a body that can't exist";
+      }
+    }
+    if (!refused.empty()) {
+      RCLCPP_WARN(get_node()->get_logger(), "The estimate stays unused: %s.", refused.c_str());
+      return;
+    }
+    offered_ = std::move(parameters);
+    RCLCPP_INFO(get_node()->get_logger(), "Parameters are offered: ~/use_parameters uses them.");
+  }
+
+  void offer(const PayloadEstimate & message)
+  {
+    const auto & I = message.inertia;
+    const std::array<double, 3> com{I.com.x, I.com.y, I.com.z};
+    const std::array<double, 6> about{I.ixx, I.ixy, I.iyy, I.ixz, I.iyz, I.izz};
+    const InertialParameters pi = inertial_parameters_in(
+      I.m, com.data(), about.data(), payload_rotation_.data(), payload_position_.data());
+    const bool known = message.state >= PayloadEstimate::COM_KNOWN;
+    if (!payload_row_ || !known || !is_physically_consistent(pi.data())) {
+      RCLCPP_WARN(
+        get_node()->get_logger(), "The payload stays unused: %s.",
+        !payload_row_ ? "payload_body isn't set"
+        : !known      ? "its centre of mass isn't known yet"
+                      : "it can't exist");
+      return;
+    }
+    offered_payload_ = pi;
+    RCLCPP_INFO(get_node()->get_logger(), "A payload is offered: ~/use_payload uses it.");
+  }
+
+  template <typename T>
+  void use(Trigger::Response & answer, std::optional<T> & offered, T & kept, const char * what)
+  {
+    answer.success = offered.has_value();
+    if (!answer.success) {
+      answer.message = std::string("Nothing is offered on ~/") + what + ".";
+      return;
+    }
+    kept = *offered;
+    offered.reset();
+    auto all = std::make_unique<std::vector<double>>(base_);
+    for (std::size_t k = 0; payload_row_ && k < payload_.size(); ++k) {
+      (*all)[*payload_row_ + k] += payload_[k];
+    }
+    mailbox_.offer(std::move(all));
+    answer.message = std::string("Used from now on, by degrees: ") + what + ".";
+  }
+
+  std::unique_ptr<ExportedModel> model_;
+  std::unique_ptr<TorqueLaw> law_;
+  Mailbox<std::vector<double>> mailbox_;
+  std::vector<double> base_, q_, v_, tau_, wanted_q_, wanted_v_, wanted_a_;
+  InertialParameters payload_{};
+  std::optional<std::vector<double>> offered_;
+  std::optional<InertialParameters> offered_payload_;
+  std::optional<std::size_t> payload_row_;
+  std::array<double, 3> payload_position_{};
+  std::array<double, 9> payload_rotation_{};
+  rclcpp::Subscription<InertialEstimate>::SharedPtr parameters_in_;
+  rclcpp::Subscription<PayloadEstimate>::SharedPtr payload_in_;
+  rclcpp::Service<Trigger>::SharedPtr use_parameters_, use_payload_;
+};
+
+}  // namespace robot_sysid_controllers
+
+PLUGINLIB_EXPORT_CLASS(
+  robot_sysid_controllers::TorqueController, controller_interface::ChainableControllerInterface)

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+r"""What positions and commands of servos with unknown gains can show: gains against masses.
+
+A servo's torque is \\(K_j e_j\\) with the error \\(e_j\\) of its position loop, which is measured, and
+the gain \\(K_j\\), which isn't. Gains \\(\kappa_j K_j\\) explain the same motion where some masses make
+the torques \\(\kappa_j \tau_j\\) at every state. Torques come from a Lagrangian, whose mixed derivatives
+are symmetric, so that \\(\kappa_i = \kappa_j\\) wherever the inertia \\(M_{ij}\\), any
+\\(\partial M_{ik}/\partial q_j\\) or, in the potential, \\(\partial^2 V/\partial q_i \partial q_j\\)
+isn't zero everywhere. Joints that no chain of such pairs connects have Lagrangians of their own, each of
+which can be scaled. So the nullspace that unknown gains add has one direction for each connected group
+of joints; friction, drive inertia and zeros are scaled with their joint and tie nothing. At rest only
+the potential counts, and a joint without gravity is a group of its own whose gain shows nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pinocchio as pin
+
+from sysid_core.errors import IdentifiabilityError
+from sysid_core.robot import RobotModel
+
+# Relative change below which an entry doesn't depend on a joint: rounding of the sweeps is 1e-15, and
+# random bodies at random postures make others larger than this but with probability 1e-6.
+_DEPENDS = 1e-9
+_POSTURES = 4  # random ones: each misses a pair that is tied with probability zero already
+
+
+@dataclass(frozen=True)
+class ServoScales:
+    """Groups of joints whose gains and masses have a common factor that no motion shows.
+
+    Attributes:
+        groups: Names of each group's joints; a group with a known gain or mass isn't among them.
+        known: Groups whose factor is known.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+    known: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def unknown(self) -> int:
+        """Dimension of the nullspace that unknown gains add to that of the masses."""
+        return len(self.groups)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """In words, a sentence for each group."""
+        said = []
+        for group in self.groups:
+            if len(group) == 1:
+                said.append(
+                    f"The gain of {group[0]} is known only as its ratio to the masses and inertias that it moves."
+                )
+            else:
+                said.append(
+                    f"The gains of {', '.join(group)} and the masses that they move share one unknown"
+                    " factor: one known mass or gain among them fixes all."
+                )
+        for group in self.known:
+            said.append(
+                f"The gains of {', '.join(group)} are known in N m/rad, as are their masses."
+            )
+        return tuple(said)
+
+
+def servo_scales(
+    model: RobotModel, *, still: bool = False, known: Collection[str] = ()
+) -> ServoScales:
+    """Which gains and masses can't be told apart from commands and positions.
+
+    The answer is that of almost all masses: whether entries vanish everywhere is found at random
+    bodies and postures, which a polynomial that isn't zero misses with probability zero.
+
+    Args:
+        model: The robot, all masses unknown.
+        still: Whether it was only recorded at rest.
+        known: Joints whose gain, or the mass behind which, is known.
+
+    Raises:
+        IdentifiabilityError: A joint has several degrees of freedom, or a name is unknown.
+    """
+    names = model.joint_names
+    unknown = [name for name in known if name not in names]
+    if unknown or any(dof != 1 for dof in model.degrees_of_freedom):
+        raise IdentifiabilityError(
+            f"Joints {unknown or 'of several degrees of freedom'} can't be servos of '{model.name}'.",
+            remedy=f"Its joints: {', '.join(names)}; hold a floating base fixed.",
+        )
+    tied = _tied(model, still)
+    groups = _components(tied)
+    named = [tuple(names[i] for i in group) for group in groups]
+    return ServoScales(
+        tuple(g for g in named if not set(g) & set(known)),
+        tuple(g for g in named if set(g) & set(known)),
+    )
+
+
+def _tied(model: RobotModel, still: bool) -> np.ndarray:
+    """Pairs of joints whose factors must be the same, shape (n, n)."""
+    rng = np.random.default_rng(0)
+    robot = model.pin_model.copy()
+    for j in range(1, robot.njoints):
+        root = rng.normal(size=(3, 3))
+        inertia = pin.Inertia(rng.uniform(1, 2), rng.normal(size=3), root @ root.T)
+        robot.inertias[j] = inertia
+    data = robot.createData()
+    n = robot.nv
+    tied = np.eye(n, dtype=bool)
+
+    def entries(q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        # Pinocchio's composite bodies need subtrees that are numbered without gaps; its RNEA doesn't.
+        rest = np.zeros(n)
+        g = np.array(pin.rnea(robot, data, q, rest, rest))
+        M = np.array([pin.rnea(robot, data, q, rest, unit) - g for unit in np.eye(n)])
+        return M, g
+
+    for _ in range(_POSTURES):
+        q = pin.integrate(robot, pin.neutral(robot), rng.uniform(-2, 2, n))
+        M, g = entries(q)
+        size, weight = np.abs(M).max() * _DEPENDS, max(np.abs(g).max(), 1.0) * _DEPENDS
+        if not still:
+            tied |= np.abs(M) > size
+        for j in range(n):
+            step = np.zeros(n)
+            step[j] = rng.uniform(0.5, 1.5)
+            M_moved, g_moved = entries(pin.integrate(robot, q, step))
+            tied[:, j] |= np.abs(g_moved - g) > weight
+            if not still:
+                tied[:, j] |= (np.abs(M_moved - M) > size).any(axis=1)
+    return np.asarray(tied | tied.T)
+
+
+def _components(tied: np.ndarray) -> Sequence[tuple[int, ...]]:
+    """Connected groups of a symmetric relation, each in ascending order."""
+    reach = tied.copy()
+    for k in range(len(reach)):
+        reach |= reach[:, k : k + 1] & reach[k : k + 1]
+    return tuple(dict.fromkeys(tuple(int(i) for i in np.flatnonzero(row)) for row in reach))

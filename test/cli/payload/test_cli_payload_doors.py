@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid payload` of one motion gives one answer through every door, and of any part of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from sysid_cli.app import app
+from sysid_core.estimation.payload_live import weigh_motion
+from sysid_core.robot import RobotModel, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.signals import JointStream, Recording, WrenchStream, export_recording
+
+MASS = 1.3  # [kg]
+RATE = 100.0  # [Hz]
+TOOL = "tool0"
+
+
+def swing() -> tuple[RobotModel, Recording]:
+    """Twelve seconds of a UR5 that swings a load on a sensor with a bias."""
+    robot, rng = RobotModel.from_urdf("ur5"), np.random.default_rng(5)
+    time = np.arange(0.0, 12.0, 1.0 / RATE)
+    rate = 2.0 * np.pi * np.array([0.1, 0.13, 0.17, 0.23, 0.31, 0.37])
+    phase = np.outer(time, rate)
+    q = np.array([0.3, -1.2, 1.4, -1.0, -1.3, 0.2]) + 0.4 * np.sin(phase)
+    motion = robot.frame_motion(TOOL, q, 0.4 * rate * np.cos(phase), -0.4 * rate**2 * np.sin(phase))
+    load = pi_from_mass_com_inertia(MASS, [0.01, 0.0, 0.06], 2e-3 * np.eye(3))
+    w = wrench_regressor(motion.a, motion.omega, motion.alpha) @ load
+    w += np.array([2.0, -1.0, 3.0, 0.05, 0.0, -0.1])
+    w += np.repeat([0.1, 0.005], 3) * rng.normal(size=w.shape)
+    stamps = np.round(time * 1e9).astype(np.int64)
+    q = q + 1e-5 * rng.normal(size=q.shape)
+    return robot, Recording(
+        joints=JointStream(robot.joint_names, stamps, q), wrench=WrenchStream(TOOL, stamps, w)
+    )
+
+
+ROBOT, RUN = swing()
+
+
+def columns(q: str, wrench: str, time: str) -> dict[str, np.ndarray]:
+    """One table by names with `{}` for the number."""
+    assert RUN.wrench is not None
+    table = {time: RUN.joints.stamps_ns * 1e-9}
+    table |= {q.format(k): RUN.joints.q[:, k] for k in range(6)}
+    return table | {wrench.format(k): RUN.wrench.wrench[:, k] for k in range(6)}
+
+
+def rtde_csv(path: Path) -> Path:
+    """As `ur_rtde` and UR's own record.py write it: blanks between, names as in RTDE."""
+    table = columns("actual_q_{}", "actual_TCP_force_{}", "timestamp")
+    table |= {f"target_q_{k}": RUN.joints.q[:, k] for k in range(6)}
+    path = path / "robot_data.csv"
+    np.savetxt(
+        path, np.column_stack([*table.values()]), header=" ".join(table), comments="", fmt="%.9g"
+    )
+    return path
+
+
+def plain_csv(path: Path) -> Path:
+    table = columns("q{}", "w{}", "t")
+    names = ["fx", "fy", "fz", "tx", "ty", "tz"]
+    header = ",".join(names[int(n[1])] if n[0] == "w" else n for n in table)
+    path = path / "run.csv"
+    np.savetxt(path, np.column_stack([*table.values()]), header=header, delimiter=",", comments="")
+    return path
+
+
+def parquet(path: Path) -> Path:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    pq.write_table(pa.table(columns("q_{}", "wrench_{}", "time")), path / "run.parquet")
+    return path / "run.parquet"
+
+
+def mat(path: Path) -> Path:
+    assert RUN.wrench is not None
+    time = (RUN.joints.stamps_ns * 1e-9)[:, None]
+    content = {"time": time, "q": RUN.joints.q, "wrench": RUN.wrench.wrench}
+    scipy.io.savemat(path / "run.mat", content)
+    return path / "run.mat"
+
+
+def npz(path: Path) -> Path:
+    assert RUN.wrench is not None
+    time = RUN.joints.stamps_ns * 1e-9
+    np.savez(path / "run.npz", time=time, q=RUN.joints.q, wrench=RUN.wrench.wrench)
+    return path / "run.npz"
+
+
+def exported(ending: str) -> Callable[[Path], Path]:
+    """As `sysid bag export` writes it."""
+    return lambda path: export_recording(RUN, path / f"run.{ending}")[0]
+
+
+EXPORTS = [exported("npz"), exported("csv"), exported("parquet")]
+
+
+@pytest.mark.parametrize("door", [rtde_csv, plain_csv, parquet, mat, npz, *EXPORTS])
+def test_every_door_leads_to_the_same_mass(door: Callable[[Path], Path], tmp_path: Path) -> None:
+    urdf = tmp_path / "ur5.urdf"
+    urdf.write_text(ROBOT.urdf_xml)
+    words = ["payload", door(tmp_path), "--robot", urdf, "--sensor-frame", TOOL, "--no-compare"]
+    done = CliRunner().invoke(app, [str(word) for word in (*words, "--out", tmp_path / "out")])
+    assert done.exit_code == 0, done.output + repr(done.exception)
+    methods = json.loads((tmp_path / "out" / "result.json").read_text())["methods"]
+    assert methods["map"][0] == pytest.approx(MASS, rel=0.05)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[*HealthCheck])
+@given(
+    start=st.floats(0.0, 7.0),
+    length=st.floats(4.0, 12.0),
+    wrench_from=st.floats(-1.0, 1.0),
+    wrench_to=st.floats(-1.0, 1.0),
+)
+def test_a_run_cut_anywhere_is_weighed_within_its_deviation(
+    start: float, length: float, wrench_from: float, wrench_to: float
+) -> None:
+    """Joints and wrench cut apart by up to a second."""
+    assert RUN.wrench is not None
+
+    def part(stamps: np.ndarray, begin: float, end: float) -> np.ndarray:
+        return np.flatnonzero((stamps >= begin * 1e9) & (stamps <= end * 1e9))
+
+    end = start + length
+    of_joints = part(RUN.joints.stamps_ns, start, end)
+    of_wrench = part(RUN.wrench.stamps_ns, start + wrench_from, end + wrench_to)
+    joints = JointStream(RUN.joints.names, RUN.joints.stamps_ns[of_joints], RUN.joints.q[of_joints])
+    cut = replace(RUN, joints=joints, wrench=RUN.wrench.select(of_wrench))
+    estimate = weigh_motion(cut, ROBOT, TOOL).estimate
+    assert abs(estimate.values[0] - MASS) < 4.0 * estimate.standard_deviations[0]
