@@ -17,6 +17,7 @@ from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.limits_file import initial_limits, limits_text, read_limits
 from sysid_core.planning.motion_check import MotionChecker, check_motion, export_trajectory
 from sysid_core.planning.ties import best_first, first_best
+from sysid_core.planning.tool_frame import turning_beside_tool
 from sysid_core.planning.trajectory import Segment, Trajectory, as_played
 from sysid_core.planning.transfer import minimum_jerk, plan_transfer, straight_move
 from sysid_core.planning.violations import MotionCheck
@@ -51,4 +52,5 @@ __all__ = [
     "read_motion",
     "share_between_samples",
     "straight_move",
+    "turning_beside_tool",
 ]

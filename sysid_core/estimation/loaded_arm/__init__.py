@@ -6,7 +6,7 @@ from sysid_core.estimation.loaded_arm.carried_load import (
     torque_streams,
     with_load,
 )
-from sysid_core.estimation.loaded_arm.drive_gains import drive_gains_from_targets
+from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.loaded_arm.identify import (
     LoadedIdentification,
     identify_with_load,
@@ -18,6 +18,7 @@ from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTor
 from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
 
 __all__ = [
+    "DriveGains",
     "ExtraTorque",
     "KnownLoad",
     "LoadedArm",
