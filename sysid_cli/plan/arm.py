@@ -201,11 +201,13 @@ def _other_motion(settings: ArmPlanSettings, planning: Planning, found: ArmPlan)
 
 
 def refuse_fingers(model: RobotModel) -> None:
-    """Refuse grippers' joints, which no arm's motion excites, with the options that lock them.
+    """Refuse grippers' joints, which no arm's motion excites, and wheels, with what locks them.
 
     Raises:
         ExcitationError: With the joints.
     """
+    from sysid_core.planning import turning_beside_tool
+
     fingers = [
         name for name in model.joint_names if any(word in name.lower() for word in HELD_STILL)
     ]
@@ -213,6 +215,13 @@ def refuse_fingers(model: RobotModel) -> None:
         raise ExcitationError(
             f"The joints {fingers} of '{model.name}' are a gripper's: they have no room to move.",
             remedy=f"Hold them still: --lock {' --lock '.join(fingers)}.",
+        )
+    wheels = turning_beside_tool(model)
+    if wheels:
+        raise ExcitationError(
+            f"The joints {wheels} of '{model.name}' turn without end and don't carry the tool: wheels,"
+            " on which the robot would drive.",
+            remedy=f"Hold them still: --lock {' --lock '.join(wheels)}.",
         )
 
 

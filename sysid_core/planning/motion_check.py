@@ -98,10 +98,18 @@ class MotionChecker:
         """
         trajectory.belongs_to(self.model)
         columns = self.model.columns_from(trajectory.joint_names)
-        trajectory = as_played(trajectory)
+        given, trajectory = trajectory, as_played(trajectory)
         findings = Findings()
         notes = self.limits.notes + tuple(self.geometry.notes if self.geometry else ())
         self._check_joints(trajectory, columns, findings)
+        # A controller that plays quintics reaches the accelerations that the file states.
+        findings.compare(
+            LimitKind.ACCELERATION,
+            self.model.joint_names,
+            given.time,
+            given.a[:, columns],
+            self.limits.acceleration,
+        )
         longest = float(np.diff(trajectory.time).max())
         if longest > LONGEST_STEP + 1e-9:
             k = int(np.argmax(np.diff(trajectory.time)))
@@ -111,8 +119,11 @@ class MotionChecker:
         time, q, v, a = dense_motion(trajectory, columns)
         if stop_early and findings.worst:
             return findings.result(len(time), 0, notes)
-        torque = self.loaded.inverse_dynamics(q, v, a)
-        findings.compare(LimitKind.EFFORT, self.model.joint_names, time, torque, self.limits.effort)
+        for accelerations in (a, dense_motion(given, columns)[3]):
+            torque = self.loaded.inverse_dynamics(q, v, accelerations)
+            findings.compare(
+                LimitKind.EFFORT, self.model.joint_names, time, torque, self.limits.effort
+            )
         speed = self.tcp_speed(q, v)[:, None]
         tcp_limit = np.array([self.limits.tcp_speed])
         findings.compare(LimitKind.TCP_SPEED, (self.limits.tcp_frame,), time, speed, tcp_limit)

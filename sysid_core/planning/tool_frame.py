@@ -108,3 +108,20 @@ def _sentence(model: RobotModel, frame: str, movers: Sequence[str]) -> str:
         return f"{text}."
     shown = ", ".join(others) if len(others) <= 8 else f"{len(others)} joints"
     return f"{text}; what {shown} move besides is not limited in speed."
+
+
+def turning_beside_tool(model: RobotModel) -> tuple[str, ...]:
+    """Joints without position limits that don't carry the tool: a mobile base's wheels.
+
+    Args:
+        model: The robot on a fixed base.
+    """
+    pin_model = model.pin_model
+    frame = model.frame_id(tool_frame(model, None)[0])
+    carriers = {pin_model.names[j] for j in pin_model.supports[pin_model.frames[frame].parentJoint]}
+    lower, upper = model.position_limits
+    return tuple(
+        name
+        for name, reach in zip(model.joint_names, upper - lower, strict=True)
+        if name not in carriers and not np.isfinite(reach)
+    )

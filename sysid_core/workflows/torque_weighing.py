@@ -15,6 +15,7 @@ from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Processing
 from sysid_core.estimation.loaded_arm import (
+    DriveGains,
     LoadedArm,
     PayloadFromTorques,
     drive_gains_from_targets,
@@ -116,8 +117,13 @@ def weigh_by_torques(
     drives = drives_of(model, columns, gains=not (current or torque))
     if current or torque:
         some = settings.unloaded or settings.loaded
-        drives = drives.with_gains(_target_gains(model, some, columns, current, torque))
-    gain_sd = _gain_deviations(model, columns, settings.gain_sd)
+        found = _target_gains(model, some, columns, current, torque)
+        drives = drives.with_gains(found.gains)
+        gain_sd = np.hypot(  # the map's deviations are those of its own gains
+            _gain_deviations(model, None, settings.gain_sd), found.sd / found.gains
+        )
+    else:
+        gain_sd = _gain_deviations(model, columns, settings.gain_sd)
 
     def read(paths: Sequence[Path]) -> list[Recording]:
         return [load_recording(path, columns, settings.effort_kind) for path in paths]
@@ -183,7 +189,7 @@ def _target_gains(
     columns: ColumnMap | None,
     current: str,
     torque: str,
-) -> Array:
+) -> DriveGains:
     """Drive gains that the controller itself uses, from the first recording, robot's order."""
     if columns is None or not (current and torque):
         raise SignalError(
@@ -203,7 +209,7 @@ def _target_gains(
             f"'{recordings[0]}' has no velocities.",
             remedy="They separate the controller's friction compensation from its model torque.",
         )
-    return drive_gains_from_targets(desired, torques, v).gains
+    return drive_gains_from_targets(desired, torques, v)
 
 
 def _column_range(text: str, n: int) -> tuple[int, ...]:

@@ -89,7 +89,6 @@ def test_identify_takes_loops(table, tmp_path, clicks):
         [
             "identify", run, "--loops", "own-leg", "--robot", "own-leg", "--columns", columns,
             "--friction", "usual", "--motion-cutoff-hz", "12", "--fix", "inertials",
-            "--validate", run,
             "--out", str(tmp_path), "--json", "-",
         ],
     )  # fmt: skip
@@ -168,8 +167,9 @@ def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):
     assert numbers["joints"]["knee"]["training"]["r2"] > 0.98
 
 
-def test_a_result_is_validated_on_another_bag(identified, tmp_path):
-    bag, loops, out, _ = identified
+def test_a_result_is_validated_on_another_bag(identified, leg_run, tmp_path):
+    _, loops, out, _ = identified
+    bag = write_bag(tmp_path / "again", leg_run, effort_kind="actuator_torque", note="again")
     command = ["validate", str(out), str(bag), "--robot", "own-leg", "--out", str(tmp_path / "v")]
     result = runner.invoke(app, [*command, "--loops", str(loops), "--json", "-"])
     assert result.exit_code == 0, result.output

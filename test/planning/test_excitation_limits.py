@@ -19,6 +19,7 @@ from sysid_core.planning import (
     check_motion,
     export_trajectory,
     straight_move,
+    turning_beside_tool,
 )
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.robot import RobotModel
@@ -370,3 +371,26 @@ def test_stricter_limits_are_the_same_from_both_sides():
         assert both.tcp_speed == 0.1 and both.ground_height == 0.1
         np.testing.assert_array_equal(both.velocity, 0.5 * one.velocity)
         np.testing.assert_array_equal(both.acceleration, 2.0)
+
+
+def test_accelerations_that_a_controller_s_quintics_reach_count():
+    """Between samples of ±9 rad/s² velocities hardly change; a quintic goes through all of them."""
+    robot = RobotModel.from_urdf("ur5")
+    limits = MotionLimits.from_model(robot, self_collision=False, acceleration=5.0)
+    t = 0.05 * np.arange(80)
+    a = np.zeros((80, 6))
+    a[2:-2, 0] = 9.0 * (-1.0) ** np.arange(76)
+    v = 0.025 * np.vstack([np.zeros((1, 6)), np.cumsum(a[1:] + a[:-1], axis=0)])
+    q = 0.025 * np.vstack([np.zeros((1, 6)), np.cumsum(v[1:] + v[:-1], axis=0)])
+    motion = Trajectory(robot.name, robot.urdf_hash, robot.joint_names, t, q, v, a)
+    assert np.abs(np.diff(v, axis=0)).max() / 0.05 < 5.0
+    (broken,) = check_motion(robot, motion, limits).violations
+    assert broken.kind.value == "acceleration" and abs(broken.value) == pytest.approx(9.0)
+
+
+def test_wheels_are_what_turns_without_end_beside_the_tool():
+    assert turning_beside_tool(RobotModel.from_urdf("tiago_no_hand")) == (
+        "wheel_left_joint",
+        "wheel_right_joint",
+    )
+    assert turning_beside_tool(RobotModel.from_urdf("kinova")) == ()

@@ -169,3 +169,11 @@ def test_plan_keeps_clear_of_itself_and_of_the_ground() -> None:
     assert plan.check.is_safe
     assert plan.check.postures > 500
     np.testing.assert_allclose(plan.trajectory.q[[0, -1]], [start, start], atol=1e-9)
+
+
+def test_a_start_posture_that_is_not_free_is_named():
+    robot = RobotModel.from_urdf("ur10")
+    limits = MotionLimits.from_model(robot, ground_height=-0.02)  # zero lies below
+    friction = FrictionModel(DriveTrain.direct(robot.joint_names), TERMS)
+    with pytest.raises(ExcitationError, match=r"start posture itself isn't free.*ground"):
+        plan_sequential(robot, limits, friction, np.random.default_rng(0), q_start=np.zeros(6))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -84,7 +85,48 @@ def load_changes(
     found: Sequence[PayloadChange | None] = [
         watch.update(float(t), e, y) for t, e, y in zip(time, extra, Y, strict=True)
     ]
-    return tuple(change for change in found if change is not None)
+    changes = [change for change in found if change is not None]
+    weights = 1.0 / np.maximum(np.asarray(noise, dtype=float), 1e-9) ** 2
+
+    def contrasts() -> list[float]:
+        edges = [float(time[0]), *(change.stamp_s for change in changes), np.inf]
+        parts = [
+            _fit((time >= begin) & (time < end - _AGREE_S), time, extra, Y, weights, prior)
+            for begin, end in pairwise(edges)
+        ]
+        return [_contrast(*two) for two in pairwise(parts)]
+
+    # Friction that errs for a movement is no change: what the parts' own loads don't bear out goes.
+    while changes and min(found_now := contrasts()) <= _LIMIT**2:
+        del changes[int(np.argmin(found_now))]
+    return tuple(changes)
+
+
+Part = tuple[Array, Array] | None  # mass and moments, (4,), and their covariance, (4, 4)
+
+
+def _fit(rows: Array, time: Array, extra: Array, Y: Array, weights: Array, prior: Array) -> Part:
+    """The load in a part of the run, with the scatter of its seconds; None: too short a part."""
+    if not rows.any() or np.ptp(time[rows]) < _SETTLED_S:
+        return None
+    X, x = Y[rows], extra[rows]
+    left = np.linalg.inv(prior)
+    information = left + np.einsum("kji,j,kjl->il", X, weights, X)
+    inverse = np.linalg.inv(information)
+    pi = inverse @ np.einsum("kji,j,kj->i", X, weights, x)
+    scores = np.einsum("kji,j,kj->ki", X, weights, x - X @ pi)
+    second = ((time[rows] - time[rows][0]) / _AGREE_S).astype(int)
+    blocks = np.array([scores[second == k].sum(axis=0) for k in np.unique(second)])
+    covariance = inverse @ (blocks.T @ blocks + left) @ inverse
+    return pi[:_SIGNALS], covariance[:_SIGNALS, :_SIGNALS]
+
+
+def _contrast(before: Part, after: Part) -> float:
+    """Squared deviations by which two parts carry different loads; infinite for the run's short end."""
+    if before is None or after is None:
+        return 0.0 if before is None else float("inf")
+    change = after[0] - before[0]
+    return float(change @ np.linalg.solve(before[1] + after[1], change))
 
 
 def change_note(

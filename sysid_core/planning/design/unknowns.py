@@ -130,7 +130,9 @@ class Unknowns:
         return replace(self, friction=replace(self.friction, coulomb_velocity=v_0))
 
     def after(self, names: Sequence[str], covariance: ArrayLike) -> Unknowns:
-        """The same, with the covariance of an earlier estimate for the parameters that it has.
+        """The same, with what an earlier estimate adds to what is known of its parameters.
+
+        Information is added, `P^-1 = P_prior^-1 + P_estimate^-1`: nothing is known less than before.
 
         Args:
             names: Parameters of the estimate.
@@ -147,11 +149,13 @@ class Unknowns:
                 remedy=f"It has {', '.join(names[:6])} …; planned for {', '.join(self.base.names[:6])} ….",
             )
         rows, columns = (np.array(x) for x in zip(*pairs, strict=True))
-        new = np.array(self.prior_covariance)
-        new[rows, :] = 0.0
-        new[:, rows] = 0.0
-        new[np.ix_(rows, rows)] = np.asarray(covariance, dtype=float)[np.ix_(columns, columns)]
-        return replace(self, prior_covariance=new)
+        P = self.prior_covariance
+        measured = np.asarray(covariance, dtype=float)[np.ix_(columns, columns)]
+        together = P[np.ix_(rows, rows)] + measured
+        size = np.sqrt(np.maximum(np.diag(together), 1e-300))  # parameters differ by decades
+        gain = np.linalg.lstsq(together / np.outer(size, size), P[rows] / size[:, None], rcond=None)
+        new = P - P[:, rows] @ (gain[0] / size[:, None])
+        return replace(self, prior_covariance=0.5 * (new + new.T))
 
     def after_information(self, information: Array) -> Unknowns:
         """The same, once a motion with this information (b, b) has been played."""

@@ -63,10 +63,12 @@ def _candidate_postures(
     room_upper[columns] = np.minimum(limits.upper[columns] - amplitude, np.pi)
     tight = [checker.model.joint_names[j] for j in columns if room_lower[j] > room_upper[j]]
     if tight:
+        room = 0.5 * float(np.min(np.minimum(limits.upper - limits.lower, 2.0 * np.pi)[columns]))
         raise ExcitationError(
             f"The position limits of {tight} leave no room for an oscillation of"
             f" {np.rad2deg(amplitude):.0f}°.",
-            remedy="Plan with a smaller amplitude.",
+            remedy=f"Plan with an amplitude of at most {np.floor(np.rad2deg(room)):.0f}°, or lock these"
+            " joints if they are a gripper's.",
         )
     drawn = rng.uniform(room_lower, room_upper, size=(n, len(lower)))
     return np.array([q for q in drawn if not checker.contacts(q)]).reshape(-1, len(lower))

@@ -23,6 +23,8 @@ from sysid_core.planning.trajectory import Trajectory
 from sysid_core.planning.violations import MotionCheck
 from sysid_core.robot import Array, FrictionModel, RobotModel
 
+_STARTS = 200  # random postures among which a free one to start from is looked for
+
 
 @dataclass(frozen=True, eq=False)
 class SequentialPlan:
@@ -99,7 +101,7 @@ def plan_sequential(
     """
     report = progress or (lambda phase, share: None)
     checker = MotionChecker(model, limits)
-    home = _start_posture(limits, q_start)
+    home = _start_posture(checker, q_start, rate_hz)
     chooser = MoveChooser(model, friction, rng, locked_measured)
     share = partial(report, "free postures")
     pool = candidate_moves(checker, rng, candidates, amplitude, share)
@@ -114,9 +116,24 @@ def plan_sequential(
     return SequentialPlan(trajectory, tuple(order), steps, chooser.names, check, tuple(remarks))
 
 
-def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
+def _start_posture(checker: MotionChecker, q_start: ArrayLike | None, rate_hz: float) -> Array:
+    """The given posture, or zero, or the free random one nearest to it."""
+    limits = checker.limits
     if q_start is None:
-        return np.clip(np.zeros(len(limits.joint_names)), limits.lower, limits.upper)
+        zero = np.clip(np.zeros(len(limits.joint_names)), limits.lower, limits.upper)
+        if not (broken := _at_rest(checker, zero, rate_hz)):
+            return zero
+        rng = np.random.default_rng(0)  # not the plan's: moves are drawn as ever
+        reach = np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi)
+        drawn = rng.uniform(*reach, size=(_STARTS, len(zero)))
+        for q in sorted(drawn, key=lambda q: float(np.linalg.norm(q - zero))):
+            if not _at_rest(checker, q, rate_hz):
+                return np.asarray(q)
+        raise ExcitationError(
+            f"Neither zero nor any of {_STARTS} random postures is free to start from:"
+            f" at zero, {broken}.",
+            remedy="Widen that limit, or give a start posture in which the robot stands freely.",
+        )
     q = np.array(q_start, dtype=float)
     if q.shape != limits.lower.shape or np.any(q < limits.lower) or np.any(q > limits.upper):
         raise ExcitationError(
@@ -124,7 +141,22 @@ def _start_posture(limits: MotionLimits, q_start: ArrayLike | None) -> Array:
             remedy=f"Give {len(limits.lower)} joint positions between"
             f" {limits.lower.tolist()} and {limits.upper.tolist()}.",
         )
+    if broken := _at_rest(checker, q, rate_hz):
+        raise ExcitationError(
+            f"The start posture itself isn't free: {broken}.",
+            remedy="Give one in which the robot stands freely, or widen that limit.",
+        )
     return q
+
+
+def _at_rest(checker: MotionChecker, q: Array, rate_hz: float) -> str:
+    """What standing still in a posture breaks; "" for nothing."""
+    model = checker.model
+    time, still = np.arange(3) / rate_hz, np.zeros((3, len(q)))
+    rest = Trajectory(
+        model.name, model.urdf_hash, model.joint_names, time, np.tile(q, (3, 1)), still, still
+    )
+    return "; ".join(str(violation) for violation in checker.check(rest).violations)
 
 
 def _is_reachable(checker: MotionChecker, home: Array, move: Move, rate_hz: float) -> bool:

@@ -20,6 +20,7 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
     Processing,
+    arm_structural_rows,
     choose_differentiation,
     choose_terms,
     identify,
@@ -33,7 +34,10 @@ from sysid_core.estimation.fit import (
 from sysid_core.estimation.loaded_arm import KnownLoad, identify_with_load
 from sysid_core.robot import (
     USUAL_TERMS,
+    DriveTrain,
+    FrictionModel,
     FrictionTerm,
+    RobotModel,
     pi_from_mass_com_inertia,
 )
 
@@ -144,3 +148,13 @@ def test_load_dependent_friction_is_chosen_on_held_out_blocks():
     assert term_benefits(with_term)["load"]["joint2"] > 0.2
     result = identify_equations(with_term, LeastSquares("joint"))
     assert result.friction_parameters["joint2.F_l"] == pytest.approx(0.15, abs=0.02)
+
+
+def test_play_and_breakaway_are_different_in_ideal_motion():
+    """Random states far apart would make sign, play and breakaway one and the same."""
+    robot = RobotModel.from_urdf("double_pendulum_continuous")
+    terms = (FrictionTerm.COULOMB, FrictionTerm.PLAY, FrictionTerm.BREAKAWAY)
+    friction = FrictionModel(DriveTrain.direct(robot.joint_names), terms)
+    R = arm_structural_rows(robot, friction)[:, -len(friction.names) :]
+    R = R / np.linalg.norm(R, axis=0)
+    assert np.linalg.svd(R, compute_uv=False)[-1] > 0.05

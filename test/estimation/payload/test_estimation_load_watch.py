@@ -46,3 +46,16 @@ def test_a_change_is_noticed_and_named(kind, before, after, within, rng):
 
 def test_a_steady_load_never_changes(rng):
     assert changes(LOAD, LOAD, rng, seconds=120.0) == ()
+
+
+def test_friction_that_errs_for_a_movement_is_no_change(rng):
+    """Friction is off for a second: residuals jump, the load before and after is the same."""
+    robot = RobotModel.from_urdf("ur10")
+    t = np.arange(0.0, 30.0, 0.02)
+    rates = np.array([0.7, 0.9, 1.1, 1.3, 1.5, 1.7])
+    angle = np.outer(t, rates) + rng.uniform(0, 2 * np.pi, 6)
+    q, v, a = 0.8 * np.sin(angle), 0.8 * rates * np.cos(angle), -0.8 * rates**2 * np.sin(angle)
+    Y = payload_torque_regressor(robot, "tool0", q, v, a)
+    burst = ((t > 12.0) & (t < 13.0))[:, None]
+    extra = Y @ LOAD + 8.0 * NOISE * np.sign(v) * burst
+    assert load_changes(t, extra + NOISE * rng.normal(size=extra.shape), Y, NOISE, PRIOR) == ()

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from design_plans import QUICK, motion
@@ -247,7 +249,7 @@ def test_planning_after_a_motion_is_planning_with_the_stacked_information(unknow
     )
 
 
-def test_an_estimate_s_covariance_replaces_the_prior_of_what_it_has(unknowns):
+def test_an_estimate_s_information_is_added_to_the_prior(unknowns):
     names = unknowns.base.names[:30]
     later = unknowns.after(names, 1e-6 * np.eye(30))
     before, after = (
@@ -256,6 +258,16 @@ def test_an_estimate_s_covariance_replaces_the_prior_of_what_it_has(unknowns):
     rigid = unknowns.n_rigid
     assert np.all(after[:rigid] < before[:rigid])
     np.testing.assert_allclose(after[rigid:], before[rigid:], rtol=1e-3)
+    weak = unknowns.after(names, 1e6 * np.eye(30))  # knows nothing: nothing is forgotten
+    np.testing.assert_allclose(
+        weak.prior_covariance, unknowns.prior_covariance, rtol=1e-3, atol=1e-9
+    )
+    alone = replace(unknowns, prior_covariance=np.diag(np.diag(unknowns.prior_covariance)))
+    mine = [alone.base.names.index(name) for name in names]
+    found = np.diag(alone.after(names, 1e-6 * np.eye(30)).prior_covariance)[mine]
+    np.testing.assert_allclose(
+        found, 1.0 / (1.0 / np.diag(alone.prior_covariance)[mine] + 1e6), rtol=1e-6
+    )
     with pytest.raises(ExcitationError, match="none of the parameters"):
         unknowns.after(["other.m"], [[1.0]])
 
