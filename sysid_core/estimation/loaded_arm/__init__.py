@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Known and unknown loads from joint torques."""
 
-from sysid_core.estimation.loaded_arm.carried_load import (
-    payload_torque_regressor,
-    torque_streams,
-    with_load,
-)
+from sysid_core.estimation.loaded_arm.carried_load import torque_streams, with_load
 from sysid_core.estimation.loaded_arm.drive_gains import DriveGains, drive_gains_from_targets
 from sysid_core.estimation.loaded_arm.identify import (
     LoadedIdentification,
@@ -13,7 +9,6 @@ from sysid_core.estimation.loaded_arm.identify import (
     with_gains,
 )
 from sysid_core.estimation.loaded_arm.known_load import KnownLoad
-from sysid_core.estimation.loaded_arm.load_watch import load_changes
 from sysid_core.estimation.loaded_arm.payload_from_torques import PayloadFromTorques
 from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
 
@@ -26,8 +21,6 @@ __all__ = [
     "PayloadFromTorques",
     "drive_gains_from_targets",
     "identify_with_load",
-    "load_changes",
-    "payload_torque_regressor",
     "torque_streams",
     "with_gains",
     "with_load",
