@@ -14,8 +14,9 @@ import numpy as np
 import pinocchio as pin
 
 from sysid_core.errors import IdentifiabilityError, ModelError
-from sysid_core.identifiability.rpna import mimic_joints, structural_identifiability
+from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor
+from sysid_core.robot.loops import mimic_joints
 
 MARKS = ("<!-- example robots: begin -->", "<!-- example robots: end -->")
 HEAD = (

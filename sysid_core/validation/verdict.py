@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
 from sysid_core.estimation.recorded import JointDelay
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
+from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
@@ -19,6 +21,10 @@ from sysid_core.validation.prediction import Prediction
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
+_NEAR, _POSTURES = (
+    0.5,
+    16,
+)  # [rad], [-]: where a description's weight is felt, and how often it is asked
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
@@ -127,7 +133,12 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
 def _judge_efforts(
     identification: Identification, predictions: Sequence[Prediction]
 ) -> tuple[Reason, ...]:
-    """Measured torques against the description's limits: beyond them units or gains are wrong."""
+    """Measured torques against the description's limits.
+
+    Beyond them the units, a gain or the limit itself are wrong. A description whose own weight is
+    beyond one of its limits doesn't mean joint torques (they may stand on the motors' side of the
+    gears): a warning. Elsewhere it is a failure where the torques' RMS is beyond the limit.
+    """
     model, gains = identification.model, identification.friction.drives.gains
     limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)
     peak, size = np.zeros((2, model.nv))
@@ -138,16 +149,29 @@ def _judge_efforts(
         peak = np.fmax(peak, torque.max(axis=0))
         size = np.fmax(size, np.sqrt(np.mean(torque**2, axis=0)))
     beyond = np.flatnonzero(peak > limits)
+    if not beyond.size:
+        return ()
+    meant = bool((_most_weight(model) <= limits).all())
+    fails = {int(j) for j in beyond if size[j] > limits[j] and meant}
     reasons = []
     for say, joints in (
-        (failure, [j for j in beyond if size[j] > limits[j]]),
-        (warning, [j for j in beyond if not size[j] > limits[j]]),
+        (failure, [j for j in beyond if j in fails]),
+        (warning, [j for j in beyond if j not in fails]),
     ):
         if joints:
             names = [model.joint_names[j] for j in joints]
             numbers = {"peak": peak[joints], "size": size[joints], "limit": limits[joints]}
             reasons.append(say("efforts-beyond-limit", joints=names, **numbers))
     return tuple(reasons)
+
+
+def _most_weight(model: RobotModel) -> NDArray[np.float64]:
+    """Largest torques of the description's weight in some postures around its home, shape (n,)."""
+    near = np.random.default_rng(0).uniform(-_NEAR, _NEAR, (_POSTURES, model.nv))
+    lower, upper = model.position_limits
+    q = model.configuration(np.clip(model.home + near, lower, upper))
+    rest = np.zeros((_POSTURES, model.nv))
+    return np.asarray(np.abs(model.inverse_dynamics(q, rest, rest)).max(axis=0))
 
 
 def _judge_joints(
