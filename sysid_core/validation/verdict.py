@@ -21,10 +21,8 @@ from sysid_core.validation.prediction import Prediction
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
-_NEAR, _POSTURES = (
-    0.5,
-    16,
-)  # [rad], [-]: where a description's weight is felt, and how often it is asked
+_NEAR = 0.5  # [rad]: from its home, where the weight that a description states is felt
+_POSTURES = 16  # of these, drawn at random with a fixed seed
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
@@ -152,13 +150,10 @@ def _judge_efforts(
     if not beyond.size:
         return ()
     meant = bool((_most_weight(model) <= limits).all())
-    fails = {int(j) for j in beyond if size[j] > limits[j] and meant}
+    fails = (size[beyond] > limits[beyond]) & meant
     reasons = []
-    for say, joints in (
-        (failure, [j for j in beyond if j in fails]),
-        (warning, [j for j in beyond if j not in fails]),
-    ):
-        if joints:
+    for say, joints in ((failure, beyond[fails]), (warning, beyond[~fails])):
+        if joints.size:
             names = [model.joint_names[j] for j in joints]
             numbers = {"peak": peak[joints], "size": size[joints], "limit": limits[joints]}
             reasons.append(say("efforts-beyond-limit", joints=names, **numbers))

@@ -80,15 +80,25 @@ def test_axia80_is_weighed_from_orientations_at_ten_hertz(shared_data: Path) -> 
     assert found.mass_sd < 0.1
 
 
-def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path: Path) -> None:
-    """18 N between their biases; the weight from static fits is 1.1 kg."""
+PANDA = WrenchColumns(rate_hz=1000, pose=names("pose", 7), rotation=RotationFormat.WXYZ)
+
+
+def panda_runs(shared_data: Path, folder: Path) -> list[Path]:
+    """Tables of two runs: poses, and the wrench as the sensor gave it."""
     runs = np.load(shared_data / "panda_ft_imu_tum" / "runs.npz")
-    columns = WrenchColumns(rate_hz=1000, pose=names("pose", 7), rotation=RotationFormat.WXYZ)
+    tables = []
     for key in ("r113421", "r143059"):
         rows = runs[key].astype(float)
         pose = np.hstack([rows[:, :3], rows[:, 6:10]])
-        np.savez(tmp_path / f"{key}.npz", pose=pose, wrench=rows[:, 13:19])
-        found, _ = weighed(tmp_path / f"{key}.npz", columns, WrenchAxes.SENSOR)
+        tables.append(folder / f"{key}.npz")
+        np.savez(tables[-1], pose=pose, wrench=rows[:, 13:19])
+    return tables
+
+
+def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path: Path) -> None:
+    """18 N between their biases; the weight from static fits is 1.1 kg."""
+    for table in panda_runs(shared_data, tmp_path):
+        found, _ = weighed(table, PANDA, WrenchAxes.SENSOR)
         assert abs(found.mass - 1.13) < 3.0 * found.mass_sd
         assert abs(found.mass - 1.13) < 0.15
 
@@ -96,13 +106,8 @@ def test_two_runs_of_a_panda_with_another_bias_agree(shared_data: Path, tmp_path
 def test_a_panda_whose_axes_nobody_names_is_weighed_right_or_not_at_all(
     shared_data: Path, tmp_path: Path
 ) -> None:
-    runs = np.load(shared_data / "panda_ft_imu_tum" / "runs.npz")
-    columns = WrenchColumns(rate_hz=1000, pose=names("pose", 7), rotation=RotationFormat.WXYZ)
-    for key in ("r113421", "r143059"):
-        rows = runs[key].astype(float)
-        pose = np.hstack([rows[:, :3], rows[:, 6:10]])
-        np.savez(tmp_path / f"{key}.npz", pose=pose, wrench=rows[:, 13:19])
-        found, weighing = weighed(tmp_path / f"{key}.npz", columns)
+    for table in panda_runs(shared_data, tmp_path):
+        found, weighing = weighed(table, PANDA)
         verdict = judge_weighing(weighing.estimate, None) + Verdict(weighing.doubts)
         assert not verdict.ok or abs(found.mass - 1.13) < 3.0 * found.mass_sd
 
