@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +15,12 @@ import numpy as np
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, read_yaml
 from sysid_core.robot import DriveTrain, RobotModel, with_gravity
+from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, EffortKind, JointStream, Recording, read_table
 from sysid_core.signals.bags import read_bag
+from sysid_core.workflows import drives_of, load_recording
+from sysid_studies.bench.read import read_split
+from sysid_studies.bench.recipe import load_recipes
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("SYSID_TEST_DATA", ROOT.parent / "shared" / "data"))
@@ -137,6 +143,64 @@ def kiwiwan() -> RealArm:
     return RealArm(model, DriveTrain.direct(model.joint_names), tuple(runs[:2]), tuple(runs[2:]))
 
 
+def sawyer() -> RealArm:
+    """Rethink Sawyer, link torques, 10 s."""
+    return _table("sawyer", "sawyer.urdf", "columns.yaml", "sawyer.csv", ("head_pan",))
+
+
+def xmate7() -> RealArm:
+    """Rokae xMate 7, link torques at 1 kHz."""
+    arm = _table("xmate7", "xmate7.urdf", "columns.yaml", ".")
+    return replace(
+        arm,
+        fitted=tuple(_thinned(r, 5) for r in arm.fitted),
+        judged=tuple(_thinned(r, 5) for r in arm.judged),
+    )
+
+
+def mit6() -> RealArm:
+    """MIT's arm with belt-driven wrist; its first row is damaged."""
+    folder = DATA / "mit_arm6"
+    with tempfile.TemporaryDirectory() as here:
+        table = Path(here) / "log2.csv"
+        table.write_bytes(gzip.decompress((folder / "log2.csv.gz").read_bytes()))
+        model = RobotModel.from_urdf(folder / "arm.urdf")
+        return _read(model, folder, "columns.yaml", str(table), first=5)
+
+
+def psm() -> RealArm:
+    """dVRK's instrument arm, a parallelogram."""
+    folder = DATA / "dvrk_psm"
+    model = DrivenRobot.of(load_closed_chain("mimic", str(folder / "psm_mimic.urdf")))
+    return _read(model, folder, "psm.yaml", "one.csv")
+
+
+def mtm() -> RealArm:
+    """dVRK's master arm, first three joints."""
+    recipe = {r.name: r for r in load_recipes()}["dvrk_mtm"]
+    arm = read_split(recipe, DATA)
+    return RealArm(arm.model, arm.drives, arm.fitted, arm.judged)
+
+
+def _table(
+    folder: str, urdf: str, columns: str, path: str, lock: tuple[str, ...] = (), first: int = 0
+) -> RealArm:
+    model = RobotModel.from_urdf(DATA / folder / urdf)
+    model = model.with_locked([j for j in lock if j in model.joint_names])
+    return _read(model, DATA / folder, columns, path, first)
+
+
+def _read(model: RobotModel, folder: Path, columns: str, path: str, first: int = 0) -> RealArm:
+    columns = ColumnMap.load(folder / columns)
+    run = load_recording(folder / path, columns, "", model)
+    run = replace(run, joints=run.joints.select(slice(first, None)))
+    return _thirds(model, drives_of(model, columns), run)
+
+
+def _thinned(run: Recording, step: int) -> Recording:
+    return replace(run, joints=run.joints.select(slice(None, None, step)))
+
+
 ARMS: dict[str, Callable[[], RealArm]] = {
     "ur10e": ur10e,
     "kr300": kr300,
@@ -145,4 +209,9 @@ ARMS: dict[str, Callable[[], RealArm]] = {
     "panda": panda,
     "tx40": tx40,
     "kiwiwan": kiwiwan,
+    "sawyer": sawyer,
+    "xmate7": xmate7,
+    "mit6": mit6,
+    "psm": psm,
+    "mtm": mtm,
 }
