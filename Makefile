@@ -14,11 +14,8 @@ setup:  ## virtual environment, ROS 2 (the sourced one, else wheels) and message
 demo: setup  ## live payload identification on a simulated xArm 7, with a report
 	@$(ENV) && exec sysid up demo --out results/demo $(ARGS)
 
-# At most four live tests are repeated: more is no accident.
-RETRY := --max-suite-reruns 4 --rerun-show-tracebacks
 test: setup  ## the whole test suite
-	@$(ENV) && python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder -m 'not ros or patient' $(RETRY) $(ARGS) && \
-	{ python -m pytest -q -m 'ros and not patient' $(RETRY) $(ARGS); status=$$?; [ $$status -eq 5 ] || exit $$status; }
+	@$(ENV) && exec python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-fast: setup  ## without the slow studies and the ROS nodes
 	@$(ENV) && exec python -m pytest -q -n 2 --dist loadfile -m 'not slow and not ros' $(ARGS)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Self
 
 
 class SysIdError(Exception):
@@ -27,6 +28,37 @@ class SysIdError(Exception):
         self.message = message
         self.remedy = remedy
         self.data = data
+
+    def in_python(self) -> Self:
+        """The same error for who calls from Python: options of the command line are arguments."""
+        words = (_OPTION.sub(_argument, text) for text in (self.message, self.remedy))
+        message, remedy = words
+        return type(self)(message, remedy=remedy, **self.data)
+
+
+_OPTION = re.compile(r"--([a-z]+(?:-[a-z]+)*)(?: [A-Z][A-Z=,_|]*\b)?")
+
+
+def _argument(option: re.Match[str]) -> str:
+    return f"{option[1].replace('-', '_')}="
+
+
+def require_type(value: object, kinds: type | tuple[type, ...], argument: str) -> None:
+    """Refuse an argument of another type, naming it.
+
+    Args:
+        value: What was given.
+        kinds: Types that are taken.
+        argument: Name of the argument.
+
+    Raises:
+        SysIdError: It is of another type.
+    """
+    if not isinstance(value, kinds):
+        wanted = " or ".join(k.__name__ for k in (kinds if isinstance(kinds, tuple) else (kinds,)))
+        raise SysIdError(
+            f"`{argument}` is {type(value).__name__}, not {wanted}.", remedy=f"Give a {wanted}."
+        )
 
 
 class ModelError(SysIdError):

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +30,7 @@ from sysid_core.reasons import Verdict
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.shapes import Shape, load_shape
 from sysid_core.servos import load_servos
-from sysid_core.signals import ColumnMap, Recording
+from sysid_core.signals import ColumnMap, Recording, table_recording
 from sysid_core.signals.bags import read_bag
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_core.workflows import (
@@ -46,11 +47,29 @@ from sysid_core.workflows import (
     validate_runs,
 )
 
-Source = Recording | str | Path
+Source = Recording | str | Path | Mapping[str, ArrayLike]
 
 _ARRAYS = ("time", "wrench", "a", "omega", "alpha", "gravity")
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _for_python(function: Callable[P, R]) -> Callable[P, R]:
+    """Errors of workflows name options of the command line: here they are arguments."""
+
+    @functools.wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except SysIdError as err:
+            raise err.in_python() from err
+
+    return called
+
+
+@_for_python
 def identifiable(
     robot: RobotModel | str, *, gravity: ArrayLike | None = None, static: bool = False
 ) -> Identifiability:
@@ -76,6 +95,7 @@ def identifiable(
     return structural_identifiability(_robot(robot), gravity=gravity, static=static)
 
 
+@_for_python
 def plan_motion(
     robot: RobotModel | str, limits: MotionLimits | None = None, **options: Any
 ) -> ArmPlan:
@@ -105,6 +125,7 @@ def plan_motion(
     return plan_arm_motion(_robot(robot), limits, **options)
 
 
+@_for_python
 def identify(
     robot: RobotModel | str,
     recordings: Source | Sequence[Source],
@@ -120,7 +141,8 @@ def identify(
 
     Args:
         robot: The robot on a fixed base, a URDF file, or a name in example-robot-data.
-        recordings: Recordings that are fitted together, or files: bags, tables with `columns`.
+        recordings: Recordings that are fitted together, or files: bags, tables (CSV, NPZ, Parquet, MAT)
+            with `columns`; or tables in memory: a pandas DataFrame, arrays by name.
         validation: Recordings that are only predicted.
         columns: Column map of tables, or its file.
         drives: Gains and couplings; default: those of the column map, or else efforts are torques.
@@ -163,6 +185,7 @@ def identify(
     return identify_data(data, fit)
 
 
+@_for_python
 def weigh(
     recording: Source | Mapping[str, ArrayLike],
     *,
@@ -232,6 +255,7 @@ def weigh(
     return Weighed(found.estimate, verdict + Verdict(found.doubts))
 
 
+@_for_python
 def validate(
     found: IdentifiedArm,
     recordings: Source | Sequence[Source],
@@ -267,6 +291,7 @@ def validate(
     return validate_runs(found.identification, runs)
 
 
+@_for_python
 def load(path: str | Path) -> Any:
     """Read a file of this package: an estimate, servos, a trajectory, a column map, a calibration, a bag.
 
@@ -288,7 +313,10 @@ def load(path: str | Path) -> Any:
     path = Path(path)
     if path.is_dir():
         names = ("estimate.yaml", "servos.yaml", "trajectory.npz")
-        path = path / next((name for name in names if (path / name).exists()), names[-1])
+        here = next((name for name in names if (path / name).exists()), None)
+        if here is None:
+            raise _FILE.refusal(path, f"the folder holds none of {', '.join(names)}")
+        path = path / here
     if path.suffix == ".npz":
         return Trajectory.load(path)
     if is_bag(path):
@@ -324,14 +352,31 @@ def _robot(robot: RobotModel | str) -> RobotModel:
 def _recordings(
     sources: Source | Sequence[Source], columns: ColumnMap | None
 ) -> tuple[Recording, ...]:
-    some = (sources,) if isinstance(sources, Recording | str | Path) else sources
+    one = isinstance(sources, Recording | str | Path) or _is_table(sources)
+    some: Any = (sources,) if one else sources
     if not isinstance(some, Sequence) or not all(
-        isinstance(x, Recording | str | Path) for x in some
+        isinstance(x, Recording | str | Path) or _is_table(x) for x in some
     ):
         raise SignalError(
             f"{type(sources).__name__} is no recording.",
             remedy="Give Recording.from_arrays(...), a bag, or a table with columns=.",
         )
-    return tuple(
-        one if isinstance(one, Recording) else load_recording(Path(one), columns) for one in some
-    )
+    if columns is None and any(map(_is_table, some)):
+        raise SignalError(
+            "A table in memory has columns, and nothing says what is in them.",
+            remedy="Give columns=, a ColumnMap or its file, or use Recording.from_arrays(...).",
+        )
+
+    def read(source: Any) -> Recording:
+        if isinstance(source, Recording):
+            return source
+        if columns is not None and _is_table(source):
+            return table_recording(source, columns)
+        return load_recording(Path(source), columns)
+
+    return tuple(map(read, some))
+
+
+def _is_table(source: object) -> bool:
+    """Whether something has columns by name: a mapping, a DataFrame."""
+    return hasattr(source, "keys") and hasattr(source, "__getitem__")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import EstimationError
+from sysid_core.reasons import Outcome
 from sysid_fleet.drift import Monitored, Series, Spread, monitor, spread_of
 from sysid_fleet.registry import Registry
 
@@ -59,6 +60,23 @@ class FleetState:
     failed: tuple[tuple[str, str], ...]
     copies: Mapping[str, str]
     false_alarms: float
+
+    @property
+    def watched(self) -> int:
+        """Number of trends in which a change could show: values of several times after the first."""
+        return sum(
+            bool(np.any(np.isfinite(t.monitored.residual))) and float(np.ptp(t.series.time)) > 0.0
+            for t in self.trends.values()
+        )
+
+    @property
+    def outcome(self) -> Outcome:
+        """Fail where something changed, warn where recordings gave no numbers."""
+        if self.alarms():
+            return Outcome.FAIL
+        if not self.watched:
+            return Outcome.NOT_JUDGED
+        return Outcome.WARN if self.failed else Outcome.PASS
 
     def alarms(self) -> list[dict[str, Any]]:
         """Changes as rows, the largest first."""

@@ -30,9 +30,16 @@ def fleet_report(state: FleetState) -> Report:
             f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
             f" since {first['begins']:%Y-%m-%d}."
         )
-        report.headline(Outcome.WARN, sentence, next_steps=[f"{rate}.".capitalize()])
+        report.headline(state.outcome, sentence, next_steps=[f"{rate}.".capitalize()])
+    elif state.outcome is Outcome.NOT_JUDGED:
+        report.headline(
+            state.outcome,
+            f"Too few recordings to see a change; {len(state.failed)} gave no numbers.",
+            next_steps=["Give recordings of several nights; the reasons below say what to mend."],
+        )
     else:
-        report.headline(Outcome.PASS, f"Nothing changed ({rate}).")
+        lost = f"; {len(state.failed)} recordings gave no numbers" if state.failed else ""
+        report.headline(state.outcome, f"Nothing changed in {state.watched} trends ({rate}){lost}.")
     report.heading("Alarms")
     report.table(
         ("robot", "tool", "parameter", "since", "noticed", "before", "after", "change", "unit"),

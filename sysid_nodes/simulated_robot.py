@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from robot_sysid.msg import ExecutorState
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -76,6 +77,9 @@ class SimulatedRobotNode(ManagedNode):
             self.create_subscription(Float64MultiArray, topic, take, 50)
         if c.clock:
             self.create_subscription(JointTrajectory, "setpoint", self._on_set_point, 50)
+            self.create_subscription(
+                ExecutorState, "trajectory_executor/state", self._on_executor, 10
+            )
 
     def activate(self) -> None:
         """Let time run, on from where it stopped."""
@@ -135,6 +139,9 @@ class SimulatedRobotNode(ManagedNode):
 
     def _on_set_point(self, message: JointTrajectory) -> None:
         self._heard("setpoint", last=not any(any(p.velocities) for p in message.points))
+
+    def _on_executor(self, message: ExecutorState) -> None:
+        self._pace.reported(message.state, time.monotonic(), self.robot.plant.time)
 
     def _heard(self, stream: str, last: bool = False) -> None:
         self._pace.commanded(stream, time.monotonic(), self.robot.plant.time, last=last)

@@ -7,6 +7,7 @@ Nothing moves on launch, without a token of `~/arm`, and before every check of t
 from __future__ import annotations
 
 import sys
+import time
 
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import ExecuteTrajectory
@@ -19,7 +20,7 @@ from sysid_core.robot import RobotModel
 from sysid_nodes import conversions, execution
 from sysid_nodes.lifecycle import DATA, OK, WARN, ManagedNode, SingleGoalAction, run_node
 
-_REPORT_EVERY = 10  # ticks
+_REPORT_S = 0.1  # between two states of a motion under way
 _STOPS = Fault(FaultCode.SHUTDOWN)
 
 
@@ -34,7 +35,7 @@ class TrajectoryExecutorNode(ManagedNode):
         self._player: execution.MotionPlayer | None = None
         self._segment_marks = SegmentMarks()
         self._limits: list[str] = []
-        self._steps = 0
+        self._reported = 0.0  # when, on the steady clock [s]
 
     def configure(self) -> None:
         """Make topics; what is malformed in the parameters is refused here."""
@@ -123,8 +124,9 @@ class TrajectoryExecutorNode(ManagedNode):
     def _on_step(self, core: Executor, command: Command, new: bool) -> None:
         for label in self._segment_marks.labels(command):
             self._marks.publish(Mark(stamp=conversions.stamp_from_ns(self.now_ns()), label=label))
-        self._steps += 1
-        if new or self._steps % _REPORT_EVERY == 0:
+        now = time.monotonic()
+        if new or now - self._reported >= _REPORT_S:
+            self._reported = now
             self._report(execution.state_of(core, command), new, command.fault, **core.monitor.used)
 
     def _report(

@@ -8,7 +8,9 @@ import subprocess
 import sys
 import time
 
-_QUIET_S = 0.8  # that a node's imports take on a quiet machine (measured: an EPYC of 2023) [s]
+_QUIET_S = (
+    0.8  # that a node's imports took on a quiet machine, the one that limits were chosen on [s]
+)
 _SLOWEST = 0.3  # slower, tests take too long
 _LONGEST = 8.0  # more is no busy machine but a fault
 

@@ -45,27 +45,21 @@ def clicks() -> Iterator[Clicks]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Live tests have a second try; beside others, long files begin first.
-
-    A live test shares its machine's time with others, and a stall of half a second fails it.
-    As in ROS 2's own CI (`--retest-until-pass`) it is repeated once, and the summary lists it as
-    RERUN: one that is listed again and again is broken.
-    """
+    """Live tests and browsers may take longer on a slow machine; side by side, long files begin first."""
     for item in items:
-        if item.get_closest_marker("ros"):
-            item.add_marker(pytest.mark.flaky(reruns=1))
-            if not item.get_closest_marker("timeout"):
-                limit = float(config.getini("timeout"))
-                item.add_marker(pytest.mark.timeout(limit * patience()))
+        live = item.get_closest_marker("ros") or "clicks" in getattr(item, "fixturenames", ())
+        if live and not item.get_closest_marker("timeout"):
+            limit = float(config.getini("timeout"))
+            item.add_marker(pytest.mark.timeout(limit * patience()))
     if not hasattr(config, "workerinput"):
         return
     marked = {
         mark: {item.path for item in items if item.get_closest_marker(mark)}
-        for mark in ("patient", "slow")
+        for mark in ("ros", "slow")
     }
     # Live tests mostly wait: beside each one something is computed.
     first: dict[Path, int] = {}
-    for mark, offset in (("slow", 1), ("patient", 0)):
+    for mark, offset in (("slow", 1), ("ros", 0)):
         files = [
             path for path in dict.fromkeys(item.path for item in items) if path in marked[mark]
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,11 @@ def pause(client: LiveClient, seconds: float) -> None:
     client.wait_until(lambda: time.monotonic() > end, seconds + 5.0, "some time")
 
 
+def clocked() -> dict[str, Any]:
+    """Parameters of a simulated robot whose time is as much slower as the machine is."""
+    return {"clock": True, "pace": pace(), "patience_s": 3.0 * patience()}
+
+
 def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
     """Parameters of a simulated xArm 7 that holds `PAYLOAD`.
 
@@ -39,7 +45,7 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
     (stale states, a clock's jump) are as far away as on a quiet one.
     """
     if more.get("clock"):
-        more = {"pace": pace(), "patience_s": 3.0 * patience(), **more}
+        more = {**clocked(), **more}
     start = [0.0] * 7 if plan is None else plan.trajectory.q[0].tolist()
     return {
         "robot": "xarm7",
@@ -49,6 +55,17 @@ def simulated(plan: PayloadPlan | None = None, **more: Any) -> dict[str, Any]:
         "wrench_bias": [1.0, -2.0, 0.5, 0.05, -0.03, 0.02],
         **more,
     }
+
+
+def in_simulated_time(specs: Sequence[NodeSpec]) -> list[NodeSpec]:
+    """Nodes that follow the clock of the simulated robot among them."""
+    followers = {"use_sim_time": True}
+    return [
+        spec
+        if spec.executable == "simulated_robot"
+        else replace(spec, parameters={**spec.parameters, **followers})
+        for spec in specs
+    ]
 
 
 EXECUTOR = {

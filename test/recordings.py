@@ -18,6 +18,6 @@ def where_they_are(path: Path) -> str:
     )
     return (
         f"needs recordings of real robots, which aren't at {path} (or SYSID_TEST_DATA): {sources},"
-        " and Digit's files; every file's name and sha256: sysid_studies/bench/recipes/*.yaml,"
-        " checked by `sysid bench --data FOLDER --out RESULTS`"
+        " and digit (Digit v3's description, github.com/roahmlab/RAPTOR); every recording's name and"
+        " sha256: sysid_studies/bench/recipes/*.yaml, checked by `sysid bench --data FOLDER --out RESULTS`"
     )

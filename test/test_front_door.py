@@ -84,3 +84,42 @@ def test_what_is_neither_robot_nor_recording_is_refused_with_a_remedy(call) -> N
     with pytest.raises(sysid.SysIdError) as error:
         call()
     assert error.value.remedy
+
+
+def test_arguments_of_other_kinds_are_named() -> None:
+    robot = sysid.Robot.from_urdf("ur5")
+    limits = sysid.Limits.from_model("ur5", self_collision=False)  # a name is a robot
+    for call, argument in (
+        (lambda: sysid.Limits.from_model(5), "model"),
+        (lambda: sysid.check_motion(robot, None, limits), "trajectory"),
+        (lambda: sysid.check_motion(None, None, limits), "model"),
+        (lambda: sysid.Shape.box((0.1, float("nan"), 0.1)), "sizes"),
+        (lambda: sysid.Recording.from_arrays(["j"], ["x", "y"], [[0.0], [1.0]]), "time"),
+        (lambda: sysid.Recording.from_arrays(["j"], [1.0, 0.5], [[0.0], [1.0]]), "time"),
+        (lambda: sysid.Recording.from_arrays(["j"], [], np.zeros((0, 1))), "time"),
+        (lambda: sysid.Recording.from_arrays(["j"], [0.0, 1.0], [[0.0], ["x"]]), "q"),
+    ):
+        with pytest.raises(sysid.SysIdError, match=argument):
+            call()
+
+
+def test_remedies_name_arguments_not_options(tmp_path: Path) -> None:
+    for source in (tmp_path, UR5 / "train.csv"):
+        with pytest.raises(sysid.SysIdError) as err:
+            sysid.identify("ur5", source)
+        assert "columns=" in err.value.remedy and "--" not in err.value.remedy
+    with pytest.raises(sysid.SysIdError, match=r"estimate.yaml"):
+        sysid.load(tmp_path)
+
+
+def test_a_table_in_memory_is_a_recording() -> None:
+    names = (UR5 / "train.csv").read_text().splitlines()[0].split(",")
+    rows = np.loadtxt(UR5 / "train.csv", delimiter=",", skiprows=1)
+    table = dict(zip(names, rows.T, strict=True))
+    options = {"method": "ols", "friction": "usual", "motion_cutoff_hz": 12.0}
+    options |= {"differentiate": "filter", "columns": UR5 / "columns.yaml"}
+    from_memory = sysid.identify("ur5", table, **options)
+    from_file = sysid.identify("ur5", UR5 / "train.csv", **options)
+    assert np.array_equal(from_memory.estimate.values, from_file.estimate.values)
+    with pytest.raises(sysid.SysIdError, match="columns"):
+        sysid.identify("ur5", table)

@@ -50,10 +50,11 @@ def check(
     """Say in one table what a recording holds and shows, and whether it will do for each use.
 
     Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
-    first.
+    first, 3 if that can't be judged.
     """
     require_bag(path)
     from sysid_core.diagnosis import UseJudge
+    from sysid_core.reasons import Outcome
     from sysid_core.robot.loops import load_closed_chain
     from sysid_core.signals.bags import read_bag
 
@@ -111,7 +112,8 @@ def check(
     if json_out != "-":
         show_check(result, uses)
     write_json(json_out, result)
-    raise typer.Exit(0 if fit else 1)
+    seen = any(u.judged for u in uses if use in ("", u.name))
+    raise typer.Exit(0 if fit else 1 if seen else Outcome.NOT_JUDGED.exit_status)
 
 
 def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:

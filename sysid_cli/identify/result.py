@@ -143,12 +143,14 @@ def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
     processing, errors_of = fit.identification.processing, fit.differentiations
     if processing.delay:
         what = "corrected"
-    elif fit.lag.worth_correcting:
+    elif fit.lags.common.worth_correcting:
         what = "not corrected: --delay auto would"
     else:
         what = "not corrected: that wouldn't improve the prediction of held-out data"
     lines = [
-        f"efforts lag {1e3 * fit.lag.seconds:.1f} ± {1e3 * fit.lag.sd:.1f} ms behind positions"
+        "the motion doesn't show by how much efforts lag behind positions"
+        if not fit.lags.common.shows
+        else f"efforts lag {1e3 * fit.lags.common.seconds:.1f} ± {1e3 * fit.lags.common.sd:.1f} ms behind positions"
         f" ({what})"
     ]
     way = processing.differentiate.value

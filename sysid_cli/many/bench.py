@@ -38,10 +38,17 @@ def bench(
 ) -> None:
     """Identify every public recording with the same defaults, and compare with peers.
 
-    Recordings that aren't there are left out, and where they come from is said.
+    Recordings that aren't there are left out, and where they come from is said. Exit status 3 where
+    nothing was measured.
     """
     from sysid_core.batch import Engine, Rows, run_jobs
-    from sysid_studies.bench import bench_report, bench_rows, load_recipes, summary_rows
+    from sysid_studies.bench import (
+        bench_report,
+        bench_rows,
+        load_recipes,
+        outcome_of,
+        summary_rows,
+    )
 
     require_folder(out)
     recipes = load_recipes(recipe or [])
@@ -59,6 +66,7 @@ def bench(
     bench_report(found, recipes, absent).save(out / "bench.html")
     _write_markdown(cells, out / "bench.md")
     console.print(f"written to {out}: rows, bench.html, bench.md", soft_wrap=True)
+    raise typer.Exit(outcome_of(found).exit_status)
 
 
 def _absent(recipes: Sequence[Recipe], data: Path) -> dict[str, str]:

@@ -48,7 +48,7 @@ def identify(
 ) -> None:
     """Friction, load and sensor of every recording, and an alarm where they changed for good.
 
-    Exit status 1 where there are alarms.
+    Exit status 1 where there are alarms, 3 where there is too little to see any.
     """
     from sysid_core.batch import Engine, Rows
     from sysid_fleet import identify_fleet, load_registry, write_state
@@ -106,7 +106,7 @@ def watch(
 
 
 def _say(state: FleetState, out: Path) -> int:
-    """Alarms, and 1 where there are any."""
+    """Alarms, and the exit status."""
     alarms = state.alarms()
     for a in alarms[:20]:
         console.print(
@@ -125,4 +125,6 @@ def _say(state: FleetState, out: Path) -> int:
         f" and year. Written to {out}: rows, alarms.parquet, fleet.html",
         soft_wrap=True,
     )
-    return int(bool(alarms))
+    if not state.watched:
+        console.print("Not judged: too few recordings gave numbers to see a change.")
+    return state.outcome.exit_status

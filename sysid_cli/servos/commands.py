@@ -198,17 +198,18 @@ def _result_dict(result: ServoIdentification) -> dict[str, object]:
 def _print_result(result: ServoIdentification) -> None:
     from rich.table import Table
 
-    from sysid_core.servos import TERMS
+    from sysid_core.servos import TERMS, term_in_words
 
     table = Table("joint", "term", "unit")
-    for name in ("value", "deviation", "kept out [mrad]", "command [mrad]"):
+    for name in ("value", "kept out [mrad]", "command [mrad]"):
         table.add_column(name, justify="right")
     for joint in result.joints:
         cells = (joint.servo.joint, f"{joint.held_out * 1e3:.2f}", f"{joint.baseline * 1e3:.2f}")
-        table.add_row(cells[0], "", "", "", "", *cells[1:])
-        for term, value in joint.servo.values.items():
-            sd = joint.servo.deviations.get(term, float("nan"))
-            table.add_row("", term.value, TERMS[term].unit, f"{value:.4f}", f"{sd:.4f}", "", "")
+        table.add_row(cells[0], "", "", "", *cells[1:])
+        for term in joint.servo.values:
+            table.add_row(
+                "", term.value, TERMS[term].unit, term_in_words(joint.servo, term), "", ""
+            )
     print_table(table)
     for note in result.notes:
         remark("note:", note)

@@ -215,7 +215,8 @@ class UseJudge:
         self.lag = effort_lag(self.recording, model)
         if self.lag is None or not self.lag.worth_correcting:
             return Verdict()
-        return Verdict((warning("efforts-late", ms=1e3 * self.lag.seconds),))
+        numbers = {"ms": 1e3 * self.lag.seconds, "sd": 1e3 * self.lag.sd}
+        return Verdict((warning("efforts-late", **numbers),))
 
     def _clocks(self, model: RobotModel) -> Verdict:
         window = motion_window(self.recording)

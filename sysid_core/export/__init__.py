@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Identified robots as simulators and controllers read them, judged as they are read."""
 
-from sysid_core.export.c_code import CReader, c_of, c_prefix, write_c
+from sysid_core.export.c_code import CReader, c_of, c_parameters, c_prefix, write_c
 from sysid_core.export.described import Description, describe
 from sysid_core.export.files import (
     Reader,
@@ -54,6 +54,7 @@ __all__ = [
     "UsdReader",
     "Written",
     "c_of",
+    "c_parameters",
     "c_prefix",
     "chain_fields",
     "describe",

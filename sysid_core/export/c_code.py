@@ -24,7 +24,14 @@ import pinocchio as pin
 from sysid_core.errors import ModelError
 from sysid_core.export.projection import Projection
 from sysid_core.export.tree import Tree, tree_of
-from sysid_core.robot import Array, FrictionModel, FrictionTerm, Spring, SpringLaw
+from sysid_core.robot import (
+    Array,
+    FrictionModel,
+    FrictionTerm,
+    Spring,
+    SpringLaw,
+    inertial_parameter_names,
+)
 
 _HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
 /* The robot '{robot}' as it was identified, by robot_sysid. SI units; joints in the order of
@@ -36,8 +43,15 @@ extern "C" {{
 #endif
 
 #define {guard}_N {n}
+#define {guard}_P {p}
 
+/* Joints, axes, parameters: for what loads this code as a library. */
+extern const int {prefix}_sizes[3];
 extern const char *const {prefix}_joint_names[{guard}_N];
+/* Identified parameters: ten of each body (m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about
+   the body's origin), then those of friction and springs. */
+extern const double {prefix}_parameters[{guard}_P];
+extern const char *const {prefix}_parameter_names[{guard}_P];
 
 /* What friction remembers: where the {axes} axes were, and how far presliding has turned over. */
 typedef struct {{
@@ -52,6 +66,10 @@ void {prefix}_reset({prefix}_state *state, const double *q);
    control period: the state follows q. */
 void {prefix}_torques(const double *q, const double *v, const double *a, {prefix}_state *state,
                       double *tau);
+/* The same, and gravity, with other values of {prefix}_parameters. */
+void {prefix}_torques_of(const double *parameters, const double *q, const double *v,
+                         const double *a, {prefix}_state *state, double *tau);
+void {prefix}_gravity_of(const double *parameters, const double *q, double *tau);
 /* Rigid bodies alone: M(q) a + C(q, v) v + g(q). */
 void {prefix}_rigid_torques(const double *q, const double *v, const double *a, double *tau);
 /* g(q). */
@@ -59,8 +77,7 @@ void {prefix}_gravity(const double *q, double *tau);
 /* M(q) of the rigid bodies, {n} x {n} by rows; {prefix}_armature adds to its diagonal. */
 void {prefix}_mass_matrix(const double *q, double *M);
 extern const double {prefix}_armature[{guard}_N];
-/* Y(q, v, a) with Y pi = rigid torques, {n} x {columns} by rows; ten parameters of each body:
-   m, m c_x, m c_y, m c_z, Ixx, Ixy, Iyy, Ixz, Iyz, Izz about the body's origin. */
+/* Y(q, v, a) with Y pi = rigid torques, {n} x {columns} by rows; ten parameters of each body. */
 void {prefix}_regressor(const double *q, const double *v, const double *a, double *Y);
 
 #ifdef __cplusplus
@@ -87,11 +104,15 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
         )
     tree = tree_of(robot.model)
     n, axes = len(tree.joints), len(robot.friction.drives.axis_names)
+    inertial = np.concatenate([joint.pi for joint in tree.joints])
+    values = _numbers([*inertial, *robot.values])
+    quoted = ", ".join(map(json.dumps, c_parameters(robot)))
     header = _HEADER.format(
         robot=_comment(tree.name),
         prefix=prefix,
         guard=prefix.upper(),
         n=n,
+        p=10 * n + len(robot.values),
         axes=axes,
         columns=10 * n,
     )
@@ -104,13 +125,21 @@ def c_of(robot: Projection, prefix: str) -> tuple[str, str]:
         f"#define N_JOINTS {n}",
         f"#define PREFIX(name) {prefix}_##name",
         "",
+        f"const int {prefix}_sizes[3] = {{N_JOINTS, {axes}, {prefix.upper()}_P}};",
         f"const char *const {prefix}_joint_names[N_JOINTS] = {{{names}}};",
+        f"const double {prefix}_parameters[{prefix.upper()}_P] = {{{values}}};",
+        f"const char *const {prefix}_parameter_names[{prefix.upper()}_P] = {{{quoted}}};",
         f"const double {prefix}_armature[N_JOINTS] = {{{_numbers(robot.of('I_a'))}}};",
         *_tables(tree),
         files("sysid_core.export").joinpath("c_dynamics.c").read_text(encoding="utf-8"),
         *_torques(robot, prefix),
     ]
     return header, "\n".join(source) + "\n"
+
+
+def c_parameters(robot: Projection) -> tuple[str, ...]:
+    """Names of the parameters that the code takes as data: those of estimates."""
+    return (*inertial_parameter_names(robot.model), *robot.friction.names)
 
 
 def write_c(folder: Path, robot: Projection, prefix: str) -> tuple[Path, Path]:
@@ -222,7 +251,7 @@ def _tables(tree: Tree) -> list[str]:
         key: [np.zeros(size)]
         for key, size in (
             *(("R_0", 9), ("R_S", 9), ("R_C", 9)),
-            *(("P_0", 3), ("P_Q", 3), ("TURN", 3), ("SLIDE", 3), ("PI", 10)),
+            *(("P_0", 3), ("P_Q", 3), ("TURN", 3), ("SLIDE", 3)),
         )
     }
     for joint in tree.joints:
@@ -235,7 +264,6 @@ def _tables(tree: Tree) -> list[str]:
         rows["P_Q"].append((1.0 - turns) * (joint.R @ joint.axis))
         rows["TURN"].append(turns * joint.axis)
         rows["SLIDE"].append((1.0 - turns) * joint.axis)
-        rows["PI"].append(joint.pi)
     parents = ", ".join(str(x) for x in (0, *(joint.parent + 1 for joint in tree.joints)))
     out = [
         f"static const double GRAVITY[3] = {{{_numbers(tree.gravity)}}};",
@@ -251,7 +279,8 @@ def _torques(robot: Projection, prefix: str) -> list[str]:
     """`PREFIX_reset` and `PREFIX_torques`: one block for each axis."""
     friction = robot.friction
     drives, S = friction.drives, friction.drives.axis_matrix
-    values = dict(zip(friction.names, robot.values.tolist(), strict=True))
+    first = 10 * len(robot.model.body_names)
+    values = {name: f"parameters[{first + k}]" for k, name in enumerate(friction.names)}
     reset, blocks = [], []
     for i, axis in enumerate(drives.axis_names):
         along = {
@@ -288,13 +317,18 @@ def _torques(robot: Projection, prefix: str) -> list[str]:
         *reset,
         "}",
         "",
-        f"void {prefix}_torques(const double *q, const double *v, const double *a,"
-        f" {prefix}_state *state, double *tau) {{",
+        f"void {prefix}_torques_of(const double *parameters, const double *q, const double *v,"
+        f" const double *a, {prefix}_state *state, double *tau) {{",
         "  double rigid[N_JOINTS];",
         "  (void)state;",
-        "  newton_euler(q, v, a, 1.0, rigid);",
+        "  newton_euler(parameters, q, v, a, 1.0, rigid);",
         "  for (int i = 0; i < N_JOINTS; ++i) tau[i] = rigid[i];",
         *blocks,
+        "}",
+        "",
+        f"void {prefix}_torques(const double *q, const double *v, const double *a,"
+        f" {prefix}_state *state, double *tau) {{",
+        f"  {prefix}_torques_of({prefix}_parameters, q, v, a, state, tau);",
         "}",
     ]
 
@@ -323,7 +357,7 @@ _WAVES = {
 }
 
 
-def _axis_lines(friction: FrictionModel, i: int, values: dict[str, float]) -> list[str]:
+def _axis_lines(friction: FrictionModel, i: int, values: dict[str, str]) -> list[str]:
     """Statements that add an axis' terms to f."""
     axis, out = friction.drives.axis_names[i], []
     for term in friction.terms_of(axis):
@@ -342,17 +376,17 @@ def _axis_lines(friction: FrictionModel, i: int, values: dict[str, float]) -> li
                 z = f"state->{term.value}[{i}]"
                 out.append(f"{z} = fmin(1.0, fmax(-1.0, {z} + step / {_number(width)}));")
         out += [
-            f"f += {_number(values[name])} * {part}; /* {term.value} */"
+            f"f += {values[name]} * {part}; /* {term.value} */"
             for name, part in zip(names, parts, strict=True)
         ]
     return out
 
 
-def _spring_lines(spring: Spring, values: dict[str, float]) -> list[str]:
+def _spring_lines(spring: Spring, values: dict[str, str]) -> list[str]:
     """Statements that take a spring's torque off f: the drives needn't give it."""
     given = {"S_p": spring.preload, "S_k": spring.stiffness}
     factors = [
-        values[f"{spring.axis}.{symbol}"] if spring.identified else given[symbol]
+        values[f"{spring.axis}.{symbol}"] if spring.identified else _number(given[symbol])
         for symbol in spring.symbols
     ]
     out = [f"const double angle = x - {_number(spring.zero)};"]
@@ -374,7 +408,7 @@ def _spring_lines(spring: Spring, values: dict[str, float]) -> list[str]:
         if spring.anchors is None and not spring.identified:
             out.append(f"f += {_number(spring.preload)}; /* spring */")
     out += [
-        f"f += {_number(factor)} * {function}; /* spring */"
+        f"f += {factor} * {function}; /* spring */"
         for factor, function in zip(factors, functions, strict=True)
     ]
     return ["{", *(f"  {line}" for line in out), "  (void)slope;", "}"]

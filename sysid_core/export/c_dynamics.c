@@ -73,13 +73,15 @@ static void wrench(const double *pi, const double *w, const double *dw, const do
   cross_add(pi + 1, acc, M);
 }
 
-static void newton_euler(const double *q, const double *v, const double *a, double gravity,
-                         double *tau) {
+static void newton_euler(const double *pi, const double *q, const double *v, const double *a,
+                         double gravity, double *tau) {
   motion m;
   double F[N_JOINTS + 1][3], M[N_JOINTS + 1][3], f[3];
   move(q, v, a, gravity, &m);
   for (int k = 0; k < 3; ++k) F[0][k] = M[0][k] = 0.0;
-  for (int i = 1; i <= N_JOINTS; ++i) wrench(PI[i], m.w[i], m.dw[i], m.acc[i], F[i], M[i]);
+  for (int i = 1; i <= N_JOINTS; ++i) {
+    wrench(pi + 10 * (i - 1), m.w[i], m.dw[i], m.acc[i], F[i], M[i]);
+  }
   for (int i = N_JOINTS; i >= 1; --i) {
     const int b = PARENT[i];
     tau[i - 1] = dot3(TURN[i], M[i]) + dot3(SLIDE[i], F[i]);
@@ -92,12 +94,16 @@ static void newton_euler(const double *q, const double *v, const double *a, doub
 }
 
 void PREFIX(rigid_torques)(const double *q, const double *v, const double *a, double *tau) {
-  newton_euler(q, v, a, 1.0, tau);
+  newton_euler(PREFIX(parameters), q, v, a, 1.0, tau);
+}
+
+void PREFIX(gravity_of)(const double *parameters, const double *q, double *tau) {
+  const double zero[N_JOINTS] = {0.0};
+  newton_euler(parameters, q, zero, zero, 1.0, tau);
 }
 
 void PREFIX(gravity)(const double *q, double *tau) {
-  const double zero[N_JOINTS] = {0.0};
-  newton_euler(q, zero, zero, 1.0, tau);
+  PREFIX(gravity_of)(PREFIX(parameters), q, tau);
 }
 
 void PREFIX(mass_matrix)(const double *q, double *M) {
@@ -105,7 +111,7 @@ void PREFIX(mass_matrix)(const double *q, double *M) {
   double a[N_JOINTS] = {0.0}, column[N_JOINTS];
   for (int j = 0; j < N_JOINTS; ++j) {
     a[j] = 1.0;
-    newton_euler(q, zero, a, 0.0, column);
+    newton_euler(PREFIX(parameters), q, zero, a, 0.0, column);
     a[j] = 0.0;
     for (int i = 0; i < N_JOINTS; ++i) M[N_JOINTS * i + j] = column[i];
   }

@@ -204,11 +204,17 @@ def _held(friction: FrictionModel, target: Target, lost: Sequence[str]) -> Frict
     drives = friction.drives
     keep_springs = SPRINGS not in lost and SPRINGS in lost_in(friction, target)
     springs = tuple(_linear_springs(drives)) if target.holds_springs else ()
+    couplings = {} if COUPLINGS in lost else drives.couplings
+    axes = DriveTrain(drives.joint_names, drives.gains, couplings).axis_names
+    waves = {
+        kind: {axis: per_turn for axis, per_turn in of_axes.items() if axis in axes}
+        for kind, of_axes in drives.waves.items()
+    }
     drives = DriveTrain(
         drives.joint_names,
         drives.gains,
-        {} if COUPLINGS in lost else drives.couplings,
-        drives.waves,
+        couplings,
+        waves,
         drives.springs if keep_springs else springs,
     )
 

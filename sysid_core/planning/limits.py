@@ -6,12 +6,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, require_type
 from sysid_core.planning.cell import Obstacle, Plane
 from sysid_core.planning.geometry import HeldBox
 from sysid_core.planning.tool_frame import tool_frame
@@ -110,7 +111,7 @@ class MotionLimits:
     @classmethod
     def from_model(
         cls,
-        model: RobotModel,
+        model: RobotModel | str | Path,
         *,
         acceleration: ArrayLike = DEFAULT_ACCELERATION,
         jerk: ArrayLike | None = None,
@@ -131,7 +132,7 @@ class MotionLimits:
         """Limits of a robot from its description and the cell that it stands in.
 
         Args:
-            model: The robot.
+            model: The robot, a URDF file, or a name in example-robot-data.
             acceleration: One for all joints, or shape (n,).
             jerk: One for all joints, shape (n,), or None where there is no limit.
             velocity_share: Share of the URDF's velocity limits that may be used.
@@ -147,6 +148,9 @@ class MotionLimits:
         Raises:
             ExcitationError: A limit is malformed, or the tool frame doesn't move.
         """
+        if isinstance(model, str | Path):
+            model = RobotModel.from_urdf(model)
+        require_type(model, RobotModel, "model")
         limits, notes = _described_limits(
             model, position_margin, velocity_share, effort_share, acceleration
         )

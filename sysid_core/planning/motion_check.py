@@ -11,7 +11,7 @@ import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike, NDArray
 
-from sysid_core.errors import ExcitationError
+from sysid_core.errors import ExcitationError, require_type
 from sysid_core.planning.geometry import RobotGeometry
 from sysid_core.planning.limits import MotionLimits
 from sysid_core.planning.trajectory import Trajectory, as_played, dense_motion
@@ -52,7 +52,7 @@ class MotionChecker:
             raise ExcitationError(
                 f"The limits are for joints {list(limits.joint_names)}, the robot has"
                 f" {list(model.joint_names)}.",
-                remedy="Make them with MotionLimits.from_model(model).",
+                remedy="Make them for this robot: Limits.from_model(robot).",
             )
         self.model, self.limits = model, limits
         held = limits.held
@@ -226,6 +226,7 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
 
     Raises:
         ExcitationError: The trajectory or the limits are another robot's.
+        SysIdError: An argument of another type.
 
     Examples:
         >>> from sysid_core.planning import straight_move
@@ -236,6 +237,9 @@ def check_motion(model: RobotModel, trajectory: Trajectory, limits: MotionLimits
         >>> check_motion(robot, trajectory, limits).is_safe
         True
     """
+    require_type(model, RobotModel, "model")
+    require_type(trajectory, Trajectory, "trajectory")
+    require_type(limits, MotionLimits, "limits")
     return MotionChecker(model, limits).check(trajectory)
 
 

@@ -19,6 +19,7 @@ class Severity(Kind):
     WARNING = "warning"  # to keep in mind
     HELD = "held"  # looked at, and in order
     NOT_JUDGED = "not judged"  # not looked at
+    MISSING = "missing"  # not looked at, and nothing else can stand for it
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,11 @@ def held(code: str, **data: object) -> Reason:
 def not_judged(code: str, **data: object) -> Reason:
     """Something that was not looked at."""
     return Reason(code, Severity.NOT_JUDGED, data)  # type: ignore[arg-type]
+
+
+def missing(code: str, **data: object) -> Reason:
+    """Something that was not looked at, without which a result isn't judged."""
+    return Reason(code, Severity.MISSING, data)  # type: ignore[arg-type]
 
 
 def text_of(reason: Reason) -> str:

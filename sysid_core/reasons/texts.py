@@ -405,9 +405,32 @@ TEXTS: Mapping[str, Text] = {
     ),
     "efforts-late": Text(
         "Late efforts",
-        "Efforts come {ms:.1f} ms late.",
-        "`sysid identify --delay auto` corrects that.",
-        "",
+        "Efforts come {ms:.1f} ± {sd:.1f} ms after the positions.",
+        "`sysid identify` corrects that (--delay auto, the default); better, mend the stamps.",
+        "A delay looks like inertia and friction: errors of torques rise with speed.",
+        "identify.md",
+    ),
+    "efforts-late-corrected": Text(
+        "Late efforts",
+        "Efforts come {ms:.1f} ± {sd:.1f} ms after the positions: corrected.",
+        "Mend the stamps where that is much: the correction isn't exact.",
+        "A delay looks like inertia and friction: errors of torques rise with speed.",
+        "identify.md",
+    ),
+    "joint-late": Text(
+        "Late efforts of one joint",
+        "The efforts of '{joint}' come {ms:.1f} ± {sd:.1f} ms after those of the other joints.",
+        "Look for a filter, an average or a second topic in this channel, and record it like the others.",
+        "The delay of one channel can't be explained by the robot; it spoils this joint's friction and"
+        " inertia.",
+        "identify.md",
+    ),
+    "efforts-beyond-limit": Text(
+        "Efforts beyond the limits",
+        "Torques of {joints} go to {peak:.3g} ({size:.3g} RMS) in motion; by the description {limit:.3g}"
+        " is the limit.",
+        "Check unit and drive gain of these joints (mA for A, one digit of a gain), or the limit in the URDF.",
+        "A drive doesn't give more than its limit: efforts, gains or the description are wrong.",
         "identify.md",
     ),
     "clocks-unknown": Text(
@@ -495,6 +518,12 @@ TEXTS: Mapping[str, Text] = {
         "Predictions of runs that weren't fitted: none was given.",
         "Record another motion and give it by --validate.",
     ),
+    "nothing-predicted": Text(
+        "Nothing was predicted",
+        "Neither fitted nor unseen runs were predicted: nothing says how good these numbers are.",
+        "Record another motion and give it by --validate.",
+        "What isn't compared with a measurement isn't judged, whatever else is in order.",
+    ),
     # Predictions; `which` names the runs.
     "prediction-not-finite": Text(
         "Numbers that aren't finite",
@@ -536,8 +565,9 @@ TEXTS: Mapping[str, Text] = {
     "prediction-good": Text("Predictions", "{left:.2g%} of the efforts' variance in {which} left."),
     "joint-unexplained": Text(
         "A joint that isn't explained",
-        "{which}: little of the torques' variance is explained at {joints} (R² {r2:.2f}).",
-        _LEFT_REMEDY,
+        "In {which}, {joints} is predicted worse than by its mean (R² {r2:.2f}).",
+        "Check sign, gain and order of these joints; if they are right, their friction differs between"
+        " runs: record more of their motion, warm and cold.",
         _LEFT,
         "identify.md",
     ),
@@ -604,13 +634,13 @@ TEXTS: Mapping[str, Text] = {
         "payload_identification.md",
     ),
     "wrench-ambiguous": Text(
-        "Sign or axes of a wrench that aren't known",
-        "The wrench doesn't show its sign and axes: what explains it about equally well weighs {masses} kg"
-        " (0: no load).",
-        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; or tilt the sensor through more"
-        " postures.",
-        "Sign, axes and turns of the sensor compete by their evidence; none is 20 times likelier than"
-        " another mass.",
+        "A load that the readings leave open",
+        "The readings don't tell the mass: what explains them about as well weighs {masses} kg (0: no load).",
+        "Say --wrench-axes sensor or base, --wrench-sign, and --rotation; tare before the object is taken;"
+        " or tilt the sensor through more postures.",
+        "Sign, axes, turns of the sensor, inverse orientations, a sensor zeroed with a part of the load on"
+        " and weight taken out by a controller compete by their evidence: another mass isn't 20 times less"
+        " likely, and the deviation covers them all.",
         "payload_identification.md",
     ),
     "no-body": Text(

@@ -18,8 +18,10 @@ class Outcome(Kind):
     FAIL = "fail"
     NOT_JUDGED = "not judged"
 
-
-_EXIT = {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}  # 2: the command itself failed
+    @property
+    def exit_status(self) -> int:
+        """Of a command: 0 may be used, 1 must not be, 3 wasn't judged; 2 is the command's own error."""
+        return {Outcome.FAIL: 1, Outcome.NOT_JUDGED: 3}.get(self, 0)
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Verdict:
     """An outcome with its reasons.
 
     The outcome follows from the reasons: any failure fails, any warning warns. A result of which
-    nothing was looked at, though something should have been, isn't judged.
+    nothing was looked at, or that misses what nothing else can stand for, isn't judged.
 
     Attributes:
         reasons: All of them, each once.
@@ -65,7 +67,7 @@ class Verdict:
     @property
     def not_judged(self) -> tuple[Reason, ...]:
         """What was not looked at, and why."""
-        return self._of(Severity.NOT_JUDGED)
+        return (*self._of(Severity.MISSING), *self._of(Severity.NOT_JUDGED))
 
     @property
     def notable(self) -> tuple[Reason, ...]:
@@ -82,7 +84,8 @@ class Verdict:
         """The worst that any reason asks for."""
         if self.failures:
             return Outcome.FAIL
-        if self.not_judged and not self.held and not self.warnings:
+        unseen = self.not_judged and not self.held and not self.warnings
+        if unseen or self._of(Severity.MISSING):
             return Outcome.NOT_JUDGED
         return Outcome.WARN if self.warnings else Outcome.PASS
 
@@ -94,12 +97,12 @@ class Verdict:
     @property
     def exit_status(self) -> int:
         """0 for a result that may be used, 1 for one that must not be, 3 for one that wasn't judged."""
-        return _EXIT.get(self.outcome, 0)
+        return self.outcome.exit_status
 
     @property
     def text(self) -> str:
         """One line: the outcome with what stands behind it."""
-        shown = self.notable or self.held or self.not_judged
+        shown = self.not_judged if self.outcome is Outcome.NOT_JUDGED else self.notable or self.held
         return f"{self.outcome.value}: {' '.join(map(advice_of, shown))}".rstrip(": ")
 
     def __add__(self, other: Verdict | Iterable[Reason]) -> Verdict:

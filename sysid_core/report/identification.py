@@ -153,7 +153,11 @@ def identification_report(
             report.figure(chart, caption)
     if benefits:
         _benefit_table(report, identification, benefits)
-    if delay is not None:
+    if delay is not None and not delay.shows:
+        report.paragraph(
+            "The motion doesn't show by how much the efforts lag behind the positions."
+        )
+    elif delay is not None:
         corrected = identification.processing.delay
         report.paragraph(
             f"The efforts lag {1e3 * delay.seconds:.2f} ± {1e3 * delay.sd:.2f} ms behind the"

@@ -36,7 +36,7 @@ from sysid_core.robot.model import STANDARD_GRAVITY, FrameMotion, RobotModel
 from sysid_core.robot.mounted_frame import with_mounted_frame
 from sysid_core.robot.mounting import gravity_of_mount, mounted, with_gravity
 from sysid_core.robot.natural_scale import inertial_scale
-from sysid_core.robot.pose_robot import POSE_FRAME, robot_of_poses
+from sysid_core.robot.pose_robot import POSE_FRAME, POSE_JOINTS, robot_of_poses
 from sysid_core.robot.reference import (
     load_dh_robot,
     load_robot,
@@ -56,6 +56,7 @@ __all__ = [
     "INERTIAL_UNITS",
     "INERTIA_ENTRIES",
     "POSE_FRAME",
+    "POSE_JOINTS",
     "STANDARD_GRAVITY",
     "USUAL_TERMS",
     "WAVE_KINDS",

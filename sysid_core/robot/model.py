@@ -181,7 +181,10 @@ class RobotModel:
 
     @property
     def position_limits(self) -> tuple[Array, Array]:
-        """Lower and upper joint position limits, each (nv,); infinite where there are none."""
+        """Lower and upper joint position limits, each (nv,); infinite where there are none.
+
+        Zero and zero, which exporters write where nothing is known, are none.
+        """
         lower, upper = np.full(self.nv, -np.inf), np.full(self.nv, np.inf)
         for joint in self.pin_model.joints:
             if joint.nq == joint.nv and joint.nv > 0:
@@ -191,7 +194,8 @@ class RobotModel:
                 upper[joint.idx_v : joint.idx_v + joint.nv] = self.pin_model.upperPositionLimit[
                     joint.idx_q : joint.idx_q + joint.nq
                 ]
-        return lower, upper
+        unknown = (lower == 0.0) & (upper == 0.0)
+        return np.where(unknown, -np.inf, lower), np.where(unknown, np.inf, upper)
 
     @property
     def velocity_limits(self) -> Array:

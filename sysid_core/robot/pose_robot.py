@@ -58,10 +58,10 @@ def robot_of_poses(position: ArrayLike, rotation: ArrayLike) -> tuple[str, tuple
             break
     assert best is not None
     _, before, after, angles = best
-    return _urdf(before, after), _NAMES, np.hstack([p, np.unwrap(angles, axis=0)])
+    return _urdf(before, after), POSE_JOINTS, np.hstack([p, np.unwrap(angles, axis=0)])
 
 
-_NAMES = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
+POSE_JOINTS = ("slide_x", "slide_y", "slide_z", "turn_z", "turn_y", "turn_x")
 
 
 def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transform.Rotation) -> str:
@@ -80,7 +80,7 @@ def _urdf(before: scipy.spatial.transform.Rotation, after: scipy.spatial.transfo
         return '<origin rpy="{:.15g} {:.15g} {:.15g}"/>'.format(*values)
 
     wide = '<limit lower="-1e4" upper="1e4" velocity="1e3" effort="1e6"/>'
-    for index, name in enumerate(_NAMES):
+    for index, name in enumerate(POSE_JOINTS):
         if index == 3:
             add("wrist", "fixed", turned(before))
         axis = np.eye(3, dtype=int)["xyz".index(name[-1])]

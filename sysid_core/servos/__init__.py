@@ -9,7 +9,7 @@ from sysid_core.servos.mjcf import ServoMjcf, servo_mjcf
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, TermFacts
 from sysid_core.servos.recording import ServoRecording, match_joints
 from sysid_core.servos.replay import Replay, overall, replay
-from sysid_core.servos.report import servo_report
+from sysid_core.servos.report import servo_report, term_in_words
 from sysid_core.servos.saved import load_servos, save_servos
 
 __all__ = [
@@ -36,4 +36,5 @@ __all__ = [
     "save_servos",
     "servo_mjcf",
     "servo_report",
+    "term_in_words",
 ]

@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Output-error fit of one servo: simulate, compare positions, improve.
 
-The parameters p minimise the sum of squares of what simulated positions miss over whole motions,
-by Levenberg and Marquardt's method; a Jacobian's column is a simulation beside the last. Positions
-of a drive that sticks don't repeat errors of the measurement but of the model, which stay for
-seconds: a deviation therefore comes from blocks of time (White's sandwich with blocks),
-\[ \mathrm{cov}\,p = H^{-1} \Big(\sum_b g_b g_b^T\Big) H^{-1}, \quad g_b = J_b^T r_b . \]
+The parameters p are the most likely ones, given what servos are like (a normal prior of each term)
+and the positions r that a simulation misses over whole motions, whose variance is unknown:
+
+\[ \min_p \; N \log \sum_k w_k r_k(p)^2 + \sum_i \frac{(p_i - \mu_i)^2}{s_i^2}, \]
+
+by Levenberg and Marquardt's method; a Jacobian's column is a simulation beside the last. A drive that
+sticks doesn't repeat errors of the measurement but of the model, which stay for seconds. So N isn't
+the number of samples but that of the data that vary as blocks of time do (the composite likelihood's
+adjustment of Pace, Salvan and Sartori, 2011), and a deviation comes from what blocks say apart
+(White's sandwich with blocks).
 """
 
 from __future__ import annotations
@@ -19,11 +24,15 @@ from sysid_core.servos.bodies import Array, Loads
 from sysid_core.servos.model import STEP, TERMS, Term, rollout
 
 BLOCK = 4.0  # [s]: longer than a sticking drive keeps its error (2 s on a real SO-101)
+FEWEST_BLOCKS = 20  # of shorter recordings: each says something of the scatter between blocks
 _ITERATIONS, _TRIAL_ITERATIONS = 25, 10
 # Relative gain of the sum of squares at which a search ends.
 _SETTLED, _TRIAL_SETTLED = 3e-5, 1e-3
 # [s] Of a rollout whose fit is only compared with others of the same step: twice that of the last fit.
 TRIAL_STEP = 2 * STEP
+# [rad²] Of a 12-bit encoder's rounding, (2π/4096)²/12: no replay is better.
+_TINY = 2e-7
+_PROBED = 3  # times that a deviation is found with secants over the last
 _PROBE = 0.05  # of a term's scale: beyond the rounding of stick and slip, within its curvature
 _INDEX = {term: i for i, term in enumerate(TERMS)}
 
@@ -57,25 +66,36 @@ class JointMotion:
 
 
 @dataclass(frozen=True)
+class Prior:
+    """What is known of a term before the motions, as a normal distribution."""
+
+    mean: float
+    deviation: float
+
+
+COMMON = {term: Prior(facts.start, facts.spread) for term, facts in TERMS.items()}
+
+
+@dataclass(frozen=True)
 class JointFit:
     """Parameters that replay a joint best.
 
     Attributes:
         values: Of the terms that were free.
-        known: Of those that weren't.
         sum_of_squares: Of the samples that were fitted [rad²].
-        samples: Their number.
+        data: Number of independent data that they are worth.
+        priors: What was known of the terms before.
     """
 
     values: dict[Term, float]
-    known: dict[Term, float]
     sum_of_squares: float
-    samples: int
+    data: float
+    priors: Mapping[Term, Prior]
 
     @property
     def vector(self) -> Array:
         """All parameters in the order of `TERMS`."""
-        return np.array([{**self.values, **self.known}.get(term, 0.0) for term in TERMS])
+        return np.array([self.values.get(term, 0.0) for term in TERMS])
 
 
 def errors(motions: Sequence[JointMotion], p: Array, step: float = STEP) -> Array:
@@ -85,51 +105,69 @@ def errors(motions: Sequence[JointMotion], p: Array, step: float = STEP) -> Arra
 
 def solve_joint(
     motions: Sequence[JointMotion],
-    start: dict[Term, float],
+    start: Mapping[Term, float],
     weights: Array | None = None,
     *,
     trial: bool = False,
-    any_zero: bool = False,
-    known: Mapping[Term, float] | None = None,
+    priors: Mapping[Term, Prior] = COMMON,
+    data: float | None = None,
 ) -> JointFit:
     """Fit the terms of `start`, beginning there.
 
     Args:
         motions: What is to be replayed.
         start: Terms that are free, and where to begin.
-        weights: 1 for samples that count and 0 for the others, shape (K,); None: all count.
+        weights: What each sample counts, at most 1, shape (K,); None: all count.
         trial: Whether it is only to be compared with others: ends sooner, at a coarser step.
-        known: Terms that keep their value.
-        any_zero: Whether the zero may be any angle: shows one that is wrong.
+        priors: What is known of the terms.
+        data: Number of independent data that all samples are worth; None: each is one.
     """
-    known = known or {}
-    terms = tuple(term for term in start if term not in known)
-    p = np.array([{**start, **known}.get(term, 0.0) for term in TERMS])
+    terms = tuple(start)
+    p = np.array([start.get(term, 0.0) for term in TERMS])
     w = np.ones(sum(len(m.t) for m in motions)) if weights is None else weights
+    count = float(w.sum()) * (1.0 if data is None else data / len(w))
+    at = [_INDEX[term] for term in terms]
+    scale = np.array([TERMS[term].scale for term in terms])
+    middle = np.array([priors[term].mean for term in terms])
+    spread = np.array([priors[term].deviation for term in terms])
+    least = np.array([-np.inf if TERMS[term].signed else 0.0 for term in terms])
+    most = np.array([TERMS[term].most for term in terms])
     step = TRIAL_STEP if trial else STEP
+
+    def unlikely(r: Array, p: Array) -> tuple[float, float]:
+        squares = float(w @ r**2) + _TINY * len(r)
+        return squares, count * np.log(squares) + float(np.sum(((p[at] - middle) / spread) ** 2))
+
     r = errors(motions, p, step)
-    cost, damping = float(w @ r**2), 1e-2
+    squares, cost = unlikely(r, p)
+    damping = 1e-2
     for _ in range(_TRIAL_ITERATIONS if trial else _ITERATIONS):
         J = jacobian(motions, p, r, terms, step)
-        H, g = J.T @ (w[:, None] * J), J.T @ (w * r)
+        H = J.T @ (w[:, None] * J) * (count / squares) + np.diag((scale / spread) ** 2)
+        g = J.T @ (w * r) * (count / squares) + scale * (p[at] - middle) / spread**2
         better = False
+        # A term at its bound that is drawn beyond it stays there, and the others move without it.
+        free = ~(((p[at] <= least) & (g > 0)) | ((p[at] >= most) & (g < 0)))
         for _ in range(8):
-            scaled = H + damping * np.diag(np.diag(H) + 1e-12 * len(r))
-            p_new = _moved(p, terms, -np.asarray(np.linalg.solve(scaled, g)), any_zero)
+            scaled = H + damping * np.diag(np.diag(H))
+            move = np.zeros(len(terms))
+            move[free] = -np.linalg.solve(scaled[np.ix_(free, free)], g[free])
+            p_new = p.copy()
+            p_new[at] = np.clip(p[at] + move * scale, least, most)
             r_new = errors(motions, p_new, step)
-            cost_new = float(w @ r_new**2)
+            squares_new, cost_new = unlikely(r_new, p_new)
             if cost_new < cost:
                 better = True
                 break
             damping *= 4.0
         if not better:
             break
-        gain, p, r, cost = (cost - cost_new) / cost, p_new, r_new, cost_new
+        gain, p, r, cost, squares = cost - cost_new, p_new, r_new, cost_new, squares_new
         damping /= 4.0
-        if gain < (_TRIAL_SETTLED if trial else _SETTLED):
+        if gain < count * (_TRIAL_SETTLED if trial else _SETTLED):
             break
     values = {term: float(p[_INDEX[term]]) for term in terms}
-    return JointFit(values, dict(known), cost, int((w > 0).sum()))
+    return JointFit(values, squares, count, priors)
 
 
 def jacobian(
@@ -148,14 +186,23 @@ def jacobian(
     return np.stack(columns, axis=1)
 
 
-def _moved(p: Array, terms: Sequence[Term], step: Array, any_zero: bool) -> Array:
-    p = p.copy()
-    for term, x in zip(terms, step, strict=True):
-        facts = TERMS[term]
-        value = p[_INDEX[term]] + x * facts.scale
-        most = np.inf if any_zero else facts.most
-        p[_INDEX[term]] = min(max(value, -most if facts.signed else 0.0), most)
-    return p
+def _secants(
+    motions: Sequence[JointMotion], p: Array, terms: Sequence[Term], probes: Array
+) -> Array:
+    """Mean change of the errors within each term's probe to both sides, in units of its scale.
+
+    Where sticking begins or ends a little earlier, errors jump: a derivative shows the jumps, not
+    how the errors change over a deviation.
+    """
+    columns = []
+    for term, probe in zip(terms, probes, strict=True):
+        facts, i = TERMS[term], _INDEX[term]
+        low, high = p.copy(), p.copy()
+        low[i] = max(p[i] - probe * facts.scale, -np.inf if facts.signed else 0.0)
+        high[i] = min(p[i] + probe * facts.scale, facts.most)
+        width = (high[i] - low[i]) / facts.scale
+        columns.append((errors(motions, high) - errors(motions, low)) / width)
+    return np.stack(columns, axis=1)
 
 
 def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
@@ -171,21 +218,52 @@ def block_weights(motions: Sequence[JointMotion], fit: JointFit) -> Array:
     return np.asarray((1.0 / (1.0 + squares / scale))[blocks])
 
 
-def block_covariance(
-    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
-) -> Array:
-    """Covariance of the values from blocks of time, in the order of `fit.values`."""
-    terms = tuple(fit.values)
+def independent_data(motions: Sequence[JointMotion], fit: JointFit) -> float:
+    """Number of independent data that the samples are worth, by how scores vary between blocks.
+
+    With the scores \\(g_b\\) of B blocks, residuals of variance \\(\\sigma^2\\) and k terms, K samples are
+    worth \\(K k / \\mathrm{tr}(H^{-1} \\sum g_b g_b^T / \\sigma^2)\\), at least B and at most K.
+    """
     r = errors(motions, fit.vector)
-    J = jacobian(motions, fit.vector, r, terms)
-    scale = np.array([TERMS[term].scale for term in terms])
-    if weights is not None:
-        J, r = J * np.sqrt(weights)[:, None], r * np.sqrt(weights)
-    H = J.T @ J
+    J = _secants(motions, fit.vector, tuple(fit.values), np.full(len(fit.values), 0.5))
+    J = J[:, np.abs(J).max(axis=0) > 0.0]
     blocks = np.concatenate([m.block for m in motions])
     scores = np.array([J[blocks == b].T @ r[blocks == b] for b in np.unique(blocks)])
-    count, free = len(scores), len(terms)
-    inverse = np.linalg.pinv(H, rcond=1e-10, hermitian=True)
+    variance = float(r @ r) / len(r) + _TINY
+    excess = np.trace(np.linalg.pinv(J.T @ J, hermitian=True) @ (scores.T @ scores)) / variance
+    worth = len(r) * J.shape[1] / max(float(excess), 1e-9)
+    return float(np.clip(worth, len(scores), len(r)))
+
+
+def block_covariance(
+    motions: Sequence[JointMotion], fit: JointFit, weights: Array | None = None
+) -> tuple[tuple[Term, ...], Array]:
+    """Terms that aren't at a bound, and their covariance from blocks of time.
+
+    With the scores \\(g_b = J_b^T W r_b\\) of blocks and the prior's precision P,
+    \\(A^{-1} (\\sum g_b g_b^T N^2/S^2 + P) A^{-1}\\) where \\(A = J^T W J N/S + P\\).
+    """
+    terms = tuple(term for term in fit.values if not at_bound(fit, term))
+    r = errors(motions, fit.vector)
+    scale = np.array([TERMS[term].scale for term in terms])
+    w = np.ones(len(r)) if weights is None else weights
+    blocks = np.concatenate([m.block for m in motions])
+    informative = fit.data / (float(w @ r**2) + _TINY * len(r))
+    P = np.diag((scale / [fit.priors[term].deviation for term in terms]) ** 2)
+    which = [np.flatnonzero(blocks == b) for b in np.unique(blocks)]
     # Few blocks make the sum too small: by their number over the degrees that are left.
-    factor = count / max(count - free, 1)
-    return np.asarray(inverse @ (scores.T @ scores) @ inverse * factor * np.outer(scale, scale))
+    factor = len(which) / max(len(which) - len(terms), 1) * informative**2
+    covariance = np.diag((2 * _PROBE) ** 2 * np.ones(len(terms)))
+    for _ in range(_PROBED):
+        probes = np.clip(np.sqrt(np.diag(covariance)), _PROBE, 1.0)
+        J = _secants(motions, fit.vector, terms, probes)
+        scores = np.array([J[k].T @ (w * r)[k] for k in which])
+        inverse = np.linalg.inv((J.T @ (w[:, None] * J)) * informative + P)
+        covariance = inverse @ (scores.T @ scores * factor + P) @ inverse
+    return terms, np.asarray(covariance * np.outer(scale, scale))
+
+
+def at_bound(fit: JointFit, term: Term) -> bool:
+    """Whether the search ended at the term's bound, so that it isn't determined."""
+    value, facts = fit.values[term], TERMS[term]
+    return value >= facts.most or (not facts.signed and value <= 0.0)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,17 @@ from sysid_core.servos.bodies import Array, BodyTree
 from sysid_core.servos.examine import Finding, examine, examine_fit
 from sysid_core.servos.fit import (
     BLOCK,
+    COMMON,
+    FEWEST_BLOCKS,
     TRIAL_STEP,
     JointFit,
     JointMotion,
+    Prior,
+    at_bound,
     block_covariance,
     block_weights,
     errors,
+    independent_data,
     solve_joint,
 )
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term, body_tree
@@ -41,9 +47,15 @@ CHOICES: tuple[tuple[Term, ...], ...] = (
 )
 
 
-# What the bus and the firmware's settings make, the same for all drives of a robot.
-SHARED = (Term.DELAY, Term.INVERSE_ACCELERATION, Term.INVERSE_SPEED)
+# What isn't the drive's alone: the URDF's masses and what the robot leans on, and the assembly.
+_OWN = (Term.COMPLIANCE, Term.ZERO)
+# Fewer drives say nothing of how far drives of a robot differ.
+_FEWEST_DRIVES = 3
+_ANY_ZERO = Prior(0.0, np.pi)  # [rad] shows one that is wrong
 _ROUNDING = 0.00044  # [rad] of a 12-bit encoder, 2π/4096/√12: smaller errors aren't told apart
+# Relative deviation between a gain that was set with the URDF's masses and what gravity shows of both:
+# torque constants and masses of links with cables differ by about as much from their data sheets.
+_GAIN = 0.2
 _GRAVITY = (
     0.02  # [N m] of gravity's range, below which no stiffness shows: a tenth of such friction
 )
@@ -103,7 +115,7 @@ def identify_servos(
     Args:
         recordings: One or more motions of the same joints.
         robot: The robot that they move.
-        gains: Known stiffness of joints by name [N m/rad].
+        gains: Stiffness that was set, of joints by name [N m/rad].
 
     Raises:
         SignalError: The recordings' joints differ, or don't fit the robot's.
@@ -122,7 +134,7 @@ def identify_servos(
     motions = joint_motions(matched, tree)
     gains = gains or {}
     drives = [
-        _Drive(m, {Term.COMPLIANCE: 1.0 / gains[joint]} if joint in gains else {})
+        _Drive(m, _known(gains.get(joint)))
         for joint, m in zip(joints, motions, strict=True)
         if joint not in dead
     ]
@@ -151,9 +163,10 @@ def joint_motions(recordings: Sequence[ServoRecording], tree: BodyTree) -> list[
     """Each joint's part of the recordings, which are in the tree's order."""
     out: list[list[JointMotion]] = [[] for _ in tree.joints]
     first = 0
+    length = min(BLOCK, sum(r.duration for r in recordings) / FEWEST_BLOCKS)
     for recording in recordings:
         loads = tree.loads(recording.q)
-        block = first + ((recording.t - recording.t[0]) // BLOCK).astype(int)
+        block = first + ((recording.t - recording.t[0]) // length).astype(int)
         first = int(block[-1]) + 1
         for j, motions in enumerate(out):
             q, target = recording.q[:, j].copy(), recording.target[:, j].copy()
@@ -166,7 +179,34 @@ class _Drive:
     """A joint that moved, and what is known of it."""
 
     motions: list[JointMotion]
-    known: dict[Term, float]
+    priors: Mapping[Term, Prior]
+
+    @cached_property
+    def start(self) -> dict[Term, float]:
+        """The simplest model, where its search begins."""
+        known = self.feels_gravity or self.priors is not COMMON
+        terms = BASE + ((Term.COMPLIANCE,) if known else ())
+        return {t: self.priors[t].mean for t in terms}
+
+    @cached_property
+    def data(self) -> float:
+        """Number of independent data that the motions are worth, by the simplest model."""
+        base = solve_joint(self.motions, self.start, trial=True, priors=self.priors)
+        return independent_data(self.motions, base)
+
+    def fit(
+        self,
+        start: Mapping[Term, float],
+        weights: Array | None = None,
+        *,
+        trial: bool = False,
+        priors: Mapping[Term, Prior] = MappingProxyType({}),
+    ) -> JointFit:
+        """Terms from all motions."""
+        return solve_joint(
+            self.motions, start, weights,
+            trial=trial, priors={**self.priors, **priors}, data=self.data,
+        )  # fmt: skip
 
     @cached_property
     def blocks(self) -> NDArray[np.int64]:
@@ -181,10 +221,12 @@ class _Drive:
         most = (np.hypot(m.loads.a, m.loads.b)[:, m.joint].max() for m in self.motions)
         return bool(max(most) > _GRAVITY)
 
-    def solve(self, starts: Sequence[dict[Term, float]]) -> list[JointFit]:
+    def solve(
+        self, starts: Sequence[Mapping[Term, float]], weights: Array | float = 1.0
+    ) -> list[JointFit]:
         """A fit of each half of the blocks."""
         return [
-            solve_joint(self.motions, start, half, trial=True, known=self.known)
+            self.fit(start, half * weights, trial=True)
             for start, half in zip(starts, self.halves, strict=True)
         ]
 
@@ -198,6 +240,13 @@ class _Drive:
         return np.asarray(total / counts)
 
 
+def _known(gain: float | None) -> Mapping[Term, Prior]:
+    """Priors of a drive whose stiffness is known as well as the masses that load it."""
+    if gain is None:
+        return COMMON
+    return {**COMMON, Term.COMPLIANCE: Prior(1.0 / gain, _GAIN / gain)}
+
+
 def _unmoved(joint: str, motions: list[JointMotion]) -> JointResult:
     baseline = _baseline(motions)
     return JointResult(JointServo(joint), baseline, baseline, 0.0)
@@ -208,28 +257,32 @@ def _baseline(motions: list[JointMotion]) -> float:
 
 
 def _identify_drives(drives: list[_Drive]) -> Iterator[Callable[[str], JointResult]]:
-    """Terms, then values; what bus and firmware set is one value for all drives."""
+    """Terms, then values of each drive, then once more with what the drives say of each other."""
     chosen, squares = choose_terms(drives)
-    fits = [
-        solve_joint(drive.motions, fit.values, trial=True, known=drive.known)
-        for drive, fit in zip(drives, chosen, strict=True)
-    ]
+    fits = [_best_start(drive, fit) for drive, fit in zip(drives, chosen, strict=True)]
     weights = [block_weights(d.motions, fit) for d, fit in zip(drives, fits, strict=True)]
-    fits = [
-        solve_joint(d.motions, fit.values, w, known=d.known)
-        for d, fit, w in zip(drives, fits, weights, strict=True)
-    ]
+    fits = [d.fit(f.values, w) for d, f, w in zip(drives, fits, weights, strict=True)]
     deviations = [_deviations(*three) for three in zip(drives, fits, weights, strict=True)]
-    shared, of_shared = _shared(fits, deviations)
+    priors = _kin(fits, deviations)
     for drive, fit, square, w in zip(drives, fits, squares, weights, strict=True):
-        known = {**drive.known, **shared}
-        last = solve_joint(drive.motions, fit.values, w, known=known)
-        sd = {**of_shared, **_deviations(drive, last, w)}
-        zero = last.values[Term.ZERO]
-        if abs(zero) >= TERMS[Term.ZERO].most:
-            free = solve_joint(drive.motions, last.values, w, known=known, any_zero=True)
-            zero = free.values[Term.ZERO]
-        yield partial(_result, {**last.values, **known}, sd, float(np.sqrt(square)), drive, zero)
+        # From a bound, where its change may show nothing, a term begins at what the others have.
+        start = {t: priors[t].mean if t in priors and at_bound(fit, t) else x
+                 for t, x in fit.values.items()}  # fmt: skip
+        last = drive.fit(start, w, priors=priors)
+        sd = _deviations(drive, last, w)
+        free = drive.fit(last.values, w, trial=True, priors={**priors, Term.ZERO: _ANY_ZERO})
+        zero = free.values[Term.ZERO]
+        yield partial(_result, last.values, sd, float(np.sqrt(square)), drive, zero)
+
+
+def _best_start(drive: _Drive, chosen: JointFit) -> JointFit:
+    """The likelier fit of two: from where the choice of terms ended, and from usual values.
+
+    Terms come one after the other, and what had to explain those to come may not find back.
+    """
+    usual = {term: drive.priors[term].mean for term in chosen.values}
+    fits = [drive.fit(start, trial=True) for start in (chosen.values, usual)]
+    return min(fits, key=lambda fit: fit.sum_of_squares)
 
 
 def _result(
@@ -244,27 +297,33 @@ def _result(
 
 
 def _deviations(drive: _Drive, fit: JointFit, weights: Array) -> dict[Term, float]:
-    variances = np.maximum(np.diag(block_covariance(drive.motions, fit, weights)), 0.0)
-    return {term: float(x) for term, x in zip(fit.values, np.sqrt(variances), strict=True)}
+    terms, covariance = block_covariance(drive.motions, fit, weights)
+    return dict(zip(terms, map(float, np.sqrt(np.diag(covariance))), strict=True))
 
 
-def _shared(
-    fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]
-) -> tuple[dict[Term, float], dict[Term, float]]:
-    """What all drives have in common, each drive's value weighted by its precision."""
-    values, sds = {}, {}
-    for term in SHARED:
-        pairs = [(f.values[term], sd[term]) for f, sd in zip(fits, deviations, strict=True)
-                 if sd.get(term, 0.0) > 0.0]  # fmt: skip
-        if not pairs:
+def _kin(fits: Sequence[JointFit], deviations: Sequence[Mapping[Term, float]]) -> dict[Term, Prior]:
+    """What the drives of a robot have in common, and how far they differ in it.
+
+    The random-effects mean and variance of DerSimonian and Laird (1986): drives of one type, bus
+    and firmware vary little, so that each lends the others what its motion shows; drives that
+    differ lend nothing.
+    """
+    priors = {}
+    for term in TERMS:
+        found = [(f.values[term], sd[term]) for f, sd in zip(fits, deviations, strict=True)
+                 if term in sd and sd[term] > 0.0]  # fmt: skip
+        if len(found) < _FEWEST_DRIVES or term in _OWN:
             continue
-        # The weighted median: a drive that went wrong doesn't move it.
-        pairs.sort()
-        weights = np.cumsum([1.0 / sd for _, sd in pairs])
-        middle = int(np.searchsorted(weights, weights[-1] / 2))
-        values[term] = pairs[middle][0]
-        sds[term] = float(1.0 / np.sqrt(sum(1.0 / sd**2 for _, sd in pairs)))
-    return values, sds
+        x, variance = np.array(found).T ** np.array([[1.0], [2.0]])
+        w = 1.0 / variance
+        mean = w @ x / w.sum()
+        excess = float(w @ (x - mean) ** 2) - (len(x) - 1)
+        between = max(excess / float(w.sum() - (w @ w) / w.sum()), 0.0)
+        w = 1.0 / (variance + between)
+        deviation = np.sqrt(between + 1.0 / w.sum())
+        if deviation < TERMS[term].spread:
+            priors[term] = Prior(float(w @ x / w.sum()), float(deviation))
+    return priors
 
 
 def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]:
@@ -272,29 +331,30 @@ def choose_terms(drives: Sequence[_Drive]) -> tuple[list[JointFit], list[float]]
 
     Every second block is kept out of one fit and fitted by the other. A group of terms is added
     where blocks kept out are more likely with it, each block of each drive with a variance of its
-    own (so that a few bad ones don't decide), by a one-sided test at 2.5 % over the blocks.
+    own (so that a few bad ones don't decide), by a one-sided test at 10 % over the blocks.
 
     Returns:
         One half's fit of each drive, and each drive's mean squared error on blocks kept out [rad²].
     """
     fits = []
     for drive in drives:
-        base = BASE + ((Term.COMPLIANCE,) if drive.feels_gravity else ())
-        fits.append(drive.solve([{t: TERMS[t].start for t in base}] * 2))
+        fits.append(drive.solve([drive.start] * 2))
     scores = [drive.squares(fit) for drive, fit in zip(drives, fits, strict=True)]
+    # Blocks in which the robot leaned on something mustn't decide what the terms are tried with.
+    weights = [block_weights(d.motions, fit[0]) for d, fit in zip(drives, fits, strict=True)]
     blocks = len(scores[0])
-    sure = float(student.ppf(0.975, max(blocks - 1, 1))) / np.sqrt(blocks)
+    sure = float(student.ppf(0.9, max(blocks - 1, 1))) / np.sqrt(blocks)
     for group in CHOICES:
         more = {t: TERMS[t].start for t in group}
         if group == CHOICES[0]:  # a profile explains what delay and damping had to: begin afresh
             more |= {t: TERMS[t].start for t in (Term.TIME_CONSTANT, Term.DELAY)}
         tried, new, gains = [], [], []
-        for drive, fit, score in zip(drives, fits, scores, strict=True):
+        for drive, fit, score, w in zip(drives, fits, scores, weights, strict=True):
             if group == (Term.LOAD_FRICTION,) and not drive.feels_gravity:
                 tried.append(fit)
                 new.append(score)
                 continue
-            tried.append(drive.solve([{**f.values, **more} for f in fit]))
+            tried.append(drive.solve([{**f.values, **more} for f in fit], w))
             new.append(drive.squares(tried[-1]))
             gains.append(np.log((score + _ROUNDING**2) / (new[-1] + _ROUNDING**2)))
         reached = any(

@@ -46,37 +46,37 @@ class TermFacts:
         start: Value at which a search for it begins: the size that hobby servos and the drives of
             small legged robots have; the search ends within the data's deviation from any of them.
         scale: Change of it that moves the position noticeably.
+        spread: Standard deviation of what such drives have, about the start. Data of more than
+            a few blocks of time outweigh it; it decides what they don't show.
         signed: Whether it may be negative.
-        most: Largest magnitude.
+        most: Largest value.
     """
 
     unit: str
     meaning: str
     start: float
     scale: float
+    spread: float
     signed: bool = False
     most: float = np.inf
 
 
-# [rad] Two increments of a 12-bit encoder: the servo's loop and the recording read the same encoder,
-# so that more than rounding between them is a wrong sign, unit or zero. Freed, it takes gravity's place.
-ZERO_MOST = 0.0031
-
-# The order of the compiled rollout's parameters.
+# The order of the compiled rollout's parameters. The zero's spread is one increment of a 12-bit encoder:
+# the servo's loop and the recording read the same encoder. Freed, it would take gravity's place.
 TERMS: Mapping[Term, TermFacts] = MappingProxyType({
-    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.05, 0.02, True),
-    Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02),
-    Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01),
-    Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2, most=1.0),
-    Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005),
-    Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05),
-    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, True, ZERO_MOST),
-    Term.DELAY: TermFacts("s", "dead time of the command", 0.02, 0.01),
-    Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005),
-    Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05),
-    Term.INERTIA: TermFacts("s²", "inertia of rotor and gears over K", 0.002, 0.001),
-    Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5),
-    Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003),
+    Term.COMPLIANCE: TermFacts("rad/(N m)", "compliance of the position loop, 1/K", 0.05, 0.02, 0.2, True),
+    Term.TIME_CONSTANT: TermFacts("s", "damping, back-EMF and derivative gain over K", 0.05, 0.02, 0.05),
+    Term.FRICTION: TermFacts("rad", "dry friction over K: the half width of the sticking band", 0.01, 0.01, 0.03),
+    Term.LOAD_FRICTION: TermFacts("-", "dry friction per load torque", 0.3, 0.2, 0.3, most=1.0),
+    Term.BREAKAWAY: TermFacts("rad", "additional dry friction at rest, over K", 0.005, 0.005, 0.01),
+    Term.BREAKAWAY_SPEED: TermFacts("rad/s", "speed at which that has fallen to 1/e", 0.1, 0.05, 0.1),
+    Term.ZERO: TermFacts("rad", "command at which the unloaded joint rests at zero", 0.0, 0.001, 0.0015, True),
+    Term.DELAY: TermFacts("s", "dead time of the command", 0.02, 0.01, 0.02),
+    Term.INVERSE_ACCELERATION: TermFacts("s²/rad", "inverse of the profile's acceleration", 0.02, 0.005, 0.02),
+    Term.INVERSE_SPEED: TermFacts("s/rad", "inverse of the profile's largest speed", 0.15, 0.05, 0.15),
+    Term.INERTIA: TermFacts("s²", "inertia of rotor and gears over K", 0.002, 0.001, 0.002),
+    Term.INVERSE_LIMIT: TermFacts("1/rad", "inverse of the error at which the drive saturates", 2.0, 0.5, 2.0),
+    Term.BACKLASH: TermFacts("rad", "half of the gap between motor and encoder", 0.005, 0.003, 0.005),
 })  # fmt: skip
 
 STEP = 0.005  # [s] of the rollout, a tenth of a hobby servo's time constant
@@ -146,7 +146,13 @@ class ServoModel:
         return body_tree(self.robot, self.joints)
 
     def simulate(
-        self, t_target: ArrayLike, target: ArrayLike, t: ArrayLike, q0: ArrayLike
+        self,
+        t_target: ArrayLike,
+        target: ArrayLike,
+        t: ArrayLike,
+        q0: ArrayLike,
+        *,
+        step: float = STEP,
     ) -> Array:
         """Positions that the robot takes when it is sent commands.
 
@@ -158,6 +164,7 @@ class ServoModel:
             target: Commands, each held until the next, shape (L, n) [rad].
             t: Times of the positions, ascending, shape (K,) [s].
             q0: Positions at `t[0]`, at rest, shape (n,) [rad].
+            step: Longest time step [s].
 
         Returns:
             Positions, shape (K, n) [rad].
@@ -172,7 +179,7 @@ class ServoModel:
             loads = self.tree.loads(q)
             q = np.stack(
                 [
-                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j)
+                    rollout(servo.vector, t_target, target[:, j], t, q0[j], loads, j, step)
                     for j, servo in enumerate(self.servos)
                 ],
                 axis=1,

@@ -11,7 +11,7 @@ import numpy as np
 from sysid_core.reasons import Outcome
 from sysid_core.report import Report, thinned, time_series, with_deviation
 from sysid_core.servos.identify import ServoIdentification
-from sysid_core.servos.model import TERMS, Term
+from sysid_core.servos.model import TERMS, JointServo, Term
 from sysid_core.servos.replay import Replay, overall
 
 _POINTS = 1500  # of a line: more can't be told apart on a screen
@@ -50,10 +50,10 @@ def servo_report(
     )
     for joint in result.joints:
         report.heading(joint.servo.joint, 3)
-        rows = []
-        for term, value in joint.servo.values.items():
-            sd = joint.servo.deviations.get(term, float("nan"))
-            rows.append((TERMS[term].meaning, with_deviation(value, sd), TERMS[term].unit))
+        rows: list[tuple[str, str, str]] = []
+        for term in joint.servo.values:
+            row = (TERMS[term].meaning, term_in_words(joint.servo, term), TERMS[term].unit)
+            rows.append(row)
         compliance = joint.servo.values.get(Term.COMPLIANCE, 0.0)
         if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
             rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
@@ -71,3 +71,11 @@ def servo_report(
             f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",
         )
     return report.save(path)
+
+
+def term_in_words(servo: JointServo, term: Term) -> str:
+    """A term's value with its deviation in matched digits, or that the search ended at its bound."""
+    value = servo.values[term]
+    if term not in servo.deviations:
+        return f"{value:.3g} (at its bound: not determined)"
+    return with_deviation(value, servo.deviations[term])

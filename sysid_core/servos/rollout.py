@@ -7,8 +7,8 @@ q, and in the same units inertia m, damping \(\tau\), gravity g and dry friction
 
 \[ m\dot v + \tau v = r - z - q - g(q) - f s, \qquad s \in \mathrm{Sign}(v) . \]
 
-The step is implicit Euler with the complementarity of Coulomb's law solved exactly: the velocity is
-the frictionless one, shrunk towards zero by the friction's impulse, and zero where that is larger
+The step is the implicit midpoint rule, with the second backward difference of velocities, and the
+complementarity of Coulomb's law solved exactly: the velocity is the frictionless one, shrunk towards zero by the friction's impulse, and zero where that is larger
 (Moreau; Stewart and Trinkle 1996). A drive that sticks has the velocity 0.0, not a small one.
 """
 
@@ -53,7 +53,7 @@ def drive_rollout(
     before = s
     held = target[cursor]
     ref, ref_v = held, 0.0
-    x, w, y = q0, 0.0, q0
+    x, w, last, y = q0, 0.0, 0.0, q0
     q[0], v[0] = q0, 0.0
     for i in range(1, t.size):
         dt = t[i] - t[i - 1]
@@ -68,6 +68,8 @@ def drive_rollout(
         slope = compliance * (gravity_b[i] * c - gravity_a[i] * sn) if turns else 0.0
         m = own_inertia + abs(compliance) * inertia[i]
         x0 = x
+        # The spring acts at the middle of a step; at its end where that would overshoot.
+        theta = max(0.5, 1.0 - (m / h + tau) / h)
         for k in range(steps):
             share = (k + 1.0) / steps
             now = t[i - 1] + dt * share - delay
@@ -86,6 +88,7 @@ def drive_rollout(
                 most = h / inverse_a
                 way = held - ref
                 speed = most * (np.sqrt(0.25 + 2.0 * abs(way) / (most * h)) - 0.5)
+                speed = min(speed, abs(way) / h)
                 if inverse_v > 0.0:
                     speed = min(speed, 1.0 / inverse_v)
                 if way < 0.0:
@@ -97,24 +100,27 @@ def drive_rollout(
                 ref += min(max(held - ref, -most), most)
             else:
                 ref = held
-            g = g0 + share * (g1 - g0) + slope * (x - x0)
+            g = g0 + (share - 0.5 / steps) * (g1 - g0) + slope * (x - x0)
             error = ref - zero - x
             f = coulomb + load_share * abs(g)
             if breakaway > 0.0:
-                f += breakaway * np.exp(-abs(w) / max(slow, 1e-6))
+                f += breakaway * np.exp(-abs(2.0 * w - last) / max(slow, 1e-6))
+            # Velocities are those in the middle of steps; so is their change, from the last three.
+            momentum = m * (2.0 * w - 0.5 * last)
             if inverse_limit > 0.0 and abs(error) * inverse_limit > 1.0:
-                push = m * w + h * (np.sign(error) / inverse_limit - g)
-                denominator = m + h * tau
+                push = momentum + h * (np.sign(error) / inverse_limit - g)
+                denominator = 1.5 * m + h * tau
             else:
-                push = m * w + h * (error - g)
-                denominator = m + h * tau + h * h
+                push = momentum + h * (error - g)
+                denominator = 1.5 * m + h * tau + theta * h * h
             impulse = h * f
+            last = w
             if push > impulse:
                 w = (push - impulse) / denominator
             elif push < -impulse:
                 w = (push + impulse) / denominator
             else:
-                w = 0.0
+                w, last = 0.0, 0.0
             x += h * w
             y = min(max(y, x - gap), x + gap)
         q[i], v[i] = y, w

@@ -20,7 +20,7 @@ from sysid_core.signals.sample_faults import (
 )
 from sysid_core.signals.statistics import StreamMonitor, StreamStatistics
 from sysid_core.signals.stream_clock import SampleOutcome
-from sysid_core.signals.table import read_table
+from sysid_core.signals.table import read_table, table_recording
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
 from sysid_core.signals.unit_checks import require_sound_units, velocity_ratio
@@ -64,5 +64,6 @@ __all__ = [
     "signal_delay",
     "standstill_share",
     "table_layout",
+    "table_recording",
     "velocity_ratio",
 ]

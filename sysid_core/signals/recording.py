@@ -245,24 +245,34 @@ class Recording:
             source: Name of the recording.
 
         Raises:
-            SignalError: Arrays whose shapes don't belong together, or an unknown kind of efforts.
+            SignalError: Arrays that hold no numbers, whose shapes don't belong together, or whose time
+                doesn't grow; an unknown kind of efforts.
         """
-        stamps = np.round(np.asarray(time, dtype=float) * 1e9).astype(np.int64)
+        t, positions = _numbers("time", time), _numbers("q", q)
+        if t.ndim != 1 or not len(t) or not np.all(np.diff(t) > 0.0):
+            back = int(np.argmax(~(np.diff(t) > 0.0))) + 1 if t.ndim == 1 and len(t) > 1 else 0
+            raise SignalError(
+                f"`time` doesn't grow at sample {back}."
+                if back
+                else f"`time` has shape {t.shape}, expected samples in time.",
+                remedy="Give seconds that grow from sample to sample, shape (K,).",
+            )
+        stamps = np.round(t * 1e9).astype(np.int64)
         velocities, efforts = (
-            None if x is None else np.asarray(x, dtype=float) for x in (v, effort)
+            None if x is None else _numbers(name, x) for name, x in (("v", v), ("effort", effort))
         )
         kind = EffortKind.named(str(effort_kind), "The kind of efforts", SignalError)
         joints = JointStream(
             tuple(names),
             stamps,
-            np.asarray(q, dtype=float),
+            positions,
             velocities,
             effort=efforts,
             effort_kind=kind,
         )
         readings = None
         if wrench is not None:
-            readings = WrenchStream(wrench_frame, stamps, np.asarray(wrench, dtype=float))
+            readings = WrenchStream(wrench_frame, stamps, _numbers("wrench", wrench))
         return cls(joints, readings, source=source)
 
     def between(self, start: str, end: str) -> Recording:
@@ -297,3 +307,17 @@ class Recording:
             else self.wrench.select(inside(self.wrench.stamps_ns)),
             marks=tuple(m for m in self.marks if start_ns <= m.stamp_ns <= end_ns),
         )
+
+
+def _numbers(argument: str, values: ArrayLike) -> Array:
+    """An argument as an array of numbers.
+
+    Raises:
+        SignalError: It is something else.
+    """
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as err:
+        raise SignalError(
+            f"`{argument}` holds no numbers: {err}.", remedy="Give an array of floats."
+        ) from err

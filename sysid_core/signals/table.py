@@ -1,26 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings as tables (CSV)."""
+"""Recordings as tables: CSV, NPZ, Parquet, MAT, or columns in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import TextIOWrapper
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
 from sysid_core.robot import Array
+from sysid_core.signals.array_file import ARRAY_ENDINGS, flat_columns, read_arrays
 from sysid_core.signals.column_file import Column
 from sysid_core.signals.column_map import ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
 LEAST_STEP, LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower
+MOST_LOST = 0.05  # share of rows: a file with more isn't damaged, its map is wrong
+_HEAD = 10  # first rows in which drivers leave what their buffers held
+_JUMP = 10.0  # times as fast as in all of the later rows: no motion
 _LONGEST_LINE = 1_000_000  # characters: 1000 joints need 50 000
 _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 
@@ -28,33 +33,97 @@ _ENCODING = "utf-8-sig"  # spreadsheets begin with a byte-order mark
 def read_table(path: str | Path, columns: ColumnMap) -> Recording:
     """Read a recording from a table, or from a folder of tables side by side.
 
+    Rows that can't be read, hold NaN, or go back in time are left out and counted; so are first rows
+    from which a position jumps. More than `MOST_LOST` of them is no damage but another format.
+
     Args:
-        path: A CSV file; a folder where the map lists `files`.
+        path: A CSV, NPZ, Parquet or MAT file; a folder where the map lists `files`.
         columns: What is in it.
 
     Raises:
-        SignalError: Wrong number of columns, text where a number should be, NaN, infinite
-            values, or time that runs backward.
+        SignalError: No table, columns that aren't there, or too many bad rows, the first of them
+            named.
     """
     path = Path(path)
+    paths = [path / name for name in columns.files] if columns.files else [path]
+    return _recording([_opened_table(p, columns) for p in paths], columns, path)
+
+
+def table_recording(
+    table: Mapping[str, ArrayLike], columns: ColumnMap, source: str = "table"
+) -> Recording:
+    """A recording from columns in memory: a pandas DataFrame, or arrays by name.
+
+    Args:
+        table: Arrays of shape (K,), or (K, n), whose columns are then named `name.0`, …
+        columns: What is in it.
+        source: Named in errors.
+
+    Raises:
+        SignalError: As `read_table`.
+    """
+    flat = flat_columns({str(name): np.asarray(table[name]) for name in table.keys()})  # noqa: SIM118
+    return _recording([_of_arrays(flat)], columns, Path(source))
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """One table, not read yet.
+
+    Attributes:
+        names: Of its columns; empty strings where it has no header.
+        read: From numbers of columns to their values, NaN where they can't be read, and to what is
+            wrong with the first row that can't be.
+        first: Number of its first row, for people.
+    """
+
+    names: list[str]
+    read: Callable[[list[int]], tuple[dict[int, Array], str]]
+    first: int = 1
+
+
+def _recording(tables: Sequence[_Table], columns: ColumnMap, path: Path) -> Recording:
     if not columns.position or (columns.time is None and columns.rate_hz <= 0.0):
         raise SignalError(
             "The column map says nothing of positions, or nothing of time.",
             remedy="Give `position: {columns: [...]}` and `time: {column: 0, unit: s}` or"
             " `rate_hz: 1000`. Maps without them only describe the drives of a bag.",
         )
-    values, n_rows = _used_columns(path, columns)
+    values, problem = _used_columns(tables, path, columns)
+    n_rows = len(next(iter(values.values())))
+    finite = np.all([np.isfinite(x) for x in values.values()], axis=0)
     if columns.time is None:
         time = np.arange(n_rows) / columns.rate_hz
     else:
         time = values[columns.time] * columns.time_scale
-    keep = _new_stamps(time, path, columns.header)
-    repeated = int(np.sum(~keep))
-    notes = (f"{repeated} rows with a repeated time stamp were dropped.",) if repeated else ()
+    first_row = tables[0].first
+    if not finite.any():
+        raise SignalError(
+            f"'{path}' isn't a table of numbers: {problem or 'no row is whole'}.",
+            remedy="Check `delimiter` and `header` of the column map.",
+        )
+    forward, back = _forward(np.where(finite, time, np.nan))
+    repeated = np.zeros(n_rows, dtype=bool)
+    repeated[np.flatnonzero(forward)[1:]] = np.diff(time[forward]) <= 0.0
+    keep = forward & ~repeated
     q, v, a, effort = _joint_signals(columns, values, n_rows)
+    jumps = _first_jumps(q[keep], time[keep])
+    keep[np.flatnonzero(keep)[:jumps]] = False
+    lost = {
+        "hold no number": int(np.sum(~finite)),
+        "go back in time": int(np.sum(finite & ~forward)),
+        "come before a jump of the positions": jumps,
+    }
+    if sum(lost.values()) > MOST_LOST * n_rows:
+        _refuse(path, values, finite, back, time, problem, first_row)
+    _require_usual_step(time[forward], path)
+    notes = [f"{count} of {n_rows} rows {why}: left out." for why, count in lost.items() if count]
+    if repeated.any():
+        notes.append(f"{repeated.sum()} rows with a repeated time stamp were dropped.")
+    start = time[np.argmax(keep)]
     stream = JointStream(
         names=columns.joints,
-        stamps_ns=np.round((time - time[0]) * 1e9).astype(np.int64),
+        stamps_ns=np.round((np.where(keep, time, start) - start) * 1e9).astype(np.int64),
         q=q,
         v=v,
         a=a,
@@ -62,14 +131,92 @@ def read_table(path: str | Path, columns: ColumnMap) -> Recording:
         effort_kind=columns.effort_kind,
     )
     stream = columns.without_unused(stream.select(keep))
-    return Recording(joints=stream, source=str(path), notes=notes)
+    return Recording(joints=stream, source=str(path), notes=tuple(notes))
 
 
-def _used_columns(path: Path, columns: ColumnMap) -> tuple[dict[Column, Array], int]:
-    """The columns that the map names, each (K,), from one table or several side by side; and K."""
-    paths = [path / name for name in columns.files] if columns.files else [path]
-    heads = [_head(p, columns) for p in paths]
-    first = np.cumsum([0, *(len(head) for head in heads)])  # of each table's columns
+def _refuse(
+    path: Path,
+    values: Mapping[Column, Array],
+    finite: NDArray[np.bool_],
+    back: int | None,
+    time: Array,
+    problem: str,
+    first_row: int,
+) -> NoReturn:
+    """The first row that is bad, with what to do."""
+    most = f"more than {100 * MOST_LOST:g} % of the rows are bad"
+    if problem:
+        raise SignalError(
+            f"'{path}' isn't a table of numbers: {problem}; {most}.",
+            remedy="Check `delimiter` and `header` of the column map; every row needs all columns.",
+        )
+    if not finite.all():
+        column = next(name for name, x in values.items() if not np.isfinite(x).all())
+        bad = np.flatnonzero(~np.isfinite(values[column]))
+        raise SignalError(
+            f"Column {column!r} of '{path}' is NaN or infinite in {len(bad)} rows, first in"
+            f" row {bad[0] + first_row}; {most}.",
+            remedy="Remove these rows or record again.",
+            rows=bad,
+        )
+    row = 1 if back is None else back
+    raise SignalError(
+        f"Time runs backward in row {row + first_row} of '{path}':"
+        f" {time[row - 1]:.6f} s, then {time[row]:.6f} s; {most}.",
+        remedy="Sort the rows, or split the file where the clock was reset.",
+        row=row,
+    )
+
+
+def _forward(time: Array) -> tuple[NDArray[np.bool_], int | None]:
+    """Rows in which time doesn't run backward, (K,), and the first in which it does.
+
+    The longest stretch in order stays; of the others, what lies before or after it in time as well.
+    NaN rows are left out.
+    """
+    rows = np.flatnonzero(np.isfinite(time))
+    keep = np.zeros(len(time), dtype=bool)
+    t = time[rows]
+    backward = np.flatnonzero(np.diff(t) < 0.0) + 1
+    edges = np.concatenate([[0], backward, [len(t)]])
+    longest = int(np.argmax(np.diff(edges)))
+    begin, end = edges[longest], edges[longest + 1]
+    newest = np.maximum.accumulate(np.concatenate([t[end - 1 : end], t[end:]]))
+    oldest = np.minimum.accumulate(np.concatenate([t[begin : begin + 1], t[:begin][::-1]]))
+    keep[rows[begin:end]] = True
+    keep[rows[end:]] = t[end:] > newest[:-1]
+    keep[rows[:begin]] = (t[:begin][::-1] < oldest[:-1])[::-1]
+    return keep, int(rows[backward[0]]) if len(backward) else None
+
+
+def _require_usual_step(time: Array, path: Path) -> None:
+    """Refuse time of another unit."""
+    step = np.diff(time)
+    usual = float(np.median(step[step > 0])) if np.any(step > 0) else 1.0
+    if not LEAST_STEP < usual < LONGEST_STEP:
+        raise SignalError(
+            f"The samples of '{path}' are {usual:.3g} s apart, if the column map is right.",
+            remedy="Check `time: {column: ..., unit: s | ms | us | ns}` (or `rate_hz`).",
+            step=usual,
+        )
+
+
+def _first_jumps(q: Array, time: Array) -> int:
+    """Number of first rows to leave out: a position jumps there as it never does again."""
+    head = min(_HEAD, len(q) // 4)
+    if head == 0:
+        return 0
+    speed = np.abs(np.diff(q, axis=0)) / np.diff(time)[:, None]
+    usual = np.max(speed[head:], axis=0)
+    jumps = np.flatnonzero(np.any(speed[:head] > _JUMP * usual, axis=1) & np.any(usual > 0.0))
+    return int(jumps[-1]) + 1 if len(jumps) else 0
+
+
+def _used_columns(
+    tables: Sequence[_Table], path: Path, columns: ColumnMap
+) -> tuple[dict[Column, Array], str]:
+    """The columns that the map names, each (K,), from tables side by side; and the first bad row."""
+    first = np.cumsum([0, *(len(table.names) for table in tables)])  # of each table's columns
     if columns.n_columns and first[-1] != columns.n_columns:
         raise SignalError(
             f"'{path}' has {first[-1]} columns, the column map expects {columns.n_columns}.",
@@ -77,36 +224,51 @@ def _used_columns(path: Path, columns: ColumnMap) -> tuple[dict[Column, Array], 
             found=int(first[-1]),
             expected=columns.n_columns,
         )
-    prefix = [f"{p.stem}:" if columns.files else "" for p in paths]
-    names = [pre + name for pre, head in zip(prefix, heads, strict=True) for name in head]
+    names: list[str] = []
+    for table, file in zip(tables, columns.files or [""], strict=True):
+        pre = f"{Path(file).stem}:" if file else ""
+        names += [pre + (name or (str(k) if pre else "")) for k, name in enumerate(table.names)]
     used = [columns.time] if columns.time is not None else []
     used += [*columns.position, *columns.velocity, *columns.acceleration]
     used += [column for column in columns.effort if column is not None]
     used += columns.known_torques.values()
     index = {column: _column_index(column, names, path) for column in used}
-    values = {
-        start + k: one
-        for p, (start, end) in zip(paths, pairwise(first), strict=True)
-        for k, one in _read_columns(
-            p, columns, sorted({k - start for k in index.values() if start <= k < end})
-        ).items()
-    }
+    values: dict[int, Array] = {}
+    problem = ""
+    for table, (start, end) in zip(tables, pairwise(first), strict=True):
+        here = sorted({k - start for k in index.values() if start <= k < end})
+        read, wrong = table.read(here)
+        values |= {start + k: x for k, x in read.items()}
+        problem = problem or wrong
     lengths = sorted({len(one) for one in values.values()})
-    if len(lengths) > 1:
+    if lengths[0] < 2:
+        raise SignalError(f"'{path}' has {lengths[0]} rows.", remedy="Give a whole recording.")
+    if lengths[-1] - lengths[0] > MOST_LOST * lengths[-1]:
         raise SignalError(
             f"The tables in '{path}' have {lengths} rows.",
             remedy="Tables that are put side by side must belong to the same run.",
         )
-    for column, k in index.items():
-        bad = np.flatnonzero(~np.isfinite(values[k]))
-        if len(bad):
-            raise SignalError(
-                f"Column {column!r} of '{path}' is NaN or infinite in {len(bad)} rows, first in"
-                f" row {bad[0] + 1 + columns.header}.",
-                remedy="Remove these rows or record again.",
-                rows=bad,
-            )
-    return {column: values[k] for column, k in index.items()}, lengths[0]
+    return {column: values[k][: lengths[0]] for column, k in index.items()}, problem
+
+
+def _of_arrays(flat: Mapping[str, Array]) -> _Table:
+    names = list(flat)
+
+    def read(which: list[int]) -> tuple[dict[int, Array], str]:
+        return {k: np.asarray(flat[names[k]], dtype=float) for k in which}, ""
+
+    return _Table(names, read)
+
+
+def _opened_table(path: Path, columns: ColumnMap) -> _Table:
+    """A table of any kind, by the ending of its name."""
+    if path.suffix in ARRAY_ENDINGS:
+        with open_regular(path, _kind(columns)):
+            pass  # refuses what is no file
+        return _of_arrays(read_arrays(path))
+    return _Table(
+        _head(path, columns), lambda which: _read_columns(path, columns, which), 1 + columns.header
+    )
 
 
 def _joint_signals(
@@ -137,26 +299,6 @@ def _joint_signals(
     return q, v, a, effort
 
 
-def _new_stamps(time: Array, path: Path, header: bool) -> NDArray[np.bool_]:
-    """Rows that don't repeat a stamp, (K,); time must not run backward, nor be of another unit."""
-    if np.any((step := np.diff(time)) < 0):
-        row = int(np.argmax(step < 0)) + 1
-        raise SignalError(
-            f"Time runs backward in row {row + 1 + header} of '{path}':"
-            f" {time[row - 1]:.6f} s, then {time[row]:.6f} s.",
-            remedy="Sort the rows, or split the file where the clock was reset.",
-            row=row,
-        )
-    usual = float(np.median(step[step > 0])) if np.any(step > 0) else 1.0
-    if not LEAST_STEP < usual < LONGEST_STEP:
-        raise SignalError(
-            f"The samples of '{path}' are {usual:.3g} s apart, if the column map is right.",
-            remedy="Check `time: {column: ..., unit: s | ms | us | ns}` (or `rate_hz`).",
-            step=usual,
-        )
-    return np.concatenate([[True], step > 0]) if len(time) else np.empty(0, dtype=bool)
-
-
 def _head(path: Path, columns: ColumnMap) -> list[str]:
     """Names of a table's columns, empty strings where it has no header."""
     delimiter = _delimiter(columns)
@@ -181,21 +323,29 @@ def _line(file: TextIO) -> str:
     return line
 
 
-def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> dict[int, Array]:
-    """Some columns of a table: what is in the others needn't be numbers."""
+def _read_columns(path: Path, columns: ColumnMap, which: list[int]) -> tuple[dict[int, Array], str]:
+    """Some columns of a table, NaN in rows that can't be read; what is in the others is free.
+
+    Returns:
+        The columns, and what is wrong with the first row that can't be read.
+    """
     if not which:
-        return {}
+        return {}, ""
+    delimiter = _delimiter(columns)
     with _opened(path, columns) as file:
-        values = np.loadtxt(
-            _rows_alike(file, _delimiter(columns)),
-            delimiter=_delimiter(columns),
-            skiprows=int(columns.header),
-            usecols=which,
-            ndmin=2,
-        )
-    if len(values) < 2:
-        raise SignalError(f"'{path}' has {len(values)} rows.", remedy="Give a whole recording.")
-    return dict(zip(which, values.T, strict=True))
+        try:
+            values = np.loadtxt(
+                _rows_alike(file, delimiter),
+                delimiter=delimiter,
+                skiprows=int(columns.header),
+                usecols=which,
+                ndmin=2,
+            )
+            problem = ""
+        except ValueError:
+            file.seek(0)
+            values, problem = _damaged(file, delimiter, int(columns.header), which)
+    return dict(zip(which, values.T, strict=True)), problem
 
 
 def _rows_alike(file: Iterable[str], delimiter: str | None) -> Iterator[str]:
@@ -203,11 +353,41 @@ def _rows_alike(file: Iterable[str], delimiter: str | None) -> Iterator[str]:
     cells = 0
     for number, line in enumerate(file, start=1):
         if (row := line.partition("#")[0].strip()) and number > 1:
-            n = len(row.split()) if delimiter is None else row.count(delimiter) + 1
+            n = _count(row, delimiter)
             cells = cells or n
             if n != cells:
                 raise ValueError(f"line {number} has {n} cells, those before have {cells}")
         yield line
+
+
+def _count(row: str, delimiter: str | None) -> int:
+    return len(row.split()) if delimiter is None else row.count(delimiter) + 1
+
+
+def _damaged(
+    file: TextIO, delimiter: str | None, header: int, which: list[int]
+) -> tuple[Array, str]:
+    """Columns row by row: NaN in rows of another length than most, or without a number."""
+    rows: list[tuple[int, list[str]]] = []
+    number = 0
+    while line := _line(file):
+        number += 1
+        row = line.partition("#")[0].strip()
+        if row and number > header:
+            rows.append((number, row.split(delimiter)))
+    lengths = [len(cells) for _, cells in rows]
+    width = max(set(lengths), key=lambda n: (lengths.count(n), n))
+    values = np.full((len(rows), len(which)), np.nan)
+    problem = ""
+    for k, (at, cells) in enumerate(rows):
+        if len(cells) != width:
+            problem = problem or f"line {at} has {len(cells)} cells, most have {width}"
+            continue
+        try:
+            values[k] = [float(cells[column]) for column in which]
+        except (ValueError, IndexError) as err:
+            problem = problem or f"{err} in line {at}"
+    return values, problem
 
 
 def _delimiter(columns: ColumnMap) -> str | None:

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy
@@ -22,9 +21,10 @@ from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
 from sysid_core.kinds import Kind
 from sysid_core.robot import POSE_FRAME, Array, robot_of_poses
+from sysid_core.signals.array_file import ARRAY_ENDINGS, read_arrays, stored_arrays
 from sysid_core.signals.recording import JointStream, Mark, Recording, Stamps, WrenchStream
 
-TABLE_ENDINGS = (".csv", ".txt", ".tsv", ".npz", ".parquet", ".mat")
+TABLE_ENDINGS = (".csv", ".txt", ".tsv", *ARRAY_ENDINGS)
 _FILE = FileKind("table", "Give a CSV, NPZ, Parquet or MAT file.", SignalError)
 _COMMANDED = re.compile(r"target|desired|command|cmd|setpoint|reference|_des\b|^des_", re.I)
 _SHORT_HOLD = 5  # rows: positions held longer are a robot at rest, not a slower source
@@ -136,42 +136,7 @@ def read_any_table(path: Path) -> dict[str, Array]:
     Raises:
         SignalError: The file can't be read.
     """
-    if path.suffix in (".npz", ".mat"):
-        return _flat(_arrays(path))
-    if path.suffix == ".parquet":
-        try:
-            import pyarrow.parquet
-        except ImportError as err:
-            raise SignalError("Parquet needs pyarrow.", remedy="pip install pyarrow.") from err
-        read = pyarrow.parquet.read_table(path)
-        return _flat({name: read[name].to_numpy() for name in read.column_names})
-    return _text_table(path)
-
-
-def _arrays(path: Path) -> dict[str, Any]:
-    try:
-        if path.suffix == ".mat":
-            import scipy.io
-
-            return {k: v for k, v in scipy.io.loadmat(path).items() if not k.startswith("__")}
-        with np.load(path, allow_pickle=False) as stored:
-            return dict(stored)
-    except (OSError, ValueError, NotImplementedError) as err:
-        raise SignalError(f"'{path}' can't be read: {err}.", remedy=_FILE.remedy) from err
-
-
-def _flat(arrays: Mapping[str, Any]) -> dict[str, Array]:
-    out: dict[str, Array] = {}
-    for name, values in arrays.items():
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or not array.size:
-            continue
-        array = array.squeeze() if array.ndim == 2 and 1 in array.shape else array
-        if array.ndim == 1:
-            out[name] = array
-        elif array.ndim == 2:
-            out |= {f"{name}.{k}": array[:, k] for k in range(array.shape[1])}
-    return out
+    return read_arrays(path) if path.suffix in ARRAY_ENDINGS else _text_table(path)
 
 
 def _text_table(path: Path) -> dict[str, Array]:
@@ -216,7 +181,7 @@ def _part(table: Mapping[str, Array], has: str, prefix: str) -> dict[str, Array]
 def _marks(path: Path, start: int) -> tuple[Mark, ...]:
     if path.suffix != ".npz":
         return ()
-    arrays = _arrays(path)
+    arrays = stored_arrays(path)
     if not {"marks.label", "marks.stamp_ns"} <= arrays.keys():
         return ()
     pairs = zip(arrays["marks.stamp_ns"].tolist(), arrays["marks.label"].tolist(), strict=True)

@@ -3,27 +3,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import Identification, PredictionSpread
-from sysid_core.reasons import Reason, Verdict, failure, held, not_judged, warning
-from sysid_core.robot.loops import DrivenRobot, mimic_joints
+from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
+from sysid_core.estimation.recorded import JointDelay
+from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
+from sysid_core.robot.loops import mimic_joints
 from sysid_core.validation.metrics import total
 from sysid_core.validation.prediction import Prediction
 
 _SATURATED = 0.01  # share of samples at a torque limit that spoils a tracking test
 # Shares of the efforts' variance, below the fit's cut-off, all joints together.
 FAIL_SHARE, WARN_SHARE = 0.25, 0.1
-CHANCE = 0.95  # of a joint's variance left: no better than its mean
-_POOR_R2 = 0.5  # of a joint in motion: most of what it does is something else
 _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
+UNSEEN = "runs that weren't fitted"
 DISAGREEMENT = (
     4.0  # variance of the residual in runs that weren't fitted over that in those that were
 )
@@ -82,8 +82,9 @@ def judge_identification(
     validation: Sequence[Prediction],
     examination: Examination,
     spread: PredictionSpread | None = None,
+    lags: ArmLags | None = None,
 ) -> Verdict:
-    """Judge an identified arm by its data, its fit and its predictions.
+    """Judge an identified arm by its data, its fit and its predictions, all joints and each.
 
     The limits depend on what is possible with these data: the mean alone leaves all of the efforts'
     variance, the URDF's masses with friction and any masses leave what `examine` found.
@@ -94,12 +95,14 @@ def judge_identification(
         validation: Predictions of other runs.
         examination: Examination of the training runs.
         spread: Whether the training runs determine the torques of other motions.
+        lags: Delays of the efforts, where they were looked for.
     """
     fitted = judge_predictions(training, "the fitted runs")
     verdict = examination.verdict + judge_estimate(identification.estimate) + fitted
     verdict += _judge_followers(identification)
-    if isinstance(identification.model, DrivenRobot):
-        verdict += _judge_joints([*training, *validation])
+    verdict += _judge_efforts(identification, training)
+    verdict += _judge_joints(training, "the fitted runs", failure)
+    verdict += () if lags is None else _judge_lags(identification, lags)
     urdf, free = examination.shares
     left = unexplained(training)
     possible = max(4.0 * free, 2.0 * urdf)
@@ -108,7 +111,10 @@ def judge_identification(
         verdict += (say("fit-contradicted", left=left, urdf=urdf, free=free),)
     verdict += judge_spread(spread)
     if validation:
-        return verdict + judge_predictions(validation, "runs that weren't fitted", left)
+        verdict += _judge_joints(validation, UNSEEN, warning)
+        return verdict + judge_predictions(validation, UNSEEN, left)
+    if not np.isfinite(left):
+        return verdict + (missing("nothing-predicted"),)
     return verdict + (not_judged("unseen-missing"),)
 
 
@@ -118,17 +124,68 @@ def _judge_followers(identification: Identification) -> tuple[Reason, ...]:
     return (warning("followers", joints=followers),) if followers else ()
 
 
-def _judge_joints(predictions: Sequence[Prediction]) -> tuple[Reason, ...]:
-    """Joints of which less than half of the torques' variance is explained, run by run."""
-    reasons = []
+def _judge_efforts(
+    identification: Identification, predictions: Sequence[Prediction]
+) -> tuple[Reason, ...]:
+    """Measured torques against the description's limits: beyond them units or gains are wrong."""
+    model, gains = identification.model, identification.friction.drives.gains
+    limits = np.where(model.effort_limits > 0.0, model.effort_limits, np.inf)
+    peak, size = np.zeros((2, model.nv))
     for p in predictions:
-        joints = p.joints_below(p.band_hz) if p.motion.any() else {}
-        poor = {joint: s["r2"] for joint, s in joints.items() if s["r2"] < _POOR_R2}
-        if poor:
-            say = failure if min(poor.values()) <= 1.0 - CHANCE else warning
-            shown = {"joints": list(poor), "r2": list(poor.values())}
-            reasons.append(say("joint-unexplained", which=p.source, **shown))
+        if not p.motion.any():
+            continue
+        torque = np.abs(p.measured[p.motion] * gains)
+        peak = np.fmax(peak, torque.max(axis=0))
+        size = np.fmax(size, np.sqrt(np.mean(torque**2, axis=0)))
+    beyond = np.flatnonzero(peak > limits)
+    reasons = []
+    for say, joints in (
+        (failure, [j for j in beyond if size[j] > limits[j]]),
+        (warning, [j for j in beyond if not size[j] > limits[j]]),
+    ):
+        if joints:
+            names = [model.joint_names[j] for j in joints]
+            numbers = {"peak": peak[joints], "size": size[joints], "limit": limits[joints]}
+            reasons.append(say("efforts-beyond-limit", joints=names, **numbers))
     return tuple(reasons)
+
+
+def _judge_joints(
+    predictions: Sequence[Prediction], which: str, say: Callable[..., Reason]
+) -> tuple[Reason, ...]:
+    """Joints that are predicted worse than by their mean, all runs together."""
+    left: dict[str, float] = {}
+    spread: dict[str, float] = {}
+    for p in predictions:
+        for joint, stats in p.joints_below(p.band_hz).items() if p.motion.any() else ():
+            if np.isfinite(stats["r2"]):
+                squares, count = stats["rms"] ** 2, float(np.sum(p.motion))
+                left[joint] = left.get(joint, 0.0) + count * squares
+                variance = squares / max(1.0 - stats["r2"], 1e-12)
+                spread[joint] = spread.get(joint, 0.0) + count * variance
+    r2 = {joint: 1.0 - left[joint] / spread[joint] for joint in left if left[joint] > 0.0}
+    poor = {joint: value for joint, value in r2.items() if value < 0.0}
+    if not poor:
+        return ()
+    return (say("joint-unexplained", which=which, joints=list(poor), r2=list(poor.values())),)
+
+
+def _judge_lags(identification: Identification, lags: ArmLags) -> tuple[Reason, ...]:
+    """Efforts that come late, of all joints or of one."""
+    common, corrected = lags.common, identification.processing.delay
+    reasons: tuple[Reason, ...] = ()
+    if common.worth_correcting:
+        numbers = {"ms": 1e3 * common.seconds, "sd": 1e3 * common.sd}
+        if not corrected:
+            reasons += (warning("efforts-late", **numbers),)
+        else:
+            late = JointDelay("all", common.seconds, common.sd).late
+            reasons += ((warning if late else held)("efforts-late-corrected", **numbers),)
+    for lag in lags.joints:
+        if lag.late:
+            numbers = {"ms": 1e3 * lag.seconds, "sd": 1e3 * lag.sd}
+            reasons += (warning("joint-late", joint=lag.joint, **numbers),)
+    return reasons
 
 
 def judge_spread(spread: PredictionSpread | None) -> Verdict:

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
+import numpy as np
+
+from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import (
     NO_PRIOR,
     ArmEquations,
+    ArmLags,
     Identification,
     PredictionSpread,
     Processing,
@@ -20,7 +24,7 @@ from sysid_core.estimation.arm import (
     lowered_prior_weight,
     prediction_spread,
     term_benefits,
-    torque_delay,
+    torque_lags,
 )
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.loaded_arm import (
@@ -29,7 +33,7 @@ from sysid_core.estimation.loaded_arm import (
     identify_with_load,
     with_gains,
 )
-from sysid_core.estimation.recorded import Estimator, TorqueDelay
+from sysid_core.estimation.recorded import Estimator
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
@@ -53,7 +57,7 @@ class ArmFit:
 
     Attributes:
         identification: The result.
-        lag: Estimated delay of the efforts.
+        lags: Estimated delays of the efforts.
         prior_weight: In use; None where the method has no prior.
         benefits: What each friction term buys on held-out blocks.
         load: Known load, if any.
@@ -63,7 +67,7 @@ class ArmFit:
     """
 
     identification: Identification
-    lag: TorqueDelay
+    lags: ArmLags
     prior_weight: float | None
     benefits: Mapping[str, Mapping[str, float]]
     load: KnownLoad | None = None
@@ -74,8 +78,9 @@ class ArmFit:
     def to_dict(self) -> dict[str, object]:
         """For result.json."""
         return {
-            "delay": self.lag.seconds,
-            "delay_sd": self.lag.sd,
+            "delay": self.lags.common.seconds,
+            "delay_sd": self.lags.common.sd,
+            "joint_delays": {lag.joint: [lag.seconds, lag.sd] for lag in self.lags.joints},
             "delay_corrected": self.identification.processing.delay,
             "prior_weight": self.prior_weight,
             "differentiate": self.identification.processing.differentiate.value,
@@ -88,7 +93,7 @@ class ArmFit:
     def report(self, training: Sequence[Prediction], validation: Sequence[Prediction]) -> Report:
         """The page, not yet judged."""
         report = identification_report(
-            self.identification, training, validation, self.benefits, self.lag
+            self.identification, training, validation, self.benefits, self.lags.common
         )
         if self.loaded is not None and self.load is not None:
             load_section(report, self.loaded, self.load)
@@ -113,8 +118,21 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
         return estimator_from(settings.method, settings.fix, weight or 1.0, settings.prior_sd)
 
     estimator(1.0)  # refuses settings that don't go together before the work begins
+    if settings.method in WITH_PRIOR and not np.any(data.model.pi[:, 0] > 0.0):
+        raise ModelError(
+            f"No link of '{data.model.name}' has a mass: method {settings.method} keeps near the"
+            " description's masses where the motion doesn't show them.",
+            remedy="Give the links rough <inertial> elements, or use --method ols.",
+        )
     load = data.load
-    equations, differentiations = _equations(data, settings, progress)
+    processing, lags = processing_of(settings), None
+    if load is None:
+        # First of all: what smooths the motion, or lags behind reversals, would explain a delay.
+        progress(Step.DELAY)
+        lags = torque_lags(ArmEquations.build(data.model, data.runs, data.friction, processing))
+        if settings.delay == "auto" and lags.common.worth_correcting:
+            processing = replace(processing, delay=lags.common.seconds)
+    equations, differentiations = _equations(data, settings, processing, progress)
     processing = equations.processing
     carrying = (
         ArmEquations.build(data.model, data.loaded, data.friction, processing) if load else None
@@ -122,13 +140,13 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     if load and carrying:
         progress(Step.GAINS)
         equations, carrying = _with_gains_of_load(equations, carrying, load)
+    if lags is None:  # the load gives the gains, without which torques can't be compared
+        lags = torque_lags(equations)
+        if settings.delay == "auto" and lags.common.worth_correcting:
+            equations = equations.with_delay(lags.common.seconds)
     if settings.friction == "auto":
         progress(Step.FRICTION)
         equations = _with_chosen_terms(equations)
-    progress(Step.DELAY)
-    lag = torque_delay(equations)
-    if settings.delay == "auto" and lag.worth_correcting:
-        equations = equations.with_delay(lag.seconds)
     weight = _prior_weight(equations, settings, load is not None, estimator, progress)
     progress(Step.FITTING)
     together = None
@@ -144,18 +162,17 @@ def fit_arm(data: ArmData, settings: FitSettings, progress: Progress = silent) -
     benefits = term_benefits(few, prior_weight=weight or 1.0)
     progress(Step.SPREAD)
     spread = prediction_spread(few, result.parameters, weight or NO_PRIOR, fixed=settings.fix)
-    return ArmFit(result, lag, weight, benefits, load, together, spread, differentiations)
+    return ArmFit(result, lags, weight, benefits, load, together, spread, differentiations)
 
 
 def _equations(
-    data: ArmData, settings: FitSettings, progress: Progress
+    data: ArmData, settings: FitSettings, processing: Processing, progress: Progress
 ) -> tuple[ArmEquations, dict[str, float]]:
     """Equations with the given smoothing of the motion, or with what predicts best.
 
     Returns:
         The equations, and the errors of all ways to differentiate where several were tried.
     """
-    processing: Processing = processing_of(settings)
     open_cutoff = not settings.motion_cutoff_hz
     progress(Step.BUILDING)
     if open_cutoff and settings.differentiate != "spline":

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
@@ -21,6 +22,7 @@ from sysid_core.report import (
     save_and_list,
 )
 from sysid_core.robot import write_urdf
+from sysid_core.signals import Recording
 from sysid_core.validation import (
     Prediction,
     judge_identification,
@@ -217,6 +219,7 @@ def identify_data(
     Raises:
         SysIdError: The recordings don't determine what is asked.
     """
+    _require_unseen(data)
     fit: ArmFit | SequentialFit
     if settings.method == "sequential":
         fit = fit_sequentially(data, settings, progress)
@@ -229,7 +232,7 @@ def identify_data(
             training += tuple(predict_recording(fit.loaded.loaded, run) for run in data.loaded)
     others = tuple(predict_recording(fit.identification, run) for run in data.others)
     verdict = judge_identification(
-        fit.identification, training, others, data.examination, fit.spread
+        fit.identification, training, others, data.examination, fit.spread, fit.lags
     )
     progress(Step.WRITING)
     description = None
@@ -243,6 +246,28 @@ def identify_data(
         )
         verdict += export_warnings(_exports(description))
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
+
+
+def _require_unseen(data: ArmData) -> None:
+    """Refuse to judge by recordings that are fitted, whatever their files are called.
+
+    Raises:
+        EstimationError: With the first pair.
+    """
+    for other in data.others:
+        for run in (*data.runs, *data.loaded, *data.at_once):
+            if _same(run, other):
+                raise EstimationError(
+                    f"'{other.source}' holds the samples of '{run.source}', which is fitted: it can't"
+                    " judge the fit.",
+                    remedy="Give another motion as --validate, or leave it out.",
+                )
+
+
+def _same(a: Recording, b: Recording) -> bool:
+    """Whether two recordings hold the same motion and efforts."""
+    pairs = ((a.joints.q, b.joints.q), (a.joints.effort, b.joints.effort))
+    return all(x is not None and y is not None and np.array_equal(x, y) for x, y in pairs)
 
 
 def _exports(description: Description | None) -> list[tuple[ExportedError, str]]:

@@ -49,9 +49,14 @@ def load_recording(
         run = read_bag(path, effort_kind=kind)
         return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
     if columns is None:
+        folder = path.is_dir()
         raise SignalError(
-            f"'{path}' is a table: a column map has to say what is in it.",
-            remedy="Give --columns; start from one of config/columns/*.yaml.",
+            f"'{path}' is a folder without a bag."
+            if folder
+            else f"'{path}' is a table: a column map has to say what is in it.",
+            remedy="Give a rosbag2 folder, a table, or a folder of tables with --columns MAP."
+            if folder
+            else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
         )
     return read_table(path, columns)
 

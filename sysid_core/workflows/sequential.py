@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Identification, PredictionSpread, identify
+from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread, identify
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.loaded_arm import LoadedIdentification
 from sysid_core.estimation.sequential import (
@@ -40,6 +40,7 @@ class SequentialFit:
     result: SequentialIdentification
     rivals: Mapping[str, tuple[Prediction, ...]]
     loaded: LoadedIdentification | None = None
+    lags: ArmLags | None = None
     spread: PredictionSpread | None = None
 
     @property

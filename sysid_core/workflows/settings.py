@@ -65,7 +65,8 @@ class FitSettings:
             (measured velocities aren't used), or by 'spline'; 'auto': what predicts held-out parts
             best.
         torque_cutoff_hz: Low-pass of regressor and torque.
-        delay: Delay of the efforts [s]; 'auto' corrects the estimated one.
+        delay: Delay of the efforts [s]; 'auto' corrects the estimated one where that predicts held-out
+            parts no worse.
     """
 
     method: str = "auto"
@@ -77,7 +78,7 @@ class FitSettings:
     motion_cutoff_hz: float = 0.0
     differentiate: str = "auto"
     torque_cutoff_hz: float = 8.0
-    delay: str = "0"
+    delay: str = "auto"
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from sysid_core.batch import hash_of
 from sysid_core.diagnosis import require_fit
-from sysid_core.errors import SysIdError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.reasons import Reason, Verdict, failure
@@ -29,6 +30,8 @@ from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.recordings import load_recording
 from sysid_core.workflows.result_file import write_result
 from sysid_core.workflows.settings import ValidateSettings
+
+FITTED = ("recordings", "loaded", "at_once")  # roles of files that a result has seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +80,7 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
         progress: Shows steps.
 
     Raises:
-        SysIdError: The folder holds no identification. A recording that can't be read or doesn't fit
+        SysIdError: The folder holds no identification, or was fitted to one of the recordings. A recording that can't be read or doesn't fit
             fails the verdict: the others count all the same.
     """
     progress(Step.READING)
@@ -85,6 +88,7 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
     found = load_identification(settings.identified / "parameters.yaml", model, estimate)
+    _require_unseen(settings)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
     predictions: list[Prediction] = []
@@ -130,6 +134,26 @@ def write_validation(found: ValidatedArm, folder: Path) -> None:
 def _predict(found: Identification, run: Recording) -> Prediction:
     require_fit(found.model, run)
     return predict_recording(found, run)
+
+
+def _require_unseen(settings: ValidateSettings) -> None:
+    """Refuse files whose content was fitted.
+
+    Raises:
+        EstimationError: With the first of them.
+    """
+    try:
+        files = _result(settings.identified)["inputs"]["files"]
+        fitted = {f["sha256"]: f["path"] for f in files if f["role"] in FITTED}
+    except (OSError, ValueError, KeyError, TypeError):
+        return  # a result without its inputs
+    for path in settings.recordings:
+        seen = fitted.get(hash_of(path)) if path.exists() else None
+        if seen is not None:
+            raise EstimationError(
+                f"'{path}' was fitted ('{seen}'): it can't judge the fit.",
+                remedy="Give a recording of another motion.",
+            )
 
 
 def _fitted_share(identified: Path) -> float | None:

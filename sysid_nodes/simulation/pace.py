@@ -1,12 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How fast simulated time runs: with the wall clock, or in step with whoever commands."""
+"""How fast simulated time runs: with the wall clock, or in step with whoever moves the robot."""
 
 from __future__ import annotations
 
 import math
 
+from sysid_core.execution import ExecutorState
+
 CATCH_UP_S = 0.02  # at a time; commands come in between
 _AHEAD_S = 0.02  # of a streamed command; the next one is due long before
+_REPORTED_S = 0.3  # of a state of the executor: three of its reports
+_MOVING = {  # states in which it reports steadily
+    ExecutorState.MOVING_TO_START,
+    ExecutorState.EXECUTING,
+    ExecutorState.SETTLING,
+    ExecutorState.ABORTING,
+}
 
 
 class WallPace:
@@ -34,9 +43,10 @@ class WallPace:
 
 
 class LockStep(WallPace):
-    """Simulated time, never faster than the wall clock's, waits for streamed commands that are late.
+    """Simulated time, never faster than the wall clock's, waits for whoever moves the robot.
 
-    A commander that the machine stalls isn't punished for it then; one that is gone is: after a
+    For the next command of a stream, and for the next state of an executor whose trajectories the
+    robot plays by itself. A commander that the machine stalls isn't punished for it then; one that is gone is: after a
     while time goes on without it, and the robot does what it does without commands.
 
     Args:
@@ -51,20 +61,27 @@ class LockStep(WallPace):
         self._pace = pace
         self._patience = patience
         self._allowed, self._before = simulated, wall  # the time that may be reached, and when
-        self._streams: dict[str, tuple[float, float]] = {}  # wall and simulated time of the newest
+        self._streams: dict[
+            str, tuple[float, float]
+        ] = {}  # wall time of the newest, and how far time may run
 
     def due(self, wall: float, simulated: float) -> float:
         """How long the physics shall run now [s]; what a stall has missed isn't caught up with."""
         allowed = self._allowed + self._pace * (wall - self._before)
         self._allowed, self._before = min(allowed, simulated + CATCH_UP_S), wall
         end = self._allowed
-        for stream, (heard, at) in list(self._streams.items()):
+        for stream, (heard, until) in list(self._streams.items()):
             if wall - heard > self._patience:
                 del self._streams[stream]
             else:
-                end = min(end, at + _AHEAD_S)
+                end = min(end, until)
         return max(end - simulated, 0.0)
 
     def commanded(self, stream: str, wall: float, simulated: float, *, last: bool = False) -> None:
         """A streamed command has come; the next one is waited for unless it is the last."""
-        self._streams[stream] = (wall, math.inf if last else simulated)
+        self._streams[stream] = (wall, math.inf if last else simulated + _AHEAD_S)
+
+    def reported(self, state: str, wall: float, simulated: float) -> None:
+        """The executor has told its state; the next one is waited for while it moves the robot."""
+        moves = state in _MOVING
+        self._streams["executor"] = (wall, simulated + _REPORTED_S if moves else math.inf)

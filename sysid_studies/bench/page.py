@@ -100,14 +100,11 @@ def best(found: Mapping[str, Mapping[str, Any]]) -> str:
 def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Medians over robots against the goal, and every recording on which defaults aren't the best."""
     table = table_of(rows)
-    own = {
-        name: found["default"]["moving"]
-        for name, found in table.items()
-        if _is_known(found.get("default", {}).get("moving"))
-    }
+    own = _measured(table)
     if not own:
         return ["Nothing was measured."]
-    arms = [found["default"] for name, found in table.items() if "band" in found.get("default", {})]
+    if not (arms := _arms(table)):
+        return [f"No robot was measured, only {', '.join(own)}."]
     middles = [
         f"{100 * median(values):.2f} % {words}"
         for metric, words in (
@@ -132,15 +129,35 @@ def standing(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return lines
 
 
+def outcome_of(rows: Sequence[Mapping[str, Any]]) -> Outcome:
+    """Warn where defaults aren't the best somewhere; over no robot nothing is judged."""
+    if not _arms(table_of(rows)):
+        return Outcome.NOT_JUDGED
+    return Outcome.WARN if len(standing(rows)) > 1 else Outcome.PASS
+
+
+def _arms(table: Table) -> list[dict[str, Any]]:
+    """What the defaults reach on robots."""
+    return [found["default"] for found in table.values() if "band" in found.get("default", {})]
+
+
+def _measured(table: Table) -> dict[str, float]:
+    """Error in motion of the defaults by recording."""
+    return {
+        name: found["default"]["moving"]
+        for name, found in table.items()
+        if _is_known(found.get("default", {}).get("moving"))
+    }
+
+
 def bench_report(
     rows: Sequence[Mapping[str, Any]], recipes: Sequence[Recipe], absent: Mapping[str, str]
 ) -> Report:
     """One page: the table, a chart, what stands where, and each recording's source."""
     report = Report("Benchmark", "real robots, one set of defaults, split frozen by hash")
     lines = standing(rows)
-    worse = len(lines) - 1
     report.headline(
-        Outcome.WARN if worse else Outcome.PASS,
+        outcome_of(rows),
         lines[0],
         next_steps=lines[1:],
         asked="How good are defaults?",

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from sysid_cli.app import app
 from sysid_core.batch import Rows, hash_of
 from sysid_core.errors import BatchError
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.validation import predict_recording
 from sysid_studies.bench import (
@@ -21,6 +22,7 @@ from sysid_studies.bench import (
     load_recipe,
     load_recipes,
     missing_files,
+    outcome_of,
     pooled_error,
     read_split,
     standing,
@@ -143,3 +145,15 @@ def test_a_tool_that_raises_has_a_row_that_says_so(
     (row,) = [row for row in rows if row["parameter"].startswith("broken.")]
     assert row["outcome"] == "refused" and "ModuleNotFoundError" in row["reason"]
     assert any(row["parameter"] == "default.moving" for row in rows)
+
+
+def test_a_benchmark_over_no_robot_is_not_judged(tmp_path: Path) -> None:
+    raw = write_arm(tmp_path / "data" / "mine") | {"folder": "nowhere"}
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(raw))
+    arguments = ["bench", "--data", str(tmp_path / "data"), "--out", str(tmp_path / "out")]
+    arguments += ["--workers", "1", "--no-peers", "--recipe", str(tmp_path / "mine.yaml")]
+    said = CliRunner().invoke(app, arguments)
+    assert said.exit_code == 3, said.output
+    assert "not judged" in (tmp_path / "out" / "bench.html").read_text().lower()
+    sensor = {"recording": "axia", "parameter": "default.moving", "value": 0.02}
+    assert outcome_of([sensor | {"outcome": "pass", "reason": ""}]) is Outcome.NOT_JUDGED

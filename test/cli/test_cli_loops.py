@@ -55,14 +55,21 @@ def test_a_missing_file_is_one_clear_error(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory) -> Path:
+def leg_run():
+    """The leg with other friction than described, tracked on sines."""
+    leg = load_closed_chain("own-leg")
+    truth = leg.with_drives({"knee": dataclasses.replace(leg.drive("knee"), F_c=1.1, F_v=0.5)})
+    wish = sine_trajectory(leg, leg.box, 1.8, duration=5.0)
+    return track(ClosedChainPlant(truth), ComputedTorque(leg, wish, Gains.for_chain(leg)))
+
+
+@pytest.fixture(scope="module")
+def table(leg_run, tmp_path_factory) -> Path:
     """A run of the leg as CSV with its column map."""
     folder = tmp_path_factory.mktemp("leg")
     leg = load_closed_chain("own-leg")
-    wish = sine_trajectory(leg, leg.box, 1.8, duration=5.0)
-    run = track(ClosedChainPlant(leg), ComputedTorque(leg, wish, Gains.for_chain(leg)))
-    joints = recording_of(run, np.random.default_rng(1)).joints
-    rows = np.column_stack([run.time, joints.q, joints.v, joints.effort])
+    joints = recording_of(leg_run, np.random.default_rng(1)).joints
+    rows = np.column_stack([leg_run.time, joints.q, joints.v, joints.effort])
     np.savetxt(folder / "run.csv", rows[::2], delimiter=",")
     names = "".join(f"  - {name}\n" for name in leg.actuated)
     (folder / "columns.yaml").write_text(
@@ -94,15 +101,6 @@ def test_identify_takes_loops(table, tmp_path, clicks):
         p.name for p in tmp_path.iterdir()
     }
     clicks(tmp_path / "report.html")
-
-
-@pytest.fixture(scope="module")
-def leg_run():
-    """The leg with other friction than described, tracked on sines."""
-    leg = load_closed_chain("own-leg")
-    truth = leg.with_drives({"knee": dataclasses.replace(leg.drive("knee"), F_c=1.1, F_v=0.5)})
-    wish = sine_trajectory(leg, leg.box, 1.8, duration=5.0)
-    return track(ClosedChainPlant(truth), ComputedTorque(leg, wish, Gains.for_chain(leg)))
 
 
 def write_bag(path: Path, run, passive=("tarsus",), leave_out=(), **custom_data: str) -> Path:

@@ -26,6 +26,7 @@ from rclpy.experimental.events_executor import EventsExecutor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, qos_profile_system_default
 from rclpy.task import Future
+from robot_sysid.msg import ExecutorState
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64, String
@@ -77,7 +78,10 @@ class Driver(Node):
         self._topics(urdf)
         self.start_ns = self.get_clock().now().nanoseconds
         self.ticks = 0
-        self.pace = LockStep(time.monotonic(), 0.0, patience=1.0, pace=pace) if pace else None
+        self.pace = (
+            LockStep(time.monotonic(), 0.0, patience=3.0 / pace, pace=pace) if pace else None
+        )
+        self.create_subscription(ExecutorState, "/trajectory_executor/state", self.on_executor, 10)
         self.clock = self.create_publisher(Clock, "/clock", 10) if pace else None
         self.create_timer(vendor.period, self.tick)
 
@@ -251,6 +255,10 @@ class Driver(Node):
             self.wrench.publish(message)
         if self.vendor.scaling_topic and self.ticks % 5 == 0:  # 100 Hz
             self.scalings.publish(Float64(data=100.0 * self.scaling))
+
+    def on_executor(self, message: ExecutorState) -> None:
+        if self.pace is not None:
+            self.pace.reported(message.state, time.monotonic(), self.now() - self.start_ns * 1e-9)
 
     def on_fault(self, message: String) -> None:
         change = yaml.safe_load(message.data)

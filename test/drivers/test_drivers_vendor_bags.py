@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 
@@ -24,12 +25,23 @@ BOX = "box 0.1 0.12 0.08 at 0.01 0 0.06"
 UR_GAINS = (12.0, 12.0, 10.0, 10.0, 10.0, 10.0)
 
 
+@functools.cache
+def payload_plan(robot: str, frame: str) -> Trajectory:
+    model = RobotModel.from_urdf(robot)
+    limits = MotionLimits.from_model(
+        model, tcp_frame=frame, ground_height=0.0, acceleration=3.0, tcp_speed=0.5
+    )
+    return plan_payload_motion(
+        model, limits, duration=5.0, n_tare=3, still=0.6, mean_angular_speed=0.8, n_candidates=60
+    ).trajectory
+
+
 def arm_plan(model: RobotModel, frame: str) -> Trajectory:
     limits = MotionLimits.from_model(model, tcp_frame=frame, acceleration=5.0, tcp_speed=1.0)
     return plan_arm_motion(
         model,
         limits,
-        period=12.0,
+        period=8.0,
         n_harmonics=5,
         n_starts=1,
         n_candidates=8,
@@ -57,11 +69,7 @@ def test_a_vendors_wrench_weighs_the_load(
     tmp_path: Path, vendor: str, robot: str, frame: str, on_sensor: bool, marked: bool
 ) -> None:
     """In the driver's own frame, with either sign, from our logger or from `ros2 bag record`."""
-    model = RobotModel.from_urdf(robot)
-    limits = MotionLimits.from_model(
-        model, tcp_frame=frame, ground_height=0.0, acceleration=3.0, tcp_speed=0.5
-    )
-    plan = plan_payload_motion(model, limits, duration=8.0, mean_angular_speed=0.8).trajectory
+    plan = payload_plan(robot, frame)
     cell = Cell(robot, frame, LOAD, on_sensor=on_sensor, gains=UR_GAINS if vendor == "ur" else ())
     record(tmp_path / "bag", vendor, cell, plan, marked=marked)
     sysid("payload", tmp_path / "bag", "--sensor-frame", frame, "--shape", BOX,

@@ -104,7 +104,7 @@ def test_copies_of_a_recording_count_once(fleet: Path, tmp_path: Path) -> None:
         (folder / f"2026-03-{night:02d}_0210.csv").write_bytes(data)
     arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
     code, said = call("fleet", "identify", folder.parent, *arguments)
-    assert code == 0 and "2 recordings are copies" in said
+    assert code == 3 and "2 recordings are copies" in said
     page = (tmp_path / "fleet.html").read_text()
     assert "2026-03-03_0210.csv" in page and "Copies of other recordings" in page
 
@@ -136,3 +136,11 @@ def test_a_calibration_that_isnt_there_is_named(fleet: Path, tmp_path: Path) -> 
     (tmp_path / "fleet.yaml").write_text(yaml.safe_dump(raw))
     with pytest.raises(BatchError, match="nowhere"):
         load_registry(tmp_path / "fleet.yaml")
+
+
+def test_a_fleet_in_which_nothing_can_show_is_not_judged(fleet: Path, tmp_path: Path) -> None:
+    corrupt = fleet / "nights" / "r1" / "2026-03-05_0210.csv"
+    arguments = ["--registry", fleet / "fleet.yaml", "--out", tmp_path, "--workers", 1]
+    code, said = call("fleet", "identify", corrupt, *arguments)
+    assert code == 3 and "Not judged" in said, said
+    assert "Nothing changed" not in (tmp_path / "fleet.html").read_text()

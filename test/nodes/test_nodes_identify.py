@@ -155,7 +155,6 @@ def left_of_the_torques(client: LiveClient) -> float:
 
 
 @pytest.mark.ros
-@pytest.mark.patient
 @pytest.mark.slow
 def test_one_identification_at_a_time_with_progress_cancel_and_no_orphan(
     start_nodes: Start, tmp_path: Path

@@ -36,7 +36,6 @@ def change(client: LiveClient, *steps: int) -> None:
         client.call(ChangeState, f"{NODE}/change_state", request)
 
 
-@pytest.mark.patient
 def test_a_node_that_was_started_with_sigint_ignored_ends_at_sigint(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -114,7 +113,6 @@ run.run_node(Stuck)
 """
 
 
-@pytest.mark.patient
 def test_a_process_that_ros_holds_up_ends_and_says_where(tmp_path: Path) -> None:
     """Fast DDS was seen to spin for ever in the destructor of its participant."""
     with subprocess.Popen(

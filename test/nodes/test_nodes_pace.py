@@ -38,6 +38,14 @@ def test_in_lock_step_a_late_command_stops_the_time_and_a_stall_of_the_robot_is_
     assert late < simulate(pace, ticks(14.5, 14.6), late) <= late + 0.03
 
 
+def test_time_waits_for_an_executor_that_moves_the_robot_and_for_no_other() -> None:
+    pace = LockStep(0.0, 0.0, patience=5.0)
+    pace.reported("executing", 0.0, 0.0)
+    assert simulate(pace, ticks(0.0, 3.0)) == pytest.approx(0.3, abs=0.02)
+    pace.reported("done", 3.0, 0.3)
+    assert simulate(pace, ticks(3.0, 4.0), 0.3) == pytest.approx(1.3, abs=0.03)
+
+
 def test_time_runs_slower_where_it_is_told_to() -> None:
     pace = LockStep(10.0, 0.0, patience=3.0, pace=0.25)
     assert simulate(pace, ticks(10.0, 12.0)) == pytest.approx(0.5)

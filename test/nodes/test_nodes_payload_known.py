@@ -11,7 +11,7 @@ from robot_sysid.msg import PayloadEstimate
 
 from sysid_nodes.bringup import PayloadKnown
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient]
+pytestmark = pytest.mark.ros
 
 BEGAN_S = 100
 STATES = {

@@ -29,7 +29,6 @@ POLICY = Path(__file__).resolve().parents[2] / "config" / "security" / "policy.x
 
 
 @pytest.mark.ros
-@pytest.mark.patient
 @pytest.mark.slow
 def test_the_policy_is_that_of_the_running_graph(start_nodes: Start) -> None:
     specs = demo_graph(

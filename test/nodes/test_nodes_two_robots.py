@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from live_nodes import EXECUTOR, Start, simulated
+from live_nodes import EXECUTOR, Start, in_simulated_time, simulated
 from rcl_interfaces.srv import SetParameters
 from rclpy.parameter import Parameter
 from robot_sysid.msg import FilteredJointState
@@ -85,12 +85,13 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
     left, right = (
         demo_graph(
             namespace=side,
-            robot=simulated(plan),
+            robot=simulated(plan, clock=side == "left"),  # there is one /clock
             executor=EXECUTOR,
             logger={**own, "directory": str(tmp_path / side)},
         )
         for side in ("left", "right")
     )
+    left = in_simulated_time(left)
     controller = NodeSpec(
         "computed_torque_controller",
         "computed_torque_controller",
@@ -126,7 +127,7 @@ def test_two_robots_share_nothing_and_every_parameter_is_taken_or_refused_with_a
             topics |= {t for t, _ in node.get_publisher_names_and_types_by_node(name, namespace)}
             topics |= {t for t, _ in node.get_subscriber_names_and_types_by_node(name, namespace)}
     assert len(topics) > 10
-    shared = {"/parameter_events", "/rosout", "/diagnostics"}
+    shared = {"/parameter_events", "/rosout", "/diagnostics", "/clock"}
     assert [t for t in topics - shared if not t.startswith(("/left/", "/right/"))] == []
     with pytest.raises(LiveError, match="isn't allowed"):
         client.execute("/etc/passwd", lambda _: None, timeout_s=20.0)

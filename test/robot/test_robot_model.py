@@ -36,3 +36,23 @@ def test_a_link_without_mass_keeps_its_moments(model):
 def test_a_joint_that_stands_twice_among_the_data_is_refused(model):
     with pytest.raises(ModelError, match="more than once"):
         model.columns_from([*model.joint_names, model.joint_names[0]])
+
+
+_ARM = """<robot name="r"{namespace}><link name="base"/>
+<link name="arm"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
+<inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+<joint name="j" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+<limit lower="0" upper="0" effort="0" velocity="0"/></joint></robot>"""
+
+
+def test_limits_of_zero_and_zero_are_none() -> None:
+    lower, upper = RobotModel.from_urdf(_ARM.format(namespace="")).position_limits
+    assert lower[0] == -np.inf and upper[0] == np.inf
+
+
+@pytest.mark.parametrize("quote", ['"', "'"])
+def test_a_namespace_of_another_program_is_read_past(quote: str) -> None:
+    namespace = f" xmlns={quote}https://drake.mit.edu{quote}"
+    robot = RobotModel.from_urdf(_ARM.format(namespace=namespace))
+    plain = RobotModel.from_urdf(_ARM.format(namespace=""))
+    assert robot.urdf_hash == plain.urdf_hash

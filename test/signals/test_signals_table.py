@@ -5,11 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.io
 import yaml
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel
-from sysid_core.signals import ColumnMap, EffortKind, read_table
+from sysid_core.signals import ColumnMap, EffortKind, read_table, table_recording
 
 CONFIG = Path(__file__).resolve().parents[2] / "config" / "columns"
 MAP = {
@@ -78,7 +79,7 @@ def test_a_row_that_lost_a_cell_is_named_although_all_used_columns_are_there(tmp
     rows = [",".join(f"{x:g}" for x in (*row, 9.0)) for row in ROWS]
     rows[3] = rows[3].replace(",90", "", 1)
     (tmp_path / "r.csv").write_text("\n".join(rows))
-    with pytest.raises(SignalError, match="line 4 has 7 cells, those before have 8"):
+    with pytest.raises(SignalError, match="line 4 has 7 cells, most have 8"):
         read_table(tmp_path / "r.csv", ColumnMap.from_dict({**MAP, "n_columns": 8}))
 
 
@@ -257,3 +258,94 @@ def test_springs_of_a_map_are_read_and_checked():
         with_springs({"joint": "b", "stifness": 40.0})
     with pytest.raises(SignalError, match="unknown axes"):
         with_springs({"joint": "c", "stiffness": 40.0})
+
+
+def _motion(n: int = 200) -> np.ndarray:
+    """Rows of `MAP`: 10 ms apart, two joints that swing."""
+    k = np.arange(n)
+    q = np.column_stack([90 + 20 * np.sin(0.05 * k), 180 + 30 * np.cos(0.03 * k)])
+    return np.column_stack([1000 + 10 * k, q, np.gradient(np.deg2rad(q), 0.01, axis=0), q])
+
+
+def test_bad_rows_are_left_out_and_counted(tmp_path):
+    rows = _motion()
+    lines = [",".join(f"{x:.9g}" for x in row) for row in rows]
+    lines[50] = lines[50].replace(lines[50].split(",")[5], "--", 1)  # a word for a number
+    lines[80] = lines[80].rpartition(",")[0]  # a lost cell
+    lines[120] = ",".join(["nan", *lines[120].split(",")[1:]])
+    lines[-1] = lines[-1][:20]  # cut in the midst of a row
+    (tmp_path / "r.csv").write_text("\n".join(lines))
+    run = read_table(tmp_path / "r.csv", ColumnMap.from_dict(MAP))
+    keep = np.setdiff1d(np.arange(200), [50, 80, 120, 199])
+    assert run.joints.q == pytest.approx(np.deg2rad(rows[keep, 1:3]))
+    assert run.notes == ("4 of 200 rows hold no number: left out.",)
+
+
+def test_rows_of_another_recording_at_the_head_are_left_out(tmp_path):
+    rows = _motion()
+    old = rows[:6].copy()
+    old[:, 0] += 50_000 - 90 * np.arange(6)  # a buffer that runs backward, later than the rest
+    run = read_table(write(tmp_path / "r.csv", np.vstack([old, rows])), ColumnMap.from_dict(MAP))
+    assert run.joints.q == pytest.approx(np.deg2rad(rows[:, 1:3]))
+    assert run.notes == ("6 of 206 rows go back in time: left out.",)
+
+
+def test_a_first_sample_from_which_a_position_jumps_is_left_out(tmp_path):
+    rows = _motion()
+    rows[0, 1] -= 100.0
+    run = read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP))
+    assert len(run.joints) == 199 and "jump" in run.notes[0]
+    still = read_table(write(tmp_path / "s.csv", _motion()), ColumnMap.from_dict(MAP))
+    assert len(still.joints) == 200 and still.notes == ()
+
+
+def test_a_clock_that_was_reset_in_the_midst_is_refused(tmp_path):
+    rows = _motion()
+    rows[120:, 0] -= 900.0
+    with pytest.raises(SignalError, match=r"backward in row 121.* 5 % of the rows"):
+        read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP))
+
+
+def test_headerless_tables_side_by_side_are_named_by_file_and_column(tmp_path):
+    rows = _motion()
+    np.savetxt(tmp_path / "ang.txt", rows[:, 1:3])
+    np.savetxt(tmp_path / "tau.txt", rows[:-1, 5:7])  # one row less: cut
+    columns = {
+        **MAP,
+        "files": ["ang.txt", "tau.txt"],
+        "delimiter": "whitespace",
+        "n_columns": 4,
+        "rate_hz": 100,
+        "position": {"columns": ["ang:0", "ang:1"], "unit": "deg"},
+        "effort": {"columns": ["tau:1", "tau:0"], "kind": "motor_current"},
+    }
+    del columns["time"], columns["velocity"]
+    run = read_table(tmp_path, ColumnMap.from_dict(columns))
+    assert run.joints.effort == pytest.approx(rows[:-1, [6, 5]])
+
+
+def test_arrays_of_other_programs_give_the_same_recording(tmp_path):
+    rows = _motion()
+    columns = ColumnMap.from_dict(
+        {
+            **MAP,
+            "n_columns": 0,
+            "time": {"column": "t", "unit": "ms"},
+            "position": {"columns": ["q.0", "q.1"], "unit": "deg"},
+            "velocity": {"columns": ["v.0", "v.1"]},
+            "effort": {"columns": ["i.1", "i.0"], "kind": "motor_current"},
+        }
+    )
+    table = {"t": rows[:, 0], "q": rows[:, 1:3], "v": rows[:, 3:5], "i": rows[:, 5:7]}
+    expected = read_table(write(tmp_path / "r.csv", rows), ColumnMap.from_dict(MAP)).joints
+    np.savez(tmp_path / "r.npz", **table)
+    scipy.io.savemat(tmp_path / "r.mat", table)
+    found = [table_recording(table, columns)]
+    found += [read_table(tmp_path / f"r.{ending}", columns) for ending in ("npz", "mat")]
+    for run in found:
+        assert run.joints.q == pytest.approx(expected.q)
+        assert run.joints.effort == pytest.approx(expected.effort)
+        assert np.all(run.joints.stamps_ns == expected.stamps_ns)
+    (tmp_path / "bad.mat").write_text("no MATLAB")
+    with pytest.raises(SignalError, match=r"bad.mat"):
+        read_table(tmp_path / "bad.mat", columns)

@@ -6,28 +6,36 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from sysid_core.errors import EstimationError
+from sysid_core.errors import EstimationError, ModelError
 from sysid_core.estimation import Estimate
+from sysid_core.reasons import Outcome
 from sysid_core.robot import RobotModel
 from sysid_core.settings import build_settings, plain_settings
 from sysid_core.signals import ColumnMap
+from sysid_core.validation import judge_identification
 from sysid_core.workflows import (
     ArmData,
     FitSettings,
     IdentifySettings,
     SequentialSettings,
     Step,
+    ValidateSettings,
     drives_of,
     identify,
     identify_data,
     load_recording,
+    validate,
+    validate_runs,
 )
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "ur5"
+JOINTS = RobotModel.from_urdf("ur5").joint_names
 FIT = FitSettings(method="wls", friction="usual", differentiate="filter", motion_cutoff_hz=12.0)
 SETTINGS = IdentifySettings(
     recordings=(EXAMPLES / "train.csv",),
@@ -117,3 +125,95 @@ def test_settings_that_cant_be_are_refused(given) -> None:
     with pytest.raises(EstimationError) as caught:
         FitSettings(**given)
     assert caught.value.remedy
+
+
+def _data(change) -> ArmData:
+    """The examples of a UR5 with their efforts changed: (K,), (K, n) to (K, n)."""
+    model, columns = RobotModel.from_urdf("ur5"), ColumnMap.load(EXAMPLES / "columns.yaml")
+    runs = []
+    for name in ("train", "validate"):
+        run = load_recording(EXAMPLES / f"{name}.csv", columns)
+        effort = change(run.joints.time, run.joints.effort.copy())
+        runs.append(replace(run, joints=replace(run.joints, effort=effort)))
+    return ArmData.of(model, runs[:1], drives_of(model, columns), FIT, others=runs[1:])
+
+
+def _late(time, effort, joints, by):
+    for j in joints:
+        effort[:, j] = np.interp(time - by, time, effort[:, j])
+    return effort
+
+
+def test_late_efforts_are_corrected_and_said() -> None:
+    found = identify_data(_data(lambda t, e: _late(t, e, range(6), 0.05)), FIT)
+    assert found.identification.processing.delay == pytest.approx(0.05, abs=0.005)
+    assert "efforts-late-corrected" in found.verdict.codes
+    assert found.validation[0].relative_error() < 0.05
+
+
+def test_one_joint_that_is_late_is_named() -> None:
+    found = identify_data(_data(lambda t, e: _late(t, e, [1], 0.05)), FIT)
+    (reason,) = (r for r in found.verdict.warnings if r.code == "joint-late")
+    assert reason.data["joint"] == JOINTS[1]
+    assert reason.data["ms"] == pytest.approx(50.0, abs=10.0)
+
+
+def test_torques_beyond_the_descriptions_limit_fail() -> None:
+    def in_milliamperes(time, effort):
+        effort[:, 5] *= 1000.0
+        return effort
+
+    found = identify_data(_data(in_milliamperes), FIT)
+    (reason,) = (r for r in found.verdict.failures if r.code == "efforts-beyond-limit")
+    assert reason.data["joints"] == (JOINTS[5],)
+
+
+def test_a_joint_worse_than_its_mean_on_unseen_runs_is_in_the_verdict() -> None:
+    data = _data(lambda t, e: e)
+    (other,) = data.others
+    effort = other.joints.effort.copy()
+    effort[:, 5] = 2.0 * np.mean(effort[:, 5]) - effort[:, 5]
+    turned = replace(other, joints=replace(other.joints, effort=effort))
+    found = identify_data(replace(data, others=(turned,)), FIT)
+    (reason,) = (r for r in found.verdict.warnings if r.code == "joint-unexplained")
+    assert reason.data["joints"] == (JOINTS[5],) and reason.data["r2"][0] < 0.0
+
+
+def test_a_fitted_recording_cannot_judge(from_files, tmp_path) -> None:
+    copy = tmp_path / "another_name.csv"
+    copy.write_bytes((EXAMPLES / "train.csv").read_bytes())
+    with pytest.raises(EstimationError, match="can't judge"):
+        identify(replace(SETTINGS, validate=(copy,)))
+    found, _ = from_files
+    found.write(tmp_path / "result")
+    with pytest.raises(EstimationError, match="was fitted"):
+        validate(
+            ValidateSettings(
+                identified=tmp_path / "result",
+                recordings=(copy,),
+                robot="ur5",
+                columns=SETTINGS.columns,
+            )
+        )
+
+
+def test_a_run_at_rest_is_not_judged(from_files) -> None:
+    found, _ = from_files
+    (run,) = found.data.others
+    still = replace(run.joints, q=0.0 * run.joints.q + 0.3, v=0.0 * run.joints.q)
+    judged = validate_runs(found.identification, [replace(run, joints=still)])
+    assert judged.verdict.outcome is Outcome.NOT_JUDGED
+    assert judged.verdict.exit_status == 3
+
+
+def test_what_was_never_predicted_is_not_judged(from_files) -> None:
+    found, _ = from_files
+    verdict = judge_identification(found.identification, [], [], found.data.examination)
+    assert verdict.outcome is Outcome.NOT_JUDGED and not verdict.ok
+
+
+def test_a_description_without_masses_is_said_to_be_one() -> None:
+    data = _data(lambda t, e: e)
+    empty = data.model.with_pi(0.0 * data.model.pi)
+    with pytest.raises(ModelError, match="has a mass"):
+        identify_data(replace(data, model=empty), replace(FIT, method="auto"))

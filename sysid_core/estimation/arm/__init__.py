@@ -31,11 +31,12 @@ from sysid_core.estimation.arm.recordings import (
 )
 from sysid_core.estimation.arm.repeated_motion import first_times
 from sysid_core.estimation.arm.structure import arm_structural_rows
-from sysid_core.estimation.arm.torque_delay import torque_delay
+from sysid_core.estimation.arm.torque_delay import ArmLags, torque_delay, torque_lags
 
 __all__ = [
     "NO_PRIOR",
     "ArmEquations",
+    "ArmLags",
     "Differentiation",
     "Identification",
     "PredictionSpread",
@@ -59,5 +60,6 @@ __all__ = [
     "save_identification",
     "term_benefits",
     "torque_delay",
+    "torque_lags",
     "with_provenance",
 ]

@@ -118,6 +118,16 @@ class ArmEquations(ChainEquations[JointStream]):
             processing=replace(self.processing, delay=delay),
         )
 
+    def with_efforts_earlier(self, shifts: Array) -> ArmEquations:
+        """The same data with each joint's torques as they were `shifts` [s] later, shape (n,)."""
+        spans = []
+        for span in self.spans:
+            time, tau = span.motion.time, span.tau.copy()
+            for j in np.flatnonzero(shifts):
+                tau[:, j] = shifted(tau[:, j], time, -float(shifts[j]))
+            spans.append(replace(span, tau=tau))
+        return replace(self, spans=tuple(spans))
+
     def spread(self, samples: int) -> ArmEquations:
         """About so many samples, in pieces evenly spread over the recordings; or all."""
         pieces = evenly_spread([len(s.tau) for s in self.spans], samples)

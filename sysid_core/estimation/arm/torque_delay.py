@@ -8,31 +8,55 @@ the friction terms of geared arms are estimated beside the delay.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
 from sysid_core.estimation.arm.motion_choice import held_out_error
-from sysid_core.estimation.fit import LeastSquares, compress
-from sysid_core.estimation.recorded import TorqueDelay, delay_step, settled_delay
+from sysid_core.estimation.fit import LeastSquares, Regression, compress
+from sysid_core.estimation.recorded import (
+    JointDelay,
+    TorqueDelay,
+    delay_step,
+    joint_delays,
+    settled_delay,
+)
 from sysid_core.robot import GEARED_ARM_TERMS, Array
 
-REACH = 1e-3  # [s]: how far from the given delay another start is looked for
+REACH = 1e-3  # [s]: how far from the given delay another wave is looked for
+# [s]: other starts, since steps from 0 don't reach 50 ms. What is later is no delay of a channel.
+FAR, APART = 0.1, 0.02
 NUDGE = 0.05  # of the shortest wave's period, for the derivative with respect to the delay
 FEW = 5000  # samples that are enough to find a start
 ENOUGH = 6_000  # samples that are enough for the estimate
 FAST = 0.1  # [rad/s]: slower joints' equations, and those nearby, are left out
+CLEAR = 2.0  # standard deviations, from which on a joint's delay is estimated in several steps
+ROUNDS = 6  # most of them
 _FIT = LeastSquares("joint")
+
+
+@dataclass(frozen=True)
+class ArmLags:
+    """Delays of efforts behind positions.
+
+    Attributes:
+        common: Of all joints.
+        joints: Of every joint beside the common one.
+    """
+
+    common: TorqueDelay
+    joints: tuple[JointDelay, ...] = ()
 
 
 def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     r"""Estimate the delay together with the parameters.
 
-    Gauss-Newton steps (`delay_step`) with the motion shifted. Where torques are fitted up to
-    frequencies so high that a wave could be mistaken for the next one, it starts from the best of
-    delays up to a millisecond, a quarter of the shortest wave apart.
+    Gauss-Newton steps (`delay_step`) with the motion shifted. It starts from the best of
+    delays up to `FAR`; where torques are fitted up to frequencies so high that a wave could be
+    mistaken for the next one, of delays up to a millisecond, a quarter of the shortest wave apart.
 
     Args:
         equations: The data.
@@ -41,9 +65,7 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     Raises:
         EstimationError: The torques don't vary.
     """
-    few = equations.spread(ENOUGH)
-    rich = few.with_friction(few.friction.with_terms(GEARED_ARM_TERMS))
-    pi = few.prior if np.any(few.unmeasured()) else identify_equations(few, _FIT).pi.ravel()
+    few, rich, pi = _with_geared_friction(equations)
     found = settled_delay(lambda delay: _delay_step(rich, delay, pi), _start(few), rounds)
     if not found.significant:
         return found
@@ -51,8 +73,50 @@ def torque_delay(equations: ArmEquations, rounds: int = 20) -> TorqueDelay:
     return replace(found, error=here, corrected_error=there)
 
 
+def torque_lags(equations: ArmEquations) -> ArmLags:
+    """Delays of all joints and of each, estimated together with the parameters.
+
+    Args:
+        equations: The data.
+
+    Raises:
+        EstimationError: The torques don't vary.
+    """
+    common = torque_delay(equations)
+    _, rich, pi = _with_geared_friction(equations)
+    joints = joint_delays(*_around(rich, common.seconds, pi))
+    # A step from zero is short of a large delay: the clearest one is taken out, and estimated again.
+    clearest = max(range(len(joints)), key=lambda j: abs(joints[j].seconds) / joints[j].sd)
+    taken, first = np.zeros(len(joints)), joints[clearest]
+    if abs(first.seconds) < CLEAR * first.sd:
+        return ArmLags(common, joints)
+    for _ in range(ROUNDS):
+        taken[clearest] += joints[clearest].seconds
+        here = rich.with_efforts_earlier(taken)
+        joints = joint_delays(*_around(here, common.seconds, pi))
+        if abs(joints[clearest].seconds) < 0.1 * joints[clearest].sd:
+            break
+    moved = replace(joints[clearest], seconds=joints[clearest].seconds + float(taken[clearest]))
+    return ArmLags(common, (*joints[:clearest], moved, *joints[clearest + 1 :]))
+
+
+def _with_geared_friction(equations: ArmEquations) -> tuple[ArmEquations, ArmEquations, Array]:
+    """Few samples, the same with the friction of geared arms, and inertial parameters for loads."""
+    few = equations.spread(ENOUGH)
+    rich = few.with_friction(few.friction.with_terms(GEARED_ARM_TERMS))
+    pi = few.prior if np.any(few.unmeasured()) else identify_equations(few, _FIT).pi.ravel()
+    return few, rich, pi
+
+
 def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float, float]:
     """By how much the delay is (still) larger, and the standard deviation of that [s]."""
+    return delay_step(*_around(equations, delay, pi))
+
+
+def _around(
+    equations: ArmEquations, delay: float, pi: Array
+) -> tuple[Regression, Callable[[Array], Array]]:
+    """Equations with a delay taken out, and how their torques change with it."""
     nudge = NUDGE / equations.processing.torque_cutoff_hz
     shifted = equations.with_delay(delay)
     keep = shifted.moving()
@@ -64,22 +128,21 @@ def _delay_step(equations: ArmEquations, delay: float, pi: Array) -> tuple[float
         )
         return (later - earlier) / (2.0 * nudge)
 
-    return delay_step(shifted.regression(pi, keep, fast=FAST), torque_change)
+    return shifted.regression(pi, keep, fast=FAST), torque_change
 
 
 def _start(equations: ArmEquations) -> float:
     """Delay to start from [s]: coarse grid search on some thousand samples."""
     here = equations.processing.delay
     step = 0.25 / equations.processing.torque_cutoff_hz
-    n = int(REACH / step)
-    if n == 0:
-        return here
+    waves, far = int(REACH / step), round(FAR / APART)
+    starts = {k * step for k in range(-waves, waves + 1)}
+    starts |= {k * APART for k in range(-far, far + 1)}
     moving = equations.moving()
     stride = max(1, sum(map(np.sum, moving)) // FEW)
     few = [m & (np.arange(len(m)) // 50 % stride == 0) for m in moving]
     left = {}
-    for k in range(-n, n + 1):
-        shifted = equations.with_delay(here + k * step)
-        regression = shifted.regression(equations.prior, few)
-        left[here + k * step] = float(np.sum(np.log(compress(regression).rest + 1e-300)))
+    for by in sorted(starts, key=abs):
+        regression = equations.with_delay(here + by).regression(equations.prior, few)
+        left[here + by] = float(np.sum(np.log(compress(regression).rest + 1e-300)))
     return min(left, key=left.__getitem__)

@@ -9,22 +9,25 @@ from dataclasses import replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live.clocks import on_one_clock
-from sysid_core.estimation.payload_live.weighing import Weighing
+from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
     SensorModel,
     SplineMotion,
     smoothed_payload_data,
 )
-from sysid_core.reasons import failure
-from sysid_core.robot import RobotModel
+from sysid_core.reasons import Reason, failure
+from sysid_core.robot import POSE_JOINTS, FrameMotion, RobotModel, robot_of_poses
 from sysid_core.robot.shapes import Shape
-from sysid_core.signals import Recording, Stamps, WrenchStream
+from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
+    UNLIKELY,
     SensorCalibration,
     WrenchAxes,
+    WrenchConvention,
     WrenchSign,
     find_convention,
     usable_readings,
@@ -77,8 +80,8 @@ def weigh_motion(
             remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
         )
     notes = [*recording.notes]
-    errors = sensor or SensorModel()
-    errors = errors.untared if calibration is None else errors.tared(calibration)
+    fresh = sensor or SensorModel()
+    errors = fresh.untared if calibration is None else fresh.tared(calibration)
     known = calibration or _nothing_known(frame)
     run = recording
     if not still:
@@ -90,12 +93,25 @@ def weigh_motion(
             notes.append(f"{lost} of {len(shifted)} wrenches have no joint states around them.")
         notes += found
         run = replace(recording, wrench=_thinned(covered), notes=())
-    data, belief = _postures(run, model, frame) if still else _at_motion(run, model, frame)
+    motion_of = _postures if still else _at_motion
+    data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
     net = (known.matrix @ (data.wrench - known.bias)[:, :, None])[:, :, 0]
     convention = find_convention(
-        net, data.a, data.R_WS, sign=sign, axes=axes, shifts=_shifts(data, still)
+        net,
+        FrameMotion(data.R_WS, data.omega, data.alpha, data.a, data.gravity),
+        bias=[(share * errors.bias[0], share * errors.bias[1]) for share in errors.bias_scales],
+        zeroed=fresh.bias if calibration is None else None,
+        sign=sign,
+        axes=axes,
+        may_be_inverse=model.joint_names == POSE_JOINTS,
+        shifts=_shifts(data, still),
     )
+    if convention.is_inverse:
+        model, recording = _inverted(model, frame, recording)
+        run = replace(run, joints=recording.joints)
+        data, belief = motion_of(run, model, frame)
+    assert data.R_WS is not None
     net = convention.apply(net, data.R_WS)
     notes += convention.notes
     if clock and not still:
@@ -115,13 +131,38 @@ def weigh_motion(
         notes.append(
             "Nobody has tared the sensor: its bias was found with the load, from how the weight turns."
         )
-    masses = convention.masses
-    doubts = (
-        (failure("wrench-ambiguous", masses=", ".join(f"{m:.2g}" for m in masses)),)
-        if masses
-        else ()
-    )
+    estimate, doubts = _doubted(estimate, convention)
     return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
+
+
+def _doubted(
+    estimate: Estimate, convention: WrenchConvention
+) -> tuple[Estimate, tuple[Reason, ...]]:
+    """The estimate, wider where it may well be another mass, and the reason not to believe it.
+
+    Every hypothesis weighs by itself, by least squares: where another one, or a plainer model of the
+    same, makes another mass of the readings, the answer isn't known however sure the fit is.
+    """
+    mass = float(estimate.values[0])
+    if not mass > 0 or convention.elsewhere(mass, MASS_LIMIT) <= UNLIKELY:
+        return estimate, ()
+    off = estimate.values * (np.sqrt(convention.variance(mass)) / mass)
+    widened = replace(estimate, covariance=estimate.covariance + np.outer(off, off))
+    said: list[str] = []
+    for rival in convention.rivals:
+        text = f"{rival.mass:.2g} ± {rival.sd:.1g}" if rival.mass else "0"
+        if rival.probability > UNLIKELY and text not in said:
+            said.append(text)
+    return widened, (failure("wrench-ambiguous", masses=", ".join(said)),)
+
+
+def _inverted(model: RobotModel, frame: str, run: Recording) -> tuple[RobotModel, Recording]:
+    """Robot and recording of poses with the inverse of their rotations."""
+    q = run.joints.ordered(model.joint_names).q
+    R = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q)).R_WF
+    urdf, names, q = robot_of_poses(q[:, :3], R.transpose(0, 2, 1))
+    joints = JointStream(names, run.joints.stamps_ns, q)
+    return RobotModel.from_urdf(urdf), replace(run, joints=joints, urdf_xml=urdf)
 
 
 def _shifts(data: PayloadData, still: bool) -> Sequence[int]:

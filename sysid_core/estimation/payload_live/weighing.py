@@ -21,7 +21,7 @@ from sysid_core.signals import Recording
 from sysid_core.signals.filters import FilteredJointStream
 from sysid_core.signals.wrench import SensorCalibration
 
-_MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
+MASS_LIMIT = 0.3  # of the mass: beyond, nothing is known
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +114,7 @@ def judge_weighing(
     """
     reasons = []
     mass, sd = estimate.values[0], estimate.standard_deviations[0]
-    if not mass > 0 or sd > _MASS_LIMIT * mass:
+    if not mass > 0 or sd > MASS_LIMIT * mass:
         reasons.append(failure("mass-unknown", mass=mass, sd=sd))
     if estimate.physically_consistent is False:
         reasons.append(failure("no-body"))

@@ -14,12 +14,19 @@ from sysid_core.estimation.recorded.equations import (
 from sysid_core.estimation.recorded.estimator import Estimator, full_parameters
 from sysid_core.estimation.recorded.processing import TorqueProcessing
 from sysid_core.estimation.recorded.spans import Span, filled, shifted
-from sysid_core.estimation.recorded.torque_delay import TorqueDelay, delay_step, settled_delay
+from sysid_core.estimation.recorded.torque_delay import (
+    JointDelay,
+    TorqueDelay,
+    delay_step,
+    joint_delays,
+    settled_delay,
+)
 
 __all__ = [
     "ChainEquations",
     "Estimator",
     "FrictionColumns",
+    "JointDelay",
     "Span",
     "TorqueDelay",
     "TorqueProcessing",
@@ -27,6 +34,7 @@ __all__ = [
     "delay_step",
     "filled",
     "full_parameters",
+    "joint_delays",
     "require_finite",
     "require_recordings",
     "require_torques",

@@ -7,7 +7,7 @@ regression; Gauss-Newton repeats that with the delay taken out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,12 @@ from sysid_core.robot import Array
 
 _DELAY = "delay"
 _FIT = LeastSquares("joint")
+# Lags of right recordings' single joints beside the common one: friction that isn't modelled and
+# elastic joints look like some milliseconds. Learned from six arms (benchmarks/recordings/delays.py).
+USUAL_S = 5e-3  # [s] standard deviation
+LATE_S = 50e-3  # [s] of a channel that is late: another topic, a filter, an average
+LATE_ODDS = 0.01  # one joint's channel in a hundred
+CLEAR_ODDS = 20.0  # from here on a joint is called late
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,11 @@ class TorqueDelay:
     corrected_error: float = float("nan")
 
     @property
+    def shows(self) -> bool:
+        """Whether the motion says anything of it."""
+        return bool(self.sd < LATE_S)
+
+    @property
     def significant(self) -> bool:
         """Whether it is more than two standard deviations and a tenth of a millisecond."""
         return abs(self.seconds) > max(2.0 * self.sd, 1e-4)
@@ -46,6 +57,33 @@ class TorqueDelay:
     def worth_correcting(self) -> bool:
         """Whether it is significant and its correction doesn't worsen predictions of held-out data."""
         return self.significant and not self.corrected_error > self.error
+
+
+@dataclass(frozen=True)
+class JointDelay:
+    """How much later than the others one joint's efforts are.
+
+    Attributes:
+        joint: Name.
+        seconds: Delay beside the common one, positive where the efforts are late [s].
+        sd: Standard deviation, with the residuals' correlation in time [s].
+    """
+
+    joint: str
+    seconds: float
+    sd: float
+
+    @property
+    def odds(self) -> float:
+        """Odds that the channel is late, against what right recordings show."""
+        usual, late = self.sd**2 + USUAL_S**2, self.sd**2 + LATE_S**2
+        gain = 0.5 * self.seconds**2 * (1.0 / usual - 1.0 / late) - 0.5 * np.log(late / usual)
+        return float(LATE_ODDS * np.exp(min(gain, 700.0)))
+
+    @property
+    def late(self) -> bool:
+        """Whether that is clearly likelier."""
+        return bool(np.isfinite(self.sd)) and self.odds > CLEAR_ODDS
 
 
 def settled_delay(
@@ -79,33 +117,60 @@ def delay_step(
     Raises:
         EstimationError: The torques don't vary.
     """
-    values = full_parameters(regression, _FIT.fit(regression), ())
-    used = True if regression.used is None else regression.used
-    change = np.where(used, torque_change(values), 0.0)
+    change = _torque_change(regression, torque_change)
     if not np.any(change):
         raise EstimationError(
             "The torques don't vary: a delay can't be seen.",
             remedy="Give a recording in which the robot moves, or the delay as a number.",
         )
-    estimate = _FIT.fit(_with_delay(regression, change))
-    if _DELAY not in estimate.names:  # others explain what it would: nothing is known of it
-        return 0.0, float("inf")
-    i = estimate.names.index(_DELAY)
-    return float(estimate.values[i]), float(np.sqrt(estimate.covariance[i, i]))
+    (step,), (sd,) = _fitted_delays(regression, change[:, :, None])
+    return step, sd
 
 
-def _with_delay(regression: Regression, change: Array) -> Regression:
-    """The equations with one more parameter, the delay, whose column is the torques' change."""
-    s, p = regression.structure.shape
-    structure = np.zeros((s + 1, p + 1))
-    structure[:s, :p], structure[s, p] = regression.structure, 1.0
+def joint_delays(
+    regression: Regression, torque_change: Callable[[Array], Array]
+) -> tuple[JointDelay, ...]:
+    """Delays of single joints' efforts, all joints together.
+
+    Args:
+        regression: Equations with the common delay taken out.
+        torque_change: As in `delay_step`.
+    """
+    change = _torque_change(regression, torque_change)
+    columns = change[:, :, None] * np.eye(len(regression.joints))
+    steps, sds = _fitted_delays(regression, columns)
+    return tuple(map(JointDelay, regression.joints, steps, sds))
+
+
+def _torque_change(regression: Regression, torque_change: Callable[[Array], Array]) -> Array:
+    """Change of the torques per second of delay, (K, n), zero where nothing was measured."""
+    values = full_parameters(regression, _FIT.fit(regression), ())
+    used = True if regression.used is None else regression.used
+    return np.where(used, torque_change(values), 0.0)
+
+
+def _fitted_delays(regression: Regression, change: Array) -> tuple[list[float], list[float]]:
+    """Delays with their deviations [s], fitted together with everything else."""
+    names = [f"{_DELAY}{k}" for k in range(change.shape[2])]
+    estimate = _FIT.fit(_with_delays(regression, change, names))
+    found = dict(zip(estimate.names, estimate.values.tolist(), strict=True))
+    sd = dict(zip(estimate.names, np.sqrt(np.diag(estimate.covariance)).tolist(), strict=True))
+    # Where others explain what a delay would, nothing is known of it.
+    return [found.get(x, 0.0) for x in names], [sd.get(x, float("inf")) for x in names]
+
+
+def _with_delays(regression: Regression, change: Array, names: Sequence[str]) -> Regression:
+    """The equations with delays as more parameters: their columns are the torques' change, (K, n, m)."""
+    (s, p), m = regression.structure.shape, len(names)
+    structure = np.zeros((s + m, p + m))
+    structure[:s, :p], structure[s:, p:] = regression.structure, np.eye(m)
     return replace(
         regression,
-        Y=np.concatenate([regression.matrix, change[:, :, None]], axis=2),
-        names=(*regression.names, _DELAY),
-        units=(*regression.units, "s"),
-        prior=np.append(regression.prior, 0.0),
-        prior_sd=np.append(regression.prior_sd, 1.0),
-        non_negative=np.append(regression.non_negative, False),
+        Y=np.concatenate([regression.matrix, change], axis=2),
+        names=(*regression.names, *names),
+        units=(*regression.units, *["s"] * m),
+        prior=np.append(regression.prior, np.zeros(m)),
+        prior_sd=np.append(regression.prior_sd, np.ones(m)),
+        non_negative=np.append(regression.non_negative, np.zeros(m, dtype=bool)),
         structure=structure,
     )

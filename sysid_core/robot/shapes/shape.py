@@ -200,7 +200,7 @@ class Shape:
     ) -> Shape:
         """A solid box with about that many nearly cubic cells; size and centre in metres."""
         size = np.asarray(size, dtype=float)
-        if size.shape != (3,) or np.any(size <= 0):
+        if size.shape != (3,) or not np.all((size > 0) & np.isfinite(size)):
             raise ModelError("A box needs three sizes greater than zero.", remedy="In metres.")
         edge = (np.prod(size) / cells) ** (1 / 3)
         counts = np.maximum(1, np.round(size / edge)).astype(int)

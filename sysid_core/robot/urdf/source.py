@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sysconfig
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -24,6 +25,7 @@ _ALIASES = {
 
 _FILE = FileKind("robot description", "Give a URDF file.", ModelError)
 _LONGEST_TEXT = 20_000_000  # characters of a description
+_NAMESPACE = re.compile(r"(<robot\b[^>]*?)\sxmlns\s*=\s*(?:\"[^\"]*\"|'[^']*')")  # such as Drake's
 _EXPAND = "Expand xacro files first: xacro FILE > robot.urdf."
 
 
@@ -55,7 +57,7 @@ def urdf_text(source: str | Path) -> str:
         raise ModelError(f"'{name}' holds no <robot> element.", remedy=_EXPAND)
     if "<xacro:" in _without_comments(text):
         raise ModelError(f"'{name}' is a xacro file, not a URDF.", remedy=_EXPAND)
-    return text
+    return _NAMESPACE.sub(r"\1", text, count=1)
 
 
 def _example(name: str) -> Path:

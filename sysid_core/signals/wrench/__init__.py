@@ -10,7 +10,14 @@ from sysid_core.signals.wrench.checks import (
     wrench_faults,
 )
 from sysid_core.signals.wrench.clock import ClockOffset, clock_of_recording, estimate_clock
-from sysid_core.signals.wrench.convention import WrenchAxes, WrenchSign, find_convention
+from sysid_core.signals.wrench.convention import (
+    UNLIKELY,
+    WrenchAxes,
+    WrenchConvention,
+    WrenchSign,
+    find_convention,
+    inverted_motion,
+)
 from sysid_core.signals.wrench.delay import delay_of_recording, estimate_delay
 from sysid_core.signals.wrench.filter import FilteredWrench, WrenchFilter, filter_wrench
 from sysid_core.signals.wrench.frames import check_wrench_frame, mount_sensor
@@ -33,6 +40,7 @@ from sysid_core.signals.wrench.tare import (
 )
 
 __all__ = [
+    "UNLIKELY",
     "WRENCH_AXES",
     "ClockOffset",
     "FilteredWrench",
@@ -41,6 +49,7 @@ __all__ = [
     "StaticPostures",
     "Stretches",
     "WrenchAxes",
+    "WrenchConvention",
     "WrenchFilter",
     "WrenchSign",
     "calibrate_static",
@@ -53,6 +62,7 @@ __all__ = [
     "estimate_delay",
     "filter_wrench",
     "find_convention",
+    "inverted_motion",
     "is_reversed",
     "learned_noise",
     "mount_sensor",

@@ -1,28 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Which way round a wrench is: its sign, and in whose axes it is given.
+r"""Which way round a wrench is: its sign, in whose axes it is given, and what else may push.
 
-A load of mass m obeys `f = m a + b` in the sensor's axes, a its proper acceleration, where the sensor
-pushes the load. ATI's sensors and UR's give what the load does to the sensor, `-f`; UR's drivers give
-forces in axes of the base; and a sensor may be turned against its description. Each is a hypothesis
-of least squares, taken where it explains the forces clearly better; the description stands otherwise.
+A load of mass m obeys `f = m a + b` and `t = m c x a + d` in the sensor's axes, a its proper
+acceleration, where the sensor pushes the load. ATI's sensors and UR's give what the load does to the
+sensor, `-f`; UR's drivers give forces in axes of the base; a sensor may be turned against its
+description, orientations may be those of the base in the sensor, somebody may guide the robot by what
+it holds, and maybe nothing is held. Each of these is a hypothesis, scored by its marginal likelihood on
+the same readings (turns keep lengths: no hypothesis has axes of its own), with the noise that the best
+one leaves over and as many readings as are independent by its colour.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import permutations, product
 
 import numpy as np
+import scipy
 
 from sysid_core.kinds import Kind
+from sysid_core.robot import FrameMotion, skew
 from sysid_core.signals.recording import Array
 from sysid_core.signals.wrench.noise import learned_noise
 
 _STRONG = 3.0  # [nat] of evidence: 20 to 1 (Kass, Raftery, Bayes factors, 1995, sec. 3.2)
-_TURNED = np.deg2rad(15.0)  # a smaller turn is an error of the mounting, which a fit takes in
-_SAME_MASS = 0.3  # of the mass: conventions that differ less give one answer, as a verdict has it
-_BIAS = 10.0  # [N] of a bias before any data: LARA8 and Axia80 read up to 9, Panda 17
+UNLIKELY = 1.0 / 21.0  # probability: odds of 20 to 1 against it
+_TURNED = np.deg2rad(
+    5.0
+)  # a smaller turn is an error of the mounting (1 deg), which a fit takes in
+_MASS = 20.0  # [kg] that an arm may hold, before any data
+_LENGTH = 0.2  # [m] from the sensor to the centre of mass: as far as fingers and tools are
+_NEGLIGIBLE = 1e-6  # probability: no answer changes by it
+_POSTURES = 8  # of a recording, in which the sensor may have been zeroed
+_FEW = 12  # samples: no noise can be told from them
+_MOST = 1_000  # samples that are compared: what is between hangs together with them
 # The 23 turns by right angles: signed permutations of the axes that are rotations, but for none.
 _RIGHT = tuple(
     R
@@ -49,6 +62,29 @@ class WrenchAxes(Kind):
 
 
 @dataclass(frozen=True, eq=False)
+class Rival:
+    """What a hypothesis makes of the load.
+
+    Attributes:
+        probability: Of the hypothesis, among all.
+        mass: 0 where nothing is held [kg].
+        sd: Its deviation [kg].
+        is_split: Whether it resists as another mass than it weighs.
+    """
+
+    probability: float
+    mass: float
+    sd: float
+    is_split: bool = False
+
+    def is_elsewhere(self, mass: float, share: float) -> float:
+        """Probability that it is another mass by more than a share of it."""
+        ends = np.array([mass * (1.0 - share), mass * (1.0 + share)])
+        below, above = scipy.stats.norm.cdf((ends - self.mass) / max(self.sd, 1e-9))
+        return float(below + 1.0 - above)
+
+
+@dataclass(frozen=True, eq=False)
 class WrenchConvention:
     """How readings become the wrench that the sensor exerts on the load, in the described axes.
 
@@ -56,23 +92,32 @@ class WrenchConvention:
         sign: Of the readings.
         axes: Of the readings.
         turn: Rotation from the described axes to the sensor's, shape (3, 3); identity mostly.
-        masses: Of this and of those that explain the forces about as well but weigh something else
-            [kg]; 0 among them where no load at all does. Empty: there is no doubt.
+        is_inverse: Orientations are those of the base in the sensor.
+        rivals: Everything that explains the readings, this convention too, the likeliest first.
     """
 
     sign: WrenchSign = WrenchSign.SENSOR_ON_LOAD
     axes: WrenchAxes = WrenchAxes.SENSOR
     turn: Array | None = None
-    masses: tuple[float, ...] = ()
+    is_inverse: bool = False
+    rivals: tuple[Rival, ...] = ()
 
     def apply(self, wrench: Array, R_WS: Array) -> Array:
-        """Readings (K, 6) turned into what they should be, at orientations (K, 3, 3)."""
+        """Readings (K, 6) turned into what they should be, at true orientations (K, 3, 3)."""
         out = -wrench if self.sign is WrenchSign.LOAD_ON_SENSOR else wrench
         if self.axes is WrenchAxes.BASE:
             out = np.einsum("kji,kaj->kai", R_WS, out.reshape(-1, 2, 3)).reshape(-1, 6)
         if self.turn is not None:
             out = (out.reshape(-1, 2, 3) @ self.turn).reshape(-1, 6)
         return np.asarray(out)
+
+    def elsewhere(self, mass: float, share: float) -> float:
+        """Probability that the load has another mass by more than a share of it."""
+        return float(sum(r.probability * r.is_elsewhere(mass, share) for r in self.rivals))
+
+    def variance(self, mass: float) -> float:
+        """Mean square of what the rivals' masses are off a mass [kg^2]."""
+        return float(sum(r.probability * ((r.mass - mass) ** 2 + r.sd**2) for r in self.rivals))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -81,6 +126,10 @@ class WrenchConvention:
         if self.sign is WrenchSign.LOAD_ON_SENSOR:
             found.append(
                 "The wrench is that of the load on the sensor (f = +m g at rest): it was negated."
+            )
+        if self.is_inverse:
+            found.append(
+                "The orientations are those of the base in the sensor's axes: they were inverted."
             )
         if self.axes is WrenchAxes.BASE:
             found.append("The wrench is given in the base's axes: it was turned into the sensor's.")
@@ -93,83 +142,269 @@ class WrenchConvention:
         return tuple(found)
 
 
+def inverted_motion(motion: FrameMotion) -> FrameMotion:
+    """The motion with the inverse of its orientations, its origin where it was."""
+    R = motion.R_WF
+
+    def turned(x: Array) -> Array:
+        return np.einsum("kij,kj->ki", R, x)
+
+    return FrameMotion(
+        R.transpose(0, 2, 1).copy(),
+        -turned(motion.omega),
+        -turned(motion.alpha),
+        turned(turned(motion.a)),
+        turned(turned(motion.gravity)),
+    )
+
+
 def find_convention(
     wrench: Array,
-    a: Array,
-    R_WS: Array,
+    motion: FrameMotion,
     *,
+    bias: Sequence[tuple[float, float]],
+    zeroed: tuple[float, float] | None = None,
     sign: WrenchSign = WrenchSign.AUTO,
     axes: WrenchAxes = WrenchAxes.AUTO,
+    may_be_inverse: bool = False,
     shifts: Sequence[int] = (0,),
 ) -> WrenchConvention:
-    """Sign and axes by which a load explains the forces best.
+    """Sign and axes by which a load explains the readings best, and what else would.
 
     Args:
         wrench: Readings, shape (K, 6).
-        a: Proper acceleration of the sensor's origin in the described axes, shape (K, 3) [m/s^2];
-            minus gravity at rest.
-        R_WS: Orientation of the described sensor, shape (K, 3, 3).
+        motion: Of the described sensor.
+        bias: Deviations of the bias of force and torque that are as likely [N, N m].
+        zeroed: Those of a sensor that was zeroed; None where that can't have been with a load on.
         sign: What is known of it.
         axes: What is known of them.
+        may_be_inverse: Whether orientations may be those of the base in the sensor.
         shifts: Samples by which the readings may be late: the best is taken along.
     """
     signs = [sign] if sign is not WrenchSign.AUTO else [*WrenchSign][1:]
     given = [axes] if axes is not WrenchAxes.AUTO else [*WrenchAxes][1:]
-    trials = [
-        WrenchConvention(s, x, turn)
-        for x in given
-        for s in signs
-        for turn in ((None, *_RIGHT) if x is WrenchAxes.SENSOR else (None,))
+    motions = {False: motion, True: inverted_motion(motion)} if may_be_inverse else {False: motion}
+    ways = [(x, inverse) for x in given for inverse in motions]
+
+    # By any linear map, whichever way it is: a delay shows by itself.
+    left = [
+        (_unmapped(WrenchConvention(axes=x).apply(wrench, at.R_WF), at.a, shift), shift)
+        for x, inverse in ways
+        for at in (motions[inverse],)
+        for shift in shifts
     ]
-    if WrenchAxes.SENSOR in given and _is_spatial(a):
-        plain = [WrenchConvention(s).apply(wrench, R_WS)[:, :3] for s in signs]
-        turns = [_turn(force, a) for force in plain]
-        trials += [
-            WrenchConvention(s, WrenchAxes.SENSOR, turn)
-            for s, turn in zip(signs, turns, strict=True)
-            if _angle(turn) > _TURNED
+    best, shift = min(left, key=lambda one: float(np.mean(one[0][:, :3] ** 2)))
+    rows = np.arange(0, len(best), -(-len(best) // _MOST))
+    y = wrench[max(shift, 0) + rows]
+    motions = {key: _at(one, max(-shift, 0) + rows) for key, one in motions.items()}
+
+    families = []
+    for x, inverse in ways:
+        at, odds = motions[inverse], -_STRONG * inverse
+        for s in signs:
+            plain = WrenchConvention(s, x, None, inverse)
+            turned, priors = [plain], [odds]
+            if x is WrenchAxes.SENSOR:
+                turned += [replace(plain, turn=turn) for turn in _RIGHT]
+                priors += [odds - _STRONG - np.log(len(_RIGHT))] * len(_RIGHT)
+                turn = _turn(plain.apply(y, at.R_WF)[:, :3], at.a)
+                if _is_spatial(at.a) and _angle(turn) > _TURNED:
+                    # Three angles of a sphere of turns, known as well as three readings at least.
+                    turned.append(replace(plain, turn=turn))
+                    priors.append(odds - _STRONG - 1.5 * np.log(3.0 * len(y)))
+            families.append((turned, np.array(priors), at))
+    residual = best[rows]
+    for _ in range(2):  # noise is what the best of them leaves over
+        noise = _Noise.of(residual)
+        trials = [
+            trial for family in families for trial in _weighed(y, *family, bias, zeroed, noise)
         ]
-    forces = [trial.apply(wrench, R_WS)[:, :3] for trial in trials]
-    by_shift = []  # a fit with a load and one without, of each trial
-    for shift in shifts:
-        late, early = max(shift, 0), max(-shift, 0)
-        part = a[early : len(a) - late]
-        by_shift.append(
-            [
-                _fitted(force[late : len(force) - early], x)
-                for force in forces
-                for x in (part, 0.0 * part)
+        top = max(trials, key=lambda trial: trial.log)
+        residual = top.residual(y, motions[top.convention.is_inverse])
+    log = np.array([trial.log for trial in trials])
+    weights = np.exp(log - log.max())
+    weights /= weights.sum()
+    order = np.argsort(-weights, kind="stable")
+    rivals = tuple(
+        Rival(float(weights[k]), trials[k].mass, trials[k].sd, trials[k].kind is _Kind.SPLIT)
+        for k in order
+        if weights[k] > _NEGLIGIBLE
+    )
+    loaded = [k for k in order if trials[k].kind is not _Kind.EMPTY]
+    return replace(trials[loaded[0]].convention, rivals=rivals)
+
+
+class _Kind(Enum):
+    """What acts on the sensor, beside its bias."""
+
+    LOAD = "load"
+    EMPTY = "empty"
+    SPLIT = "split"  # resists as another mass than it weighs: weight taken out, or a guiding hand
+    ZEROED = "zeroed"  # zeroed in a posture like one of these, with a part of it on
+
+
+@dataclass(frozen=True)
+class _Noise:
+    """White noise as strong as what hangs together in time, of force and torque, each (2,)."""
+
+    sd: Array
+    count: Array  # readings that are independent
+
+    @classmethod
+    def of(cls, residual: Array) -> _Noise:
+        # Fewer don't tell it: moderate noise of Nadeau et al. 2022, as in `white_noise_sd`.
+        few = len(residual) < _FEW
+        floor = np.repeat([0.1, 0.005] if few else [1e-6, 1e-6], 3)
+        power = np.maximum(np.mean(residual**2, axis=0), floor**2).reshape(2, 3).mean(axis=1)
+        slow = learned_noise(residual, floor)[[0, 3]]
+        return cls(slow, 3.0 * len(residual) * power / slow**2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trial:
+    """A hypothesis, its log-evidence, and what it makes of the load."""
+
+    log: float
+    convention: WrenchConvention
+    kind: _Kind
+    mass: float
+    sd: float
+    of_force: Array
+    of_torque: Array
+    posture: int = 0  # sample in whose posture it was zeroed
+
+    def residual(self, y: Array, at: FrameMotion) -> Array:
+        """What it leaves over of readings, shape (K, 6)."""
+        z = self.convention.apply(y, at.R_WF)
+        force, torque, _ = _columns(self.kind, at, self.posture)
+        return np.hstack([z[:, :3] - force @ self.of_force, z[:, 3:] - torque @ self.of_torque])
+
+
+def _columns(
+    kind: _Kind, at: FrameMotion, posture: int = 0
+) -> tuple[Array, Array, tuple[float, ...]]:
+    """Linear models of force and torque (K, 3, p), bias last, and deviations of the force's others."""
+    K = len(at.a)
+    unit = np.tile(np.eye(3), (K, 1, 1))
+    if kind is _Kind.EMPTY:
+        return unit, unit, ()
+    torque = np.concatenate([-skew(at.a), unit], axis=2)  # t = m c x a
+    if kind is _Kind.LOAD:
+        return np.concatenate([at.a[:, :, None], unit], axis=2), torque, (_MASS,)
+    if kind is _Kind.SPLIT:
+        both = (-at.gravity, at.a + at.gravity)
+    else:  # what the readings show of it, and what only motion shows: in torques too
+        start = np.tile(-at.gravity[posture], (K, 1))
+        both = (start, at.a - start)
+        torque = np.concatenate([-skew(start), -skew(at.a - start), unit], axis=2)
+    return np.concatenate([np.stack(both, axis=2), unit], axis=2), torque, (_MASS, _MASS)
+
+
+def _weighed(
+    y: Array,
+    conventions: Sequence[WrenchConvention],
+    priors: Array,
+    at: FrameMotion,
+    bias: Sequence[tuple[float, float]],
+    zeroed: tuple[float, float] | None,
+    noise: _Noise,
+) -> list[_Trial]:
+    """Trials of conventions that share a motion, by what acts and by how large the bias may be."""
+    z = np.array([one.apply(y, at.R_WF) for one in conventions])
+    T = len(z)
+    a_k = at.a + at.gravity
+    moves = np.mean(a_k**2) > 1e-6 * np.mean(at.gravity**2)
+    trials = []
+    kinds = [(kind, 0) for kind in (_Kind.LOAD, _Kind.EMPTY)]
+    kinds += [(_Kind.SPLIT, 0)] if moves else []
+    postures = sorted(set(np.linspace(0, len(y) - 1, _POSTURES).astype(int).tolist()))
+    postures = postures if zeroed else []
+    kinds += [(_Kind.ZEROED, k) for k in postures]
+    for kind, posture in kinds:
+        X_force, X_torque, sds = _columns(kind, at, posture)
+        of_force, of_torque = _Linear.of(X_force, z[:, :, :3]), _Linear.of(X_torque, z[:, :, 3:])
+        scales = [zeroed] if kind is _Kind.ZEROED and zeroed else bias
+        among = len(scales) * (len(postures) if kind is _Kind.ZEROED else 1)
+        odds = priors - np.log(among) - (_STRONG if kind is _Kind.SPLIT else 0.0)
+        for b_force, b_torque in scales:
+            prior = np.tile([*sds, *[b_force] * 3], (T, 1))
+            log, theta, sd = of_force.evidence(prior, noise.sd[0], noise.count[0])
+            mass, mass_sd = np.zeros(T), np.zeros(T)
+            arms = np.zeros((T, 0))
+            if kind is not _Kind.EMPTY:
+                mass, mass_sd = np.maximum(theta[:, 0], 0.0), sd[:, 0]
+                masses = slice(0, len(sds))
+                log += scipy.stats.norm.logcdf(theta[:, masses] / sd[:, masses]).sum(axis=1)
+                log += np.log(2.0) * len(sds)
+                held = np.hypot(theta[:, masses], sd[:, masses])
+                held = held if kind is _Kind.ZEROED else held[:, :1]
+                arms = np.repeat(_LENGTH * held, 3, axis=1)
+            prior = np.hstack([arms, np.full((T, 3), b_torque)])
+            log_torque, of, _ = of_torque.evidence(prior, noise.sd[1], noise.count[1])
+            total = odds + log + log_torque
+            trials += [
+                _Trial(
+                    float(total[k]),
+                    one,
+                    kind,
+                    float(mass[k]),
+                    float(mass_sd[k]),
+                    theta[k],
+                    of[k],
+                    posture,
+                )
+                for k, one in enumerate(conventions)
             ]
-        )
-    fits = min(by_shift, key=lambda fits: min(float(np.mean(r**2)) for _, _, r in fits))
-    best = min(fits, key=lambda fit: float(np.sum(fit[2] ** 2)))
-    level = float(learned_noise(np.tile(best[2], 2), np.full(6, 1e-6))[0])
-    of_fits = [trial for trial in trials for _ in range(2)]
-    logs = [
-        -0.5 * float(np.sum(residual**2) / level**2 + np.sum(bias**2) / _BIAS**2)
-        - _STRONG * (len(trial.notes) + 3 * (trial.turn is not None))
-        for trial, (_, bias, residual) in zip(of_fits, fits, strict=True)
-    ]
-    chosen = int(np.argmax(logs[::2]))
-    masses = [mass for mass, _, _ in fits]
-    mine = masses[2 * chosen]
-    near = [
-        mass
-        for mass, log in zip(masses, logs, strict=True)
-        if log > logs[2 * chosen] - _STRONG and abs(mass - mine) > _SAME_MASS * mine
-    ]
-    found = sorted({round(mass, 3) for mass in near})
-    return replace(trials[chosen], masses=(mine, *found) if found or not mine > 0 else ())
+    return trials
 
 
-def _fitted(force: Array, a: Array) -> tuple[float, Array, Array]:
-    """Mass, bias (3,) and residual (K, 3) of `f = m a + b` with a mass that isn't negative."""
-    # The bias is held back by its prior, lest it stand for a weight that doesn't turn.
-    pull = 1.0 / (1.0 + len(force) * _BIAS**2)
-    f0, a0 = (1.0 - pull) * force.mean(axis=0), (1.0 - pull) * a.mean(axis=0)
-    f, x = force - f0, a - a0
-    mass = max(float(np.sum(f * x)) / max(float(np.sum(x**2)), 1e-12), 0.0)
-    return mass, f0 - mass * a0, f - mass * x
+@dataclass(frozen=True, eq=False)
+class _Linear:
+    """Normal equations of a linear model of several sets of readings."""
+
+    H: Array  # (p, p)
+    g: Array  # (T, p)
+    square: Array  # (T,)
+
+    @classmethod
+    def of(cls, X: Array, y: Array) -> _Linear:
+        """From columns (K, 3, p) and readings (T, K, 3)."""
+        W, r = X.reshape(-1, X.shape[2]), y.reshape(len(y), -1)
+        return cls(W.T @ W, r @ W, np.sum(r**2, axis=1))
+
+    def evidence(self, prior_sd: Array, noise: float, count: float) -> tuple[Array, Array, Array]:
+        """Logs of marginal likelihoods (T,), unknowns (T, p) and their deviations (T, p).
+
+        Blocks as they are predicted from the ones before, all together. The noise's level is
+        integrated out: what no hypothesis explains makes all of them less sure.
+
+        Args:
+            prior_sd: Of the unknowns, shape (T, p).
+            noise: Of a reading.
+            count: Readings that are independent.
+        """
+        P = prior_sd[:, :, None] * np.eye(prior_sd.shape[1])
+        A = np.eye(P.shape[1]) + P @ self.H @ P / noise**2
+        right = np.einsum("tij,tj->ti", P, self.g) / noise**2
+        x = np.linalg.solve(A, right[:, :, None])[:, :, 0]
+        left = np.maximum(self.square / noise**2 - np.sum(right * x, axis=1), 1e-9 * count)
+        scale = np.maximum(left / count, 1.0)
+        sd = np.sqrt(np.einsum("tii->ti", P @ np.linalg.inv(A) @ P) * scale[:, None])
+        log = -0.5 * count * np.log(left / count) - 0.5 * np.linalg.slogdet(A)[1]
+        return log, np.einsum("tij,tj->ti", P, x), sd
+
+
+def _unmapped(y: Array, a: Array, shift: int) -> Array:
+    """What no linear map of the accelerations explains of readings late by a shift, shape (K', 6)."""
+    late, early = max(shift, 0), max(-shift, 0)
+    y, a = y[late : len(y) - early], a[early : len(a) - late]
+    X = np.column_stack([a, np.ones(len(a))])
+    return np.asarray(y - X @ np.linalg.lstsq(X, y, rcond=None)[0])
+
+
+def _at(motion: FrameMotion, rows: Array) -> FrameMotion:
+    parts = (motion.R_WF, motion.omega, motion.alpha, motion.a, motion.gravity)
+    return FrameMotion(*(part[rows] for part in parts))
 
 
 def _turn(force: Array, a: Array) -> Array:

@@ -26,7 +26,7 @@ from sysid_nodes.bringup import NodeSpec
 from sysid_nodes.client import LiveClient
 from sysid_nodes.lifecycle import ERROR, LATCHED
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient, pytest.mark.slow]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 class Driver:

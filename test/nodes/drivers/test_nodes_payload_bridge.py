@@ -26,7 +26,7 @@ pytest.importorskip("rclpy", reason="ROS 2 is not installed: run `make setup`")
 from payload_bench import Bench
 
 ROOT = Path(__file__).resolve().parents[3]
-pytestmark = [pytest.mark.ros, pytest.mark.patient, pytest.mark.slow]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 # Object in the frame of the last link; the flange is another frame of it, a gripper hangs there.
 OBJECT = pi_from_mass_com_inertia(0.8, [0.02, 0.15, -0.01], np.diag([4e-3, 3e-3, 2e-3]))

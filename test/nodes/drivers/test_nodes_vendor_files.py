@@ -33,7 +33,6 @@ ROOT = Path(__file__).resolve().parents[3]
 DRIVERS = ROOT / "test" / "drivers"
 pytestmark = [
     pytest.mark.ros,
-    pytest.mark.patient,
     pytest.mark.slow,
     pytest.mark.skipif(not (DRIVERS / "driver.py").is_file(), reason="needs the emulated drivers"),
 ]

@@ -18,7 +18,7 @@ from busy_machine import patience
 
 from sysid_core.signals.bags import read_bag
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient, pytest.mark.slow]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def children_of(session_marker: str) -> list[int]:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from action_msgs.msg import GoalStatus
-from live_nodes import Start
+from live_nodes import Start, clocked, in_simulated_time
 from rclpy.action import ActionClient
 from robot_sysid.action import Explore
 from robot_sysid.srv import Arm
@@ -23,7 +23,6 @@ from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 
 pytestmark = pytest.mark.ros
-PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}  # with a busy machine
 HOME = [0.0, -1.2, 1.2, -1.2, -1.4, 0.2]
 
 
@@ -35,8 +34,8 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
     specs = [
         spec
         for spec in demo_graph(
-            robot={"robot": "ur5", "start": HOME, "sensor_frame": "tool0"},
-            executor={"limits_file": str(file), **PATIENCE},
+            robot={"robot": "ur5", "start": HOME, "sensor_frame": "tool0", **clocked()},
+            executor={"limits_file": str(file)},
             logger={"effort_kind": "actuator_torque"},
         )
         if spec.name != "estimator"
@@ -49,6 +48,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         "iterations": 2,
     }
     specs.append(NodeSpec("explorer", "explorer", parameters=parameters))
+    specs = in_simulated_time(specs)
     client, _ = start_nodes(specs)
     for spec in specs:
         client.wait_for_active(spec.name)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from busy_machine import patience
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import EXECUTOR, Start, pause, simulated
@@ -66,7 +67,6 @@ def change(client: LiveClient, name: str, transition: int) -> None:
     client.call(ChangeState, f"{name}/change_state", request)
 
 
-@pytest.mark.patient
 def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
@@ -89,7 +89,6 @@ def test_a_driver_without_velocities_beside_a_gripper_is_recorded_and_moved(
     assert set(nodes.stop().values()) == {0}
 
 
-@pytest.mark.patient
 def test_joints_of_another_name_are_refused_and_named(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -106,7 +105,6 @@ def test_joints_of_another_name_are_refused_and_named(
         client.call(StartRecording, "data_logger/start", StartRecording.Request(path="bag"))
 
 
-@pytest.mark.patient
 def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -126,7 +124,6 @@ def test_joints_renamed_in_motion_end_in_a_stop_not_in_a_crash(
     assert not v[-1].any() and len(driver.trajectories) == 3  # way, motion, stop
 
 
-@pytest.mark.patient
 def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -144,7 +141,6 @@ def test_a_goal_cancelled_while_it_waits_never_moves_and_no_second_one_slips_in(
     assert send(client, file).accepted  # and it is free again
 
 
-@pytest.mark.patient
 def test_a_deactivated_executor_stops_smoothly_and_works_again(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -165,7 +161,6 @@ def test_a_deactivated_executor_stops_smoothly_and_works_again(
     assert result.success
 
 
-@pytest.mark.patient
 def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan]
 ) -> None:
@@ -198,7 +193,6 @@ def test_an_executor_that_is_interrupted_streams_its_stop_to_the_end(
     assert speed() < 1e-3  # the last step: 5 rad/s^2 for 10 ms
 
 
-@pytest.mark.patient
 def test_a_reactivated_logger_records_every_message_once(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -220,7 +214,7 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
 ) -> None:
     # Three times what the logger's queue holds, in bursts of half a queue: what comes faster
     # than a machine can write is lost on every machine, somewhere.
-    count, burst = 12_000, 2_000
+    count, burst = 12_000, round(2_000 / patience())
     logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
     client, _ = start_nodes([logger])
     states = client.node.create_publisher(JointState, "joint_states", QoSProfile(depth=count))
@@ -233,7 +227,7 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
         message.header.stamp.sec, message.header.stamp.nanosec = 1_000_000 + k // 1000, k % 1000
         states.publish(message)
         if k % burst == burst - 1:
-            pause(client, 0.7)
+            pause(client, 0.7)  # a second of silence would end the recording
     # The logger closes its bag a second after the last one.
     client.wait_until((Path(bag) / "metadata.yaml").exists, 30.0, "the end of the recording")
     stored = {topic.name: topic.count for topic in open_bag(bag).topics}
@@ -249,7 +243,6 @@ def small_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.patient
 def test_a_full_disk_ends_the_recording_not_the_logger(
     small_files: None, start_nodes: Start, tmp_path: Path
 ) -> None:

@@ -21,6 +21,7 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 import rclpy
+from busy_machine import pace
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 from live_nodes import FRAME, PAYLOAD, Start
@@ -177,7 +178,13 @@ def test_bags_that_are_replayed_one_after_another_give_the_offline_numbers(
         session = PayloadSession(robot, FRAME, OnlinePayload(None))
         replay_payload(read_bag(bag), session)
         expected = session.online.estimate()
-        options = ["--rate", "4", "--wait", "60", *(f"--for={name}" for name in NODES)]
+        options = [
+            "--rate",
+            str(4.0 * pace()),
+            "--wait",
+            "60",
+            *(f"--for={name}" for name in NODES),
+        ]
         with replaying(bag, *options, *(["--clock"] if sim_time else [])) as process:
             client.wait_until(partial(has_all, got, len(offline)), 90.0, "all samples")
             client.wait_until(lambda: process.poll() is not None, 60.0, "the end of the replay")

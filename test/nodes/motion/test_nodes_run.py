@@ -19,7 +19,7 @@ from sysid_core.robot import RobotModel
 from sysid_core.signals.bags import read_bag
 from sysid_nodes.bringup import NodeSpec
 
-pytestmark = [pytest.mark.ros, pytest.mark.patient, pytest.mark.slow]
+pytestmark = [pytest.mark.ros, pytest.mark.slow]
 
 
 def sysid(*words: str, answer: str = "", timeout: float = 240.0) -> subprocess.CompletedProcess:

@@ -121,7 +121,6 @@ BAD_OFFERS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.patient
 @pytest.mark.parametrize(("bad", "words"), BAD_OFFERS, ids=lambda x: str(x)[:20])
 def test_an_offer_that_makes_no_sense_leaves_the_last_good_one(
     bad: dict[str, Any], words: str
@@ -228,7 +227,6 @@ def test_a_simulated_leg_closes_its_loops_and_holds(start_nodes: Start) -> None:
     assert np.std([np.array(s.effort)[passive] for s in states]) < 0.1  # noise alone
 
 
-@pytest.mark.patient
 def test_every_scenario_can_be_played() -> None:
     for name in demo.SCENARIOS:
         assert callable(importlib.import_module(f"sysid_demos.{name}").play)

@@ -41,7 +41,6 @@ SHAPE = "box 0.2 0.2 0.16"
 IN_SIMULATED_TIME = {"use_sim_time": True}
 
 
-@pytest.mark.patient
 def test_a_motion_becomes_a_payload_on_a_topic_and_the_bag_gives_the_same(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
@@ -156,7 +155,6 @@ def test_a_lost_robot_aborts_the_motion_and_closes_the_bag(
     assert len(read_bag(bag).joints) > 100
 
 
-@pytest.mark.patient
 def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     start_nodes: Start, short_plan: tuple[Path, PayloadPlan], tmp_path: Path
 ) -> None:
@@ -214,7 +212,6 @@ def test_a_cancel_stops_smoothly_inside_the_acceleration_limit(
     assert not v_stop[-1].any()
 
 
-@pytest.mark.patient
 def test_what_can_be_refused_is_refused_before_anything_moves(
     start_nodes: Start, tmp_path: Path
 ) -> None:
@@ -226,7 +223,6 @@ def test_what_can_be_refused_is_refused_before_anything_moves(
         client.execute(str(tmp_path / "nothing.npz"), lambda _: None, timeout_s=20.0)
 
 
-@pytest.mark.patient
 def test_a_bad_parameter_fails_the_configuration_and_says_so(
     start_nodes: Start, tmp_path: Path
 ) -> None:

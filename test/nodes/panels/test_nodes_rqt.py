@@ -104,7 +104,6 @@ def gui(real_ros: dict[str, str], tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.ros
-@pytest.mark.patient
 def test_rqt_lists_the_plugins(gui: dict[str, str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", "from rqt_gui.main import main; main()", "--force-discover",

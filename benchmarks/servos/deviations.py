@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often two deviations of an identified servo hold the truth, and the other half's value.
+
+Usage: python benchmarks/servos/deviations.py [ROBOTS] [--recordings NPZ]
+
+A simulated SO-101 has stiction, load friction, backlash, delay and inertia of random known size,
+12-bit encoders, and is simulated at a tenth of the identification's time step. With recordings of a
+real robot, its motions are split into two halves that are identified apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+
+import numpy as np
+
+from sysid_core.robot import load_robot
+from sysid_core.servos import (
+    JointServo,
+    ServoIdentification,
+    ServoModel,
+    ServoRecording,
+    Term,
+    identify_servos,
+    read_recordings,
+)
+
+TICK = 2 * np.pi / 4096
+_RANGES = {
+    Term.COMPLIANCE: (0.05, 0.1),
+    Term.TIME_CONSTANT: (0.03, 0.08),
+    Term.FRICTION: (0.005, 0.03),
+    Term.ZERO: (-0.001, 0.001),
+    Term.LOAD_FRICTION: (0.05, 0.3),
+    Term.BREAKAWAY: (0.002, 0.008),
+    Term.BREAKAWAY_SPEED: (0.05, 0.15),
+    Term.INERTIA: (0.0005, 0.002),
+    Term.BACKLASH: (0.003, 0.01),
+}
+# Gravity doesn't load them: the inertia of their bodies over K counts as the drive's own.
+_UPRIGHT = ("shoulder_pan", "wrist_roll")
+
+
+def simulated(rng: np.random.Generator) -> tuple[ServoModel, ServoRecording]:
+    """A robot of random servos and two minutes of its motion at 50 Hz."""
+    robot = load_robot("so101")
+    delay = rng.uniform(0.01, 0.04)
+    servos = []
+    for joint in robot.joint_names:
+        values = {term: rng.uniform(*limits) for term, limits in _RANGES.items()}
+        if joint in _UPRIGHT:
+            del values[Term.COMPLIANCE]
+        servos.append(JointServo(joint, values | {Term.DELAY: delay}))
+    model = ServoModel(robot, tuple(servos))
+    t = np.arange(0.0, 120.0, 0.02)
+    middle = np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.5])
+    frequencies = np.exp(rng.uniform(np.log(0.05), np.log(1.5), (5, robot.nv)))
+    phases = rng.uniform(0, 2 * np.pi, (5, robot.nv))
+    waves = np.sin(2 * np.pi * t[:, None, None] * frequencies + phases) * 0.12
+    target = middle + waves.sum(axis=1) * np.minimum(t / 2.0, 1.0)[:, None]
+    q = model.simulate(t, target, t, target[0], step=0.0005)
+    q = np.round(q / TICK) * TICK
+    return model, ServoRecording("simulated", robot.joint_names, t, q, t, target)
+
+
+def scores(
+    first: ServoIdentification, truth: ServoModel | ServoIdentification
+) -> dict[Term, list[float]]:
+    """Errors of the first in deviations, by term; a term that only one of them has counts as zero."""
+    other = truth.model if isinstance(truth, ServoIdentification) else truth
+    out: dict[Term, list[float]] = defaultdict(list)
+    for a, b in zip(first.model.servos, other.servos, strict=True):
+        for term, sd in a.deviations.items():
+            if isinstance(truth, ServoIdentification) and term not in b.deviations:
+                continue
+            spread = np.hypot(sd, b.deviations.get(term, 0.0))
+            out[term].append((a.values[term] - b.values.get(term, 0.0)) / spread)
+    return out
+
+
+def table(found: dict[Term, list[float]]) -> None:
+    """Share within two deviations, and the root mean square, by term."""
+    for term, z in found.items():
+        x = np.array(z)
+        inside = 100 * np.mean(np.abs(x) < 2)
+        print(
+            f"{term.value:22s} {len(x):4d} {inside:5.0f} % within 2 sd, rms {np.sqrt(np.mean(x**2)):.2f}"
+        )
+    every = np.concatenate([np.array(z) for z in found.values()])
+    print(f"all {len(every)}: {100 * np.mean(np.abs(every) < 2):.1f} % within 2 sd")
+
+
+def main() -> None:
+    """Simulated robots, and halves of recordings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("robots", type=int, nargs="?", default=6)
+    parser.add_argument("--recordings")
+    options = parser.parse_args()
+    total: dict[Term, list[float]] = defaultdict(list)
+    for seed in range(options.robots):
+        truth, recording = simulated(np.random.default_rng(seed))
+        result = identify_servos([recording], truth.robot)
+        for term, z in scores(result, truth).items():
+            total[term] += z
+    if total:
+        print("Simulated SO-101")
+        table(total)
+    if options.recordings:
+        motions = read_recordings([options.recordings])
+        robot = load_robot("so101")
+        halves = [identify_servos(motions[k::2], robot) for k in range(2)]
+        print("Halves of the recordings")
+        table(scores(*halves))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace robot_sysid_controllers
+{
+
+/// What joints may do (n each): positions [rad], velocity [rad/s], acceleration [rad/s^2].
+struct JointLimits
+{
+  std::vector<double> lower, upper, velocity, acceleration;
+};
+
+/// Quintics between points, as trajectory controllers interpolate: q(u), q'(u), q''(u).
+class Path
+{
+public:
+  /// \param time Times of the points (K), from zero [s]. \param q,v,a Rows of points (K x n).
+  Path(std::size_t n, std::vector<double> time, std::vector<double> q, std::vector<double> v,
+       std::vector<double> a)
+  : n_(n), time_(std::move(time)), q_(std::move(q)), v_(std::move(v)), a_(std::move(a))
+  {
+  }
+
+  std::size_t joints() const noexcept { return n_; }
+  /// Length in time [s].
+  double duration() const noexcept { return time_.empty() ? 0.0 : time_.back(); }
+  /// First position (n) [rad].
+  const double * start() const noexcept { return q_.data(); }
+
+  /// Position and derivatives at u, held at the ends. \param u [s]. \param q,dq,ddq (n) [rad, rad/s, rad/s^2].
+  void at(double u, double * q, double * dq, double * ddq) const noexcept
+  {
+    u = std::clamp(u, 0.0, duration());
+    const auto above = std::upper_bound(time_.begin() + 1, time_.end() - 1, u);
+    const auto k = static_cast<std::size_t>(above - time_.begin()) - 1;
+    const double h = time_[k + 1] - time_[k], s = u - time_[k];
+    for (std::size_t j = 0; j < n_; ++j) {
+      const std::size_t i = k * n_ + j, next = i + n_;
+      const double d = q_[next] - q_[i], v0 = v_[i], v1 = v_[next], a0 = a_[i], a1 = a_[next];
+      const double c3 = (20 * d - (8 * v1 + 12 * v0) * h - (3 * a0 - a1) * h * h) / (2 * h * h * h);
+      const double c4 =
+        (-30 * d + (14 * v1 + 16 * v0) * h + (3 * a0 - 2 * a1) * h * h) / (2 * h * h * h * h);
+      const double c5 =
+        (12 * d - 6 * (v1 + v0) * h + (a1 - a0) * h * h) / (2 * h * h * h * h * h);
+      q[j] = q_[i] + s * (v0 + s * (0.5 * a0 + s * (c3 + s * (c4 + s * c5))));
+      dq[j] = v0 + s * (a0 + s * (3 * c3 + s * (4 * c4 + s * 5 * c5)));
+      ddq[j] = a0 + s * (6 * c3 + s * (12 * c4 + s * 20 * c5));
+    }
+  }
+
+  /// Why it may not be played, at points `dt` apart; none: it may. Not for real-time threads.
+  std::optional<std::string> refusal(const JointLimits & limits, double dt) const
+  {
+    const std::size_t K = time_.size();
+    if (K < 2 || q_.size() != K * n_ || v_.size() != K * n_ || a_.size() != K * n_) {
+      return "it has fewer than two points, or points without position, velocity and acceleration";
+    }
+    for (std::size_t k = 0; k < K; ++k) {
+      const bool later = k == 0 ? time_[0] == 0.0 : time_[k] > time_[k - 1];
+      if (!later || !std::isfinite(time_[k])) {
+        return "its times don't begin at zero and grow";
+      }
+    }
+    std::vector<double> q(n_), v(n_), a(n_);
+    const auto steps = static_cast<std::size_t>(std::ceil(duration() / dt));
+    for (std::size_t i = 0; i <= steps; ++i) {
+      const double u = std::min(static_cast<double>(i) * dt, duration());
+      at(u, q.data(), v.data(), a.data());
+      const bool end = i == 0 || i == steps;
+      for (std::size_t j = 0; j < n_; ++j) {
+        const char * what = nullptr;
+        // 1e-9: what rounding adds to a motion that uses a limit to the full.
+        const auto beyond = [](double x, double most) { return !(x <= most + 1e-9); };
+        if (beyond(q[j], limits.upper[j]) || beyond(-q[j], -limits.lower[j])) {
+          what = "position";
+        } else if (beyond(std::fabs(v[j]), limits.velocity[j])) {
+          what = "velocity";
+        } else if (beyond(std::fabs(a[j]), limits.acceleration[j])) {
+          what = "acceleration";
+        } else if (end && std::fabs(v[j]) > 1e-6) {  // as joint_trajectory_controller asks of ends
+          what = "velocity at an end";
+        }
+        if (what != nullptr) {
+          return std::string("the ") + what + " of joint " + std::to_string(j) + " at " +
+                 std::to_string(u) + " s is beyond what it may be";
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+private:
+  std::size_t n_;
+  std::vector<double> time_, q_, v_, a_;
+};
+
+/// Plays a path at a speed that may change, and brakes along it inside the acceleration limits.
+///
+/// With u the place on the path and s = du/dt: `|q'(u+) s+ - q'(u) s| <= a dt` for each joint, so that the
+/// commanded velocities never change faster than the limits allow; s = 1 is always possible where the
+/// path itself keeps them, and so is every s below.
+class PathPlayer
+{
+public:
+  explicit PathPlayer(std::vector<double> acceleration)
+  : limit_(std::move(acceleration)),
+    n_(limit_.size()),
+    q_(n_), dq_(n_), ddq_(n_), v_(n_), a_(n_)
+  {
+  }
+
+  /// Stand at a position (n) [rad].
+  void hold(const double * q) noexcept
+  {
+    std::copy_n(q, n_, q_.begin());
+    std::fill(v_.begin(), v_.end(), 0.0);
+    std::fill(a_.begin(), a_.end(), 0.0);
+    path_ = nullptr;
+    speed_ = 0.0;
+  }
+
+  /// Begin a path at rest; it outlives what follows, until `hold` or its end.
+  void begin(const Path * path) noexcept
+  {
+    path_ = path;
+    u_ = speed_ = 0.0;
+    path_->at(0.0, q_.data(), dq_.data(), ddq_.data());
+  }
+
+  /// One period towards a speed. \param wanted 0 to 1. \param dt Period [s].
+  /// \param for_good Whether the path ends where the speed is 0.
+  void advance(double wanted, double dt, bool for_good) noexcept
+  {
+    if (path_ == nullptr) {
+      return;
+    }
+    const double before = speed_;
+    std::copy(v_.begin(), v_.end(), a_.begin());  // velocities of the period before
+    u_ += before * dt;
+    path_->at(u_, q_.data(), dq_.data(), ddq_.data());
+    if (u_ >= path_->duration()) {
+      hold_here();
+      return;
+    }
+    double low = 0.0, high = 1.0;
+    for (std::size_t j = 0; j < n_; ++j) {
+      if (dq_[j] == 0.0) {
+        continue;
+      }
+      const double one = (a_[j] - limit_[j] * dt) / dq_[j];
+      const double other = (a_[j] + limit_[j] * dt) / dq_[j];
+      low = std::max(low, std::min(one, other));
+      high = std::min(high, std::max(one, other));
+    }
+    // Where rounding or a path at its limits leaves nothing, the speed stays.
+    speed_ = low <= high ? std::clamp(wanted, low, high) : before;
+    for (std::size_t j = 0; j < n_; ++j) {
+      v_[j] = dq_[j] * speed_;
+      a_[j] = (v_[j] - a_[j]) / dt;
+    }
+    if (for_good && speed_ == 0.0) {
+      hold_here();
+    }
+  }
+
+  bool moving() const noexcept { return path_ != nullptr; }
+  /// Share of the path's own speed.
+  double speed() const noexcept { return speed_; }
+  /// Place on the path [s].
+  double place() const noexcept { return u_; }
+  const double * q() const noexcept { return q_.data(); }
+  const double * v() const noexcept { return v_.data(); }
+  const double * a() const noexcept { return a_.data(); }
+
+private:
+  void hold_here() noexcept
+  {
+    std::fill(v_.begin(), v_.end(), 0.0);
+    std::fill(a_.begin(), a_.end(), 0.0);
+    path_ = nullptr;
+    speed_ = 0.0;
+  }
+
+  const std::vector<double> limit_;
+  const std::size_t n_;
+  const Path * path_ = nullptr;
+  double u_ = 0.0, speed_ = 0.0;
+  std::vector<double> q_, dq_, ddq_, v_, a_;
+};
+
+}  // namespace robot_sysid_controllers

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "robot_sysid_controllers/exported_model.hpp"
+
+namespace robot_sysid_controllers
+{
+
+/// Where the joints shall be (n each) [rad, rad/s, rad/s^2].
+struct Reference
+{
+  const double * q;
+  const double * v;
+  const double * a;
+};
+
+/// Numbers of a torque law.
+struct TorqueLawOptions
+{
+  /// Of the tracking error [rad/s].
+  double bandwidth = 10.0;
+  /// Largest acceleration that the tracking error may ask for [rad/s^2].
+  double feedback_limit = 50.0;
+  /// Of the joints without a reference [N m s/rad].
+  double damping = 0.0;
+  /// Largest change of a torque that new parameters may cause in a second (n) [N m/s].
+  std::vector<double> change;
+  /// Largest torques (n) [N m].
+  std::vector<double> effort;
+};
+
+/// Torques from the identified model: computed torque with a reference, gravity compensation without.
+///
+/// `tau = M(q) (a_d + 2 w (v_d - v) + w^2 (q_d - q)) + C(q, v_d) v_d + g(q) + friction(v_d)`: friction at
+/// the desired velocity, since that measured near standstill has the sign of its noise. New parameters
+/// come in by degrees: the torques of both sets are mixed, and the share of the new one grows as fast
+/// as `change` allows at the robot's present state. Mixtures of bodies that exist are bodies that exist.
+/// `update` allocates nothing, locks nothing and throws nothing.
+class TorqueLaw
+{
+public:
+  /// \param model Outlives the law.
+  TorqueLaw(const ExportedModel & model, TorqueLawOptions options)
+  : model_(model),
+    options_(std::move(options)),
+    n_(model.joint_names().size()),
+    now_(model.parameters()),
+    next_(model.parameters()),
+    state_(model.state_size()),
+    next_state_(model.state_size()),
+    a_(n_),
+    next_tau_(n_)
+  {
+  }
+
+  /// Forget what friction remembers, at activation. \param q Positions (n) [rad].
+  void reset(const double * q) noexcept
+  {
+    model_.reset(state_.data(), q);
+    started_ = true;
+  }
+
+  /// Take over parameters by degrees; call only while `settled`. \param parameters As the model's.
+  void go_to(const double * parameters) noexcept
+  {
+    std::copy_n(parameters, next_.size(), next_.begin());
+    share_ = 0.0;
+  }
+
+  /// Whether one set of parameters is in use alone.
+  bool settled() const noexcept { return share_ >= 1.0; }
+  /// Share of the new parameters, 0 to 1.
+  double share() const noexcept { return share_; }
+
+  /// Torques of one period.
+  /// \param q,v Measured (n) [rad, rad/s]. \param reference Null: gravity compensation.
+  /// \param dt Period [s]. \param tau Torques (n) [N m].
+  /// \return Whether they can be used; otherwise tau is zero.
+  bool update(
+    const double * q, const double * v, const Reference * reference, double dt, double * tau) noexcept
+  {
+    if (!started_) {
+      reset(q);
+    }
+    if (!settled()) {
+      std::copy(state_.begin(), state_.end(), next_state_.begin());
+      torques(next_.data(), q, v, reference, next_state_.data(), next_tau_.data());
+    }
+    torques(now_.data(), q, v, reference, state_.data(), tau);
+    if (!settled()) {
+      mix(dt, tau);
+    }
+    bool finite = true;
+    for (std::size_t j = 0; j < n_; ++j) {
+      finite = finite && std::isfinite(tau[j]);
+    }
+    for (std::size_t j = 0; j < n_; ++j) {
+      tau[j] = finite ? std::clamp(tau[j], -options_.effort[j], options_.effort[j]) : 0.0;
+    }
+    return finite;
+  }
+
+private:
+  void torques(
+    const double * parameters, const double * q, const double * v, const Reference * reference,
+    double * state, double * tau) noexcept
+  {
+    if (reference == nullptr) {
+      model_.gravity(parameters, q, tau);
+      for (std::size_t j = 0; j < n_; ++j) {
+        tau[j] -= options_.damping * v[j];
+      }
+      return;
+    }
+    const double w = options_.bandwidth;
+    for (std::size_t j = 0; j < n_; ++j) {
+      const double feedback =
+        2.0 * w * (reference->v[j] - v[j]) + w * w * (reference->q[j] - q[j]);
+      a_[j] = reference->a[j] +
+              std::clamp(feedback, -options_.feedback_limit, options_.feedback_limit);
+    }
+    model_.torques(parameters, q, reference->v, a_.data(), state, tau);
+  }
+
+  void mix(double dt, double * tau) noexcept
+  {
+    double step = 1.0 - share_;
+    for (std::size_t j = 0; j < n_; ++j) {
+      const double difference = std::fabs(next_tau_[j] - tau[j]);
+      if (difference * step > options_.change[j] * dt) {
+        step = options_.change[j] * dt / difference;
+      }
+    }
+    share_ += step;
+    for (std::size_t j = 0; j < n_; ++j) {
+      tau[j] += share_ * (next_tau_[j] - tau[j]);
+    }
+    // A share that rounding leaves below 1 is 1: it ends here.
+    if (share_ > 1.0 - 1e-12) {
+      share_ = 1.0;
+      now_.swap(next_);
+    }
+  }
+
+  const ExportedModel & model_;
+  const TorqueLawOptions options_;
+  const std::size_t n_;
+  std::vector<double> now_, next_, state_, next_state_, a_, next_tau_;
+  double share_ = 1.0;
+  bool started_ = false;
+};
+
+}  // namespace robot_sysid_controllers

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sign and axes of a wrench, and what else explains it, on readings made by Newton and Euler."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy
+
+from sysid_core.robot import FrameMotion, pi_from_mass_com_inertia, wrench_regressor
+from sysid_core.signals.wrench import (
+    UNLIKELY,
+    WrenchAxes,
+    WrenchConvention,
+    WrenchSign,
+    find_convention,
+    inverted_motion,
+)
+
+LOAD = pi_from_mass_com_inertia(1.4, [0.01, -0.02, 0.08], np.diag([4e-3, 3e-3, 2e-3]))
+BIAS = np.array([2.0, -1.0, 3.0, 0.1, -0.05, 0.02])
+UNKNOWN = ((0.3, 0.015), (3.0, 0.15), (30.0, 1.5))
+Rotation = scipy.spatial.transform.Rotation
+
+
+def postures(rng: np.random.Generator, tilt: float, count: int = 40) -> FrameMotion:
+    """Still postures about one that points down."""
+    R = (
+        Rotation.from_rotvec([np.pi, 0, 0])
+        * Rotation.from_rotvec(tilt * rng.normal(size=(count, 3)))
+    ).as_matrix()
+    g = np.einsum("kji,j->ki", R, [0.0, 0.0, -9.81])
+    zero = np.zeros((count, 3))
+    return FrameMotion(R, zero, zero, -g, g)
+
+
+def wrench(motion: FrameMotion, rng: np.random.Generator, bias: np.ndarray = BIAS) -> np.ndarray:
+    clean = wrench_regressor(motion.a, motion.omega, motion.alpha) @ LOAD
+    return clean + bias + rng.normal(size=clean.shape) * np.repeat([0.05, 0.0025], 3)
+
+
+def in_base(w: np.ndarray, motion: FrameMotion) -> np.ndarray:
+    return np.einsum("kij,kaj->kai", motion.R_WF, w.reshape(-1, 2, 3)).reshape(-1, 6)
+
+
+@pytest.mark.parametrize("sign", [WrenchSign.SENSOR_ON_LOAD, WrenchSign.LOAD_ON_SENSOR])
+@pytest.mark.parametrize("axes", [WrenchAxes.SENSOR, WrenchAxes.BASE])
+def test_sign_and_axes_are_found_with_the_mass(
+    sign: WrenchSign, axes: WrenchAxes, rng: np.random.Generator
+) -> None:
+    motion = postures(rng, 0.7)
+    w = wrench(motion, rng)
+    said = -w if sign is WrenchSign.LOAD_ON_SENSOR else w
+    said = in_base(said, motion) if axes is WrenchAxes.BASE else said
+    found = find_convention(said, motion, bias=UNKNOWN, zeroed=(0.3, 0.015))
+    assert (found.sign, found.axes, found.turn) == (sign, axes, None)
+    assert found.elsewhere(1.4, 0.3) < UNLIKELY
+    assert found.apply(said, motion.R_WF) == pytest.approx(w)
+
+
+def test_inverse_orientations_are_found(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.7)
+    said = wrench(motion, rng)
+    found = find_convention(
+        said,
+        inverted_motion(motion),
+        bias=UNKNOWN,
+        sign=WrenchSign.SENSOR_ON_LOAD,
+        may_be_inverse=True,
+    )
+    assert found.is_inverse
+    assert found.elsewhere(1.4, 0.3) < UNLIKELY
+    twice = inverted_motion(inverted_motion(motion))
+    assert twice.a == pytest.approx(motion.a)
+    assert pytest.approx(motion.R_WF) == twice.R_WF
+
+
+def test_without_tilt_nothing_is_told(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.001)
+    found = find_convention(wrench(motion, rng), motion, bias=UNKNOWN)
+    assert found.elsewhere(found.rivals[0].mass, 0.3) > UNLIKELY
+    assert sum(rival.probability for rival in found.rivals) == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_sensor_zeroed_with_half_of_it_on_leaves_two_masses(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.3)
+    half = 0.5 * wrench_regressor(motion.a[:1], motion.omega[:1], motion.alpha[:1])[0] @ LOAD
+    said = wrench(motion, rng, -half)
+    found = find_convention(said, motion, bias=UNKNOWN, zeroed=(0.3, 0.015))
+    assert found.elsewhere(1.4, 0.3) > UNLIKELY
+    assert min(abs(rival.mass - 0.7) for rival in found.rivals[:8]) < 0.1
+
+
+def test_what_is_known_is_not_searched(rng: np.random.Generator) -> None:
+    motion = postures(rng, 0.7)
+    found = find_convention(
+        -wrench(motion, rng),
+        motion,
+        bias=UNKNOWN,
+        sign=WrenchSign.LOAD_ON_SENSOR,
+        axes=WrenchAxes.SENSOR,
+    )
+    assert isinstance(found, WrenchConvention)
+    assert found.sign is WrenchSign.LOAD_ON_SENSOR
