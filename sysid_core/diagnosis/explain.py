@@ -30,7 +30,7 @@ from sysid_core.robot import Array, RobotModel
 
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
 _THIN = 3  # every so many samples where hypotheses are only sifted
-_DRAWS = 1000
+_DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
 _FINALISTS = 12  # causes that are looked at thoroughly: a budget of time
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
@@ -77,10 +77,10 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         if found is not None:
             judged.append((found.log + hypothesis.log_prior, hypothesis, found))
     worth = np.array([log for log, _, _ in judged])
-    found = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
+    likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
     return tuple(
-        Explanation(judged[k][1], judged[k][2], float(found[k]), samples.model)
-        for k in np.lexsort((worth, found))[::-1]
+        Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
+        for k in np.lexsort((worth, likely))[::-1]
     )
 
 
