@@ -3,12 +3,12 @@ r"""Evidence of one explanation: the marginal likelihood of the torques under ri
 
 `tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
 `pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
-stamps that are a little off. The residual e_j is coloured (its correlation from sample to sample is learned),
-heavy-tailed (Student's t), and of unknown size; all of it is learned from the same data under each
-explanation. What remains is the evidence at the most likely values (Laplace; MacKay 1992, Bayesian
+stamps that are a little off. The residual e_j is of unknown size, and how good the description is, is
+unknown, too. What remains is the evidence at the most likely sizes of the noise (MacKay 1992, Bayesian
 interpolation): the product of the predictions of every sample from those before it, so that what is fitted
-is never what is judged. Model errors repeat in like states, so that the likelihood is coarsened (Miller and
-Dunson 2019, Robust Bayesian inference via coarsening): `_COARSE` of every sample counts.
+is never what is judged. Model errors repeat in like states, however long a recording is, so that the
+likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as
+`COUNT` independent samples.
 """
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from sysid_core.diagnosis.samples import Samples
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
 
+COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
 # covers and motors, and are seldom off by more than half; all together, for the density, by a third. How
-# good a description is, is learned: as said, or four times as good.
+# good a description is, is learned: four times as good, as said, or four times as bad.
 _DESCRIPTION, _DENSITY = 0.5, 0.3
-_PRECISIONS = (1.0, 16.0)
+_PRECISIONS = (1.0 / 16.0, 1.0, 16.0)
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
 _GAIN = 0.1  # of a drive's gain
@@ -39,10 +40,8 @@ _SLOW = 0.2  # of a joint's usual speed, within which friction is of another sha
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
 _TOOL_MASS, _TOOL_ARM = 0.1, 0.1  # shares of the arm's mass and reach that tools and hands have
-_COARSE = 0.5  # share of a sample that counts as new
 _FUNCTIONS = 30  # of any other arm's torques: most of their variance
 _FOLDS = 4
-_TAILS = 4.0  # degrees of freedom of Student's t
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +63,26 @@ class Evidence:
     by_block: Array
 
 
+class Motion:
+    """Regressor of a motion, and its products: the same for all that is wrong with efforts alone."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.columns = regressor(samples)
+        self.scale = _DESCRIPTION * inertial_scale(samples.model)
+        self.groups = [
+            (j, rows)
+            for j, moves in enumerate(samples.moving.T)
+            for rows in (moves, ~moves)
+            if np.any(rows)
+        ]
+        self.products = self.product(self.columns)
+
+    def product(self, columns: Array) -> Array:
+        """Mean squares of columns (K, n, p) in every group of samples, shape (groups, p, p)."""
+        parts = [columns[rows, j] for j, rows in self.groups]
+        return np.array([A.T @ A / len(A) for A in parts])
+
+
 def regressor(samples: Samples) -> Array:
     """Regressor of free rigid bodies with friction, shape (K, n, p)."""
     Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
@@ -76,82 +95,109 @@ def regressor(samples: Samples) -> Array:
 
 def evidence(
     samples: Samples,
-    counts: Array,
     *,
     tool: bool = False,
     change: float | None = None,
     mute: Sequence[int] = (),
     other: bool = False,
     thorough: bool = True,
+    motion: Motion | None = None,
 ) -> Evidence:
     """The evidence of one explanation.
 
     Args:
         samples: Mended as the explanation has it.
-        counts: Samples of each joint that count, the same for all explanations of the same data, (n,).
         tool: Whether the last link's parameters may be off by a tool's or hand's.
         change: Share of the samples after which the last link may have other parameters.
         mute: Joints whose torques have nothing to do with the motion.
         other: Whether it is any other serial arm: smooth torques of postures and accelerations.
-        thorough: With colour, tails, and what is a little off on every arm.
+        thorough: With what is a little off on every arm.
+        motion: Of these samples, where it is at hand.
     """
     model = samples.model
-    A = regressor(samples)
-    n, n_inertial = A.shape[1], model.pi.size
-    own = np.zeros(10 * model.n_bodies)
-    scale = _DESCRIPTION * inertial_scale(model)
-    load = _tool_scale(samples)
+    motion = motion or Motion(samples)
+    n, n_inertial = samples.q.shape[1], model.pi.size
+    silent = np.isin(np.arange(n), mute)
+    scale = motion.scale.copy()
+    load = _tool_scale(samples) if tool or change is not None else np.zeros(10)
     if tool:
-        own[-10:] = load
-    scale = np.hypot(scale, own)
-    friction = friction_scale(A[:, :, n_inertial:], samples.tau)
+        scale[-10:] = np.hypot(scale[-10:], load)
+    A = motion.columns
+    own = np.concatenate([scale, friction_scale(A[:, :, n_inertial:], samples.tau)])
     prior = np.concatenate([model.pi.ravel(), np.zeros(4 * n)])
-    parts = [A * np.concatenate([scale, friction])]
+    more = []
     if change is not None:
         later = (np.arange(len(samples)) >= change * len(samples))[:, None, None]
-        parts.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
+        more.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
     if thorough:
-        parts.append(_little_off(samples))
+        more.append(_little_off(samples))
     if other:
-        parts = [parts[0][:, :, n_inertial:], _any_arm(samples)]
-        prior = np.zeros(len(prior))
-    X = np.concatenate(parts, axis=2)
+        more.insert(0, _any_arm(samples))
+        own[:n_inertial], prior = 0.0, np.zeros(len(prior))
     y = samples.tau - A @ prior
-    silent = list(mute)
-    X[:, silent] = 0.0
     y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
-    first = 0 if other else n_inertial
+    X = np.concatenate([A * own, *more], axis=2) if more else A * own
+    products = motion.product(X) if more else motion.products * np.outer(own, own)
+    X[:, silent] = 0.0
     positive = np.zeros(X.shape[2], dtype=bool)
-    speaking = samples.used & ~np.isin(np.arange(n), silent)
-    positive[first : first + 4 * n].reshape(n, 4)[speaking, :3] = True
+    positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
     described = np.zeros(X.shape[2], dtype=bool)
     described[: 0 if other else n_inertial] = True
     if thorough and not other:
         described[-5 * n - 5 + 3 * n] = True  # the density
-    fit = _Fit(samples, X, y, counts, silent, described)
-    z, factor, data = fit.quick()
-    if thorough:
-        z, factor, data = fit.thorough(z)
-    log_det = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
+    # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
+    told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
+    groups = [group for group, yes in zip(motion.groups, told, strict=True) if yes]
+    speak = np.array([not silent[j] for j, _ in groups])
+    size = np.maximum(samples.size, 1e-4 * float(samples.size.max(initial=1e-300)))
+    spread = np.array([size[j] ** 2 for j, _ in groups])
+    counts = np.array([COUNT * float(np.mean(rows)) for _, rows in groups])
+    products = products[told] * (speak / spread)[:, None, None]
+    sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
+    squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
+    fits = []
+    for precision in _PRECISIONS if thorough else (1.0,):
+        weights = np.where(described, precision, 1.0)
+        share = np.full(len(groups), 0.1)
+        for _ in range(3):
+            H = np.tensordot(counts / share, products, 1) + np.diag(weights)
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+            z = scipy.linalg.cho_solve(factor, counts / share @ sides, check_finite=False)
+            left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
+            share = _most_likely(left, counts)
+        worth = -0.5 * float(counts @ (np.log(share) + left / share))
+        worth += -0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
+        worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
+        worth -= float(np.sum(np.log(np.diag(factor[0]))))
+        fits.append((worth, z, factor, left, share))
+        if other:
+            break
+    _, z, factor, left, share = max(fits, key=lambda fit: fit[0])
+    worth = float(logsumexp([fit[0] for fit in fits]) - np.log(len(fits)))
     # Friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
-    sd = np.sqrt(np.diag(scipy.linalg.cho_solve(factor, np.eye(len(z)), check_finite=False)))
-    sure = float(np.sum(log_ndtr(z / sd)[positive])) + np.log(2.0) * int(positive.sum())
-    worth = sure + data + fit.log_prior(z) - 0.5 * log_det
-    if other:
-        return Evidence(worth, model.pi.ravel(), np.inf * scale, fit.left, fit.by_block)
-    return Evidence(
-        worth,
-        prior[:n_inertial] + (np.append(scale, friction) * z[: A.shape[2]])[:n_inertial],
-        scale * sd[:n_inertial],
-        fit.left,
-        fit.by_block,
+    inverse = scipy.linalg.solve_triangular(
+        factor[0], np.eye(len(z)), lower=True, check_finite=False
     )
+    sd = np.linalg.norm(inverse, axis=0)
+    worth += float(np.sum(log_ndtr(z / sd)[positive])) + np.log(2.0) * int(positive.sum())
+    by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
+    for k, (j, rows) in enumerate(groups):
+        e = (y[rows, j] - X[rows, j] @ z) ** 2 / (spread[k] * share[k])
+        np.add.at(by_block, samples.block[rows], -0.5 * counts[k] / len(e) * (np.log(share[k]) + e))
+        out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)
+    pi = model.pi.ravel() + own[:n_inertial] * z[:n_inertial]
+    return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
 
 
-def counted(samples: Samples) -> Array:
-    """Samples of each joint that count, shape (n,)."""
-    return np.asarray(_COARSE * samples.moving.sum(axis=0) * samples.used)
+def _most_likely(left: Array, counts: Array) -> Array:
+    """Most likely shares of variance that are noise, with their prior: Newton's method."""
+    u = np.minimum(np.log(left), _NOISE)  # from below it converges without overshooting
+    for _ in range(6):
+        fit = 0.5 * counts * left * np.exp(-u)
+        slope = 0.5 * counts - fit + (u - _NOISE) / _NOISE_SPREAD**2
+        u = u - slope / (fit + 1.0 / _NOISE_SPREAD**2)
+    return np.asarray(np.maximum(np.exp(u), _FLOOR))
 
 
 def _tool_scale(samples: Samples) -> Array:
@@ -242,126 +288,3 @@ def left_out(samples: Samples) -> tuple[float, float]:
     total = sum(float(np.var(x[m])) * m.sum() for x, m in zip(tau.T, samples.moving.T, strict=True))
     urdf, free = (float(np.sum((e * size[:, 0]) ** 2)) / max(total, 1e-300) for e in left)
     return urdf, free
-
-
-class _Fit:
-    """Most likely parameters and noise of standardised equations."""
-
-    def __init__(
-        self,
-        samples: Samples,
-        X: Array,
-        y: Array,
-        counts: Array,
-        silent: Sequence[int],
-        described: Array,
-    ) -> None:
-        self.X, self.y = X, y
-        self.used = np.flatnonzero(samples.used)
-        moving = samples.moving
-        self.rows = [
-            moving[:, j] if np.any(moving[:, j]) else np.ones(len(y), bool) for j in self.used
-        ]
-        self.counts = counts[self.used]
-        self.described = described
-        self.precision = np.ones(X.shape[2])
-        self.speak = ~np.isin(self.used, silent)
-        spread = samples.size[self.used] ** 2
-        self.spread = np.maximum(spread, 1e-9 * max(float(spread.max(initial=0.0)), 1e-300))
-        self.follows = np.diff(samples.block) == 0  # rows that stand beside each other in time
-        self.left = np.full(y.shape[1], np.nan)
-        self.block = samples.block
-        self.by_block = np.zeros(int(samples.block.max()) + 1)
-
-    def log_prior(self, z: Array) -> float:
-        """Logarithm of the prior's density, without what all explanations have in common."""
-        return 0.5 * float(np.sum(np.log(self.precision)) - self.precision @ z**2)
-
-    def quick(self) -> tuple[Array, tuple[Array, bool], float]:
-        """White noise of normal size, and how good the description is."""
-        parts = [(self.X[r, j], self.y[r, j]) for r, j in zip(self.rows, self.used, strict=True)]
-        products = np.array([A.T @ A / len(A) for A, _ in parts]) / self.spread[:, None, None]
-        sides = np.array([A.T @ b / len(A) for A, b in parts]) / self.spread[:, None]
-        squares = np.array([b @ b / len(b) for _, b in parts]) / self.spread
-        fits = []
-        for precision in _PRECISIONS:
-            self.precision[self.described] = precision
-            share = np.full(len(self.used), 0.1)
-            for _ in range(3):
-                weight = self.counts / share
-                H = np.tensordot(weight, products, 1) + np.diag(self.precision)
-                factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-                z = scipy.linalg.cho_solve(factor, weight @ sides, check_finite=False)
-                left = squares - 2.0 * sides @ z + np.einsum("i,jik,k->j", z, products, z)
-                left = np.maximum(left, 1e-12)
-                share = _most_likely(left, share, self.counts)
-            data = -0.5 * float(np.sum(self.counts * (np.log(share) + left / share)))
-            data += _noise_prior(share[self.speak])
-            worth = data + self.log_prior(z) - float(np.sum(np.log(np.diag(factor[0]))))
-            fits.append((worth, precision, z, factor, data, left))
-        _, precision, z, factor, data, left = max(fits, key=lambda fit: fit[0])
-        self.precision[self.described] = precision
-        self.left[self.used] = left
-        return z, factor, data
-
-    def thorough(self, z: Array) -> tuple[Array, tuple[Array, bool], float]:
-        """Coloured noise with heavy tails, whose size and colour are learned."""
-        share = np.maximum(self.left[self.used], 1e-6)
-        data = 0.0
-        for _ in range(4):
-            H, side = np.diag(self.precision), np.zeros(len(z))
-            by_block = np.zeros(len(self.by_block))
-            for k, j in enumerate(self.used):
-                rows = self.rows[k]
-                scale = 1.0 / np.sqrt(self.spread[k])
-                A, b = scale * self.X[rows, j], scale * self.y[rows, j]
-                e = b - A @ z
-                index = np.flatnonzero(rows)
-                beside = np.append(False, (np.diff(index) == 1) & self.follows[index[:-1]])
-                phi = _colour(e, beside)
-                A, b = _whitened(A, beside, phi), _whitened(b, beside, phi)
-                e = b - A @ z
-                size = share[k]
-                for _ in range(3):
-                    w = (_TAILS + 1.0) / (_TAILS + e**2 / size)
-                    left = np.array([np.mean(w * e**2)])
-                    size = float(_most_likely(left, np.array([size]), self.counts[k : k + 1])[0])
-                share[k] = size
-                weight = self.counts[k] / len(b) * w / size
-                H += (A * weight[:, None]).T @ A
-                side += A.T @ (weight * b)
-                tails = (_TAILS + 1.0) * np.log1p(e**2 / (_TAILS * size))
-                # Whitening keeps the volume but for the first of each span.
-                worth = -0.5 * (np.log(size) + tails - ~beside * np.log(1.0 - phi**2))
-                np.add.at(by_block, self.block[index], self.counts[k] / len(b) * worth)
-            self.by_block, data = by_block, float(by_block.sum())
-            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-            z = scipy.linalg.cho_solve(factor, side, check_finite=False)
-        return z, factor, data + _noise_prior(share[self.speak])
-
-
-def _most_likely(left: Array, share: Array, counts: Array) -> Array:
-    """Most likely share of variance that is noise, with its prior."""
-    for _ in range(3):
-        more = 2.0 * (np.log(share) - _NOISE) / _NOISE_SPREAD**2
-        share = counts * left / np.maximum(counts + more, 0.1 * counts + 1e-9)
-        share = np.clip(share, _FLOOR, 10.0)
-    return np.asarray(share)
-
-
-def _noise_prior(share: Array) -> float:
-    return -0.5 * float(np.sum(((np.log(share) - _NOISE) / _NOISE_SPREAD) ** 2))
-
-
-def _colour(residual: Array, beside: Array) -> float:
-    """Correlation of neighbours."""
-    now, before = residual[beside], residual[np.flatnonzero(beside) - 1]
-    size = float(now @ now + before @ before)
-    return float(np.clip(2.0 * float(now @ before) / size, 0.0, 0.95)) if size > 0.0 else 0.0
-
-
-def _whitened(values: Array, beside: Array, phi: float) -> Array:
-    out = values * np.sqrt(1.0 - phi**2)
-    index = np.flatnonzero(beside)
-    out[index] = values[index] - phi * values[index - 1]
-    return out

@@ -15,7 +15,9 @@ from sysid_core.reasons import Reason, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
-_TOGETHER = 3  # faults that may come together
+_TOGETHER = 2  # faults that may come together: a budget of time
+# What the fit finds and mends by itself: to the millisecond, and with its own verdict.
+_AS_DECLARED = (Fault.NONE, Fault.LAG)
 # What identification itself mends: no failure.
 _WARNINGS = (Fault.TOOL,)
 
@@ -78,10 +80,8 @@ class Examination:
     @property
     def verdict(self) -> Verdict:
         """Whether data and description go together."""
-        # Late efforts are found again, to the millisecond, by the fit, and are in its verdict.
-        told = (f for f in self.findings if f.explanation.hypothesis.kind is not Fault.LAG)
-        reasons = [finding.reason for finding in told]
-        declared = next(e.probability for e in self.ranked if e.hypothesis.kind is Fault.NONE)
+        reasons = [finding.reason for finding in self.findings]
+        declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
         if declared < 1.0 / (1.0 + ODDS):
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
             reasons.append(
@@ -131,7 +131,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
     findings: list[Finding] = []
     here, shares = samples, left_out(samples)
     ranked = explanations(here, gains_known=gains_known)
-    while len(findings) < _TOGETHER and ranked[0].hypothesis.kind is not Fault.NONE:
+    while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
         if odds(ranked) < ODDS:
             break
         best = ranked[0].hypothesis

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
 
-from sysid_core.diagnosis.evidence import Evidence, counted, evidence
+from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
 from sysid_core.diagnosis.gravity import gravity_directions
 from sysid_core.diagnosis.hypotheses import (
     AS_DECLARED,
@@ -29,9 +29,9 @@ from sysid_core.errors import ModelError
 from sysid_core.robot import Array, RobotModel
 
 ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
-_THIN = 3  # every so many samples where hypotheses are only sifted
+_THIN = 5  # every so many samples where hypotheses are only sifted
 _DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
-_FINALISTS = 12  # causes that are looked at thoroughly: a budget of time
+_FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
 _CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
 
 
@@ -60,20 +60,20 @@ def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explana
         gains_known: False where gains are to be found.
     """
     few = samples.thinned(_THIN)
-    few_counts, counts = counted(few), counted(samples)
+    motion = Motion(few)
     sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
     for hypothesis in _all(samples, gains_known):
-        found = _evidence(few, few_counts, hypothesis, thorough=False)
+        found = _evidence(few, hypothesis, motion)
         if found is not None:
-            score = found.log * _THIN + hypothesis.log_prior
+            score = found.log + hypothesis.log_prior
             sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
     best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])[
         :_FINALISTS
     ]
-    finalists = [AS_DECLARED, *(_refined(h, few, few_counts) for _, h in best)]
+    finalists = [AS_DECLARED, *(_refined(h, few, motion) for _, h in best)]
     judged = []
     for hypothesis in finalists:
-        found = _evidence(samples, counts, hypothesis, thorough=True)
+        found = _evidence(samples, hypothesis)
         if found is not None:
             judged.append((found.log + hypothesis.log_prior, hypothesis, found))
     worth = np.array([log for log, _, _ in judged])
@@ -110,24 +110,26 @@ def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
 
 
 def _evidence(
-    samples: Samples, counts: Array, hypothesis: Hypothesis, thorough: bool
+    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None
 ) -> Evidence | None:
+    """With the motion as recorded at hand, a quick look; else a thorough one."""
     try:
         there = hypothesis.mend(samples)
+        moved = there.q is not samples.q or there.a is not samples.a
         return evidence(
             there,
-            counts,
             tool=hypothesis.kind is Fault.TOOL,
             change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
             mute=hypothesis.mute,
             other=hypothesis.kind is Fault.OTHER_ROBOT,
-            thorough=thorough,
+            thorough=motion is None,
+            motion=None if moved or there.model is not samples.model else motion,
         )
     except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
         return None
 
 
-def _refined(hypothesis: Hypothesis, samples: Samples, counts: Array) -> Hypothesis:
+def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
     """A zero angle to the degree, a factor to some per cent."""
     names, share = samples.model.joint_names, hypothesis.share
     kind, joint = hypothesis.kind, hypothesis.joint
@@ -146,7 +148,7 @@ def _refined(hypothesis: Hypothesis, samples: Samples, counts: Array) -> Hypothe
         return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
 
     def cost(x: float) -> float:
-        found = _evidence(samples, counts, mended(x), thorough=False)
+        found = _evidence(samples, mended(x), motion)
         return np.inf if found is None else -found.log
 
     middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))

@@ -16,8 +16,8 @@ from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, with_gravity
 
-STEP = np.radians(20.0)
-_ANGLES = STEP * np.delete(np.arange(-8, 10), 8)  # all around, without zero
+STEP = np.radians(30.0)
+_ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
 _FACTORS = (0.03, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 30.0)  # of gains
 _CLOCKS = (0.1, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0, 10.0)  # of time stamps

@@ -86,6 +86,7 @@ class Samples:
             tau_dot=change(self.tau_dot),
             later=change(self.later),
             size=np.abs(change(self.size)),
+            used=change(self.used.astype(float)) != 0.0,
         )
 
     def with_lag(self, which: int) -> Samples:

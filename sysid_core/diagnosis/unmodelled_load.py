@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sysid_core.diagnosis.evidence import counted, evidence
+from sysid_core.diagnosis.evidence import evidence
 from sysid_core.diagnosis.explain import ODDS
 from sysid_core.diagnosis.hypotheses import SHARES, Fault
 from sysid_core.diagnosis.samples import collect_samples
@@ -37,9 +37,8 @@ def compare_with_torques(model: RobotModel, recording: Recording, mass: float) -
         samples = collect_samples(model, [recording], drives, count=300)
     except SysIdError:  # no motion, no joints: nothing to compare with
         return Verdict()
-    counts = counted(samples)
-    tool = evidence(samples, counts, tool=True)
-    gain = tool.log - evidence(samples, counts).log + np.log(SHARES[Fault.TOOL])
+    tool = evidence(samples, tool=True)
+    gain = tool.log - evidence(samples).log + np.log(SHARES[Fault.TOOL])
     found, sd = tool.inertial[-10] - model.pi[-1, 0], tool.inertial_sd[-10]
     if gain < np.log(ODDS) or found <= 0.0 or 1.0 / _OTHER_UNIT < found / mass < _OTHER_UNIT:
         return Verdict()
