@@ -33,18 +33,12 @@ def payload(
     objects: Annotated[
         str, typer.Option(help="Names, separated by commas; all eight if not given.")
     ] = "",
-    robustness: Annotated[
-        bool,
-        typer.Option(
-            "--robustness", help="Other objects, wrong shapes and faults instead of the paper's."
-        ),
-    ] = False,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0: one per core.")] = 0,
 ) -> None:
     """Identify eight objects with every method and compare with the paper's tables."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from sysid_studies.payload import payload_study, robustness_study
+    from sysid_studies.payload import payload_study
 
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=errors
@@ -56,23 +50,16 @@ def payload(
                 tasks[what] = bars.add_task(what, total=total)
             bars.update(tasks[what], completed=done)
 
-        if robustness:
-            found = robustness_study(objects=40 if full else 2, workers=workers, progress=show)
-            tables, page = found.tables, found.report()
-            text = json.dumps([table.to_dict() for table in tables], indent=2)
-        else:
-            study = payload_study(
-                full=full,
-                objects=[name.strip() for name in objects.split(",")] if objects else None,
-                workers=workers,
-                progress=show,
-            )
-            tables, text = study.tables, json.dumps(study.to_dict(), indent=2)
-            page = study.report()
-    page.save(report)
-    if copy_json(text, json_path):
+        study = payload_study(
+            full=full,
+            objects=[name.strip() for name in objects.split(",")] if objects else None,
+            workers=workers,
+            progress=show,
+        )
+    study.report().save(report)
+    if copy_json(json.dumps(study.to_dict(), indent=2), json_path):
         return
-    _show(tables)
+    _show(study.tables)
     console.print(f"Report: {report}")
 
 
