@@ -1,30 +1,138 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `sysid identify` and `sysid validate` print."""
+"""`sysid identify`, `validate`, `certify` and `verify`: parameters of a whole robot from recordings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
+import typer
 from rich.table import Table
 
-from sysid_cli.app import console, errors, remark
-from sysid_cli.tables import print_table
-from sysid_cli.verdict import print_verdict
+from sysid_cli.app import app, console, copy_json, errors, example, remark, require_folder, tick
+from sysid_cli.progress import shown_by
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_table, print_verdict
 from sysid_core import workflows
+from sysid_core.workflows import IdentifySettings, ValidateSettings
 
 if TYPE_CHECKING:
     from sysid_core.estimation.arm import Identification
     from sysid_core.estimation.loaded_arm import LoadedIdentification
     from sysid_core.validation import Prediction
-    from sysid_core.workflows import (
-        ArmFit,
-        IdentifiedArm,
-        SequentialFit,
-        ValidatedArm,
-    )
+    from sysid_core.workflows import ArmFit, IdentifiedArm, SequentialFit, ValidatedArm
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifyOptions:
+    """Everything that `sysid identify` is given."""
+
+    settings: IdentifySettings
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid identify examples/ur5/train.csv --robot ur5 --columns examples/ur5/columns.yaml --validate examples/ur5/validate.csv --out results/ur5",
+)
+def identify(options: IdentifyOptions) -> None:
+    """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    require_folder(options.out)
+    with errors.status("reading recordings") as status:
+        found = workflows.identify(options.settings, shown_by(status))
+        files = found.write(options.out)
+    print_remarks(found)
+    text = (options.out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, options.json_path):
+        print_identified(found)
+        written = f"written to {options.out}: {', '.join(files)}"
+        print_line(written)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions:
+    """Everything that `sysid validate` is given."""
+
+    settings: ValidateSettings
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml",
+)
+def validate(options: ValidateOptions) -> None:
+    """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
+    with errors.status("predicting efforts") as status:
+        found = workflows.validate(options.settings, shown_by(status))
+        if options.out is not None:
+            workflows.write_validation(found, options.out)
+    if not copy_json(workflows.json_text(found.to_dict()), options.json_path):
+        print_validated(found)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+@app.command(epilog=example("sysid certify results/ur5 --out certificate.json"))
+def certify(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder that `sysid identify` wrote.")
+    ],
+    robot_id: Annotated[str, typer.Option(help="Serial number or name of this very robot.")] = "",
+    as_found: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Identification that was in use before; default: the URDF."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
+) -> None:
+    """Repeat an identification, and write down what it states: errors as found and as left,
+    uncertainty budget, hashes of data and model, versions.
+    """
+    with errors.status("repeating the identification") as status:
+        content = workflows.certify(
+            folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
+        )
+        path = out or folder / "certificate.json"
+        path.write_text(workflows.json_text(content), encoding="utf-8")
+    unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
+    for run in content["recordings"]:
+        found, left = (
+            f"{run[key]:.3g}{unit}" if unit else f"{100 * run[key]:.2f} %"
+            for key in ("as_found", "as_left")
+        )
+        fitted = " (fitted)" if run["fitted"] else ""
+        console.print(f"{run['name']}{fitted}: as found {found}, as left {left}", highlight=False)
+    console.print(f"written: {path}", soft_wrap=True)
+
+
+@app.command(epilog=example("sysid verify certificate.json --data recordings"))
+def verify(
+    certificate: Annotated[
+        Path, typer.Argument(help="File that `sysid certify` or `sysid export` wrote.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
+    ] = None,
+) -> None:
+    """Check the files of a certificate, or of an export's `proof.json`, by their hashes, and repeat
+    its numbers from the data.
+
+    Exit status 1 where anything doesn't hold.
+    """
+    proof = workflows.is_proof(certificate)
+    repeat = workflows.verify_export if proof else workflows.verify
+    with errors.status(f"repeating the {'proof' if proof else 'identification'}") as status:
+        checks = repeat(certificate, data=data, progress=shown_by(status))
+    for check in checks:
+        console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
+    raise typer.Exit(int(not all(check.ok for check in checks)))
 
 
 def print_line(text: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid report compare`: results of several runs side by side."""
+"""`sysid report`: results of several runs side by side, and one page that lists the reports of several."""
 
 from __future__ import annotations
 
@@ -8,13 +8,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sysid_cli.app import console, example, require_folder
-from sysid_cli.report.group import report
+from sysid_cli.app import console, example, group, require_folder
 from sysid_cli.tables import print_list
 
 if TYPE_CHECKING:
     from sysid_core.estimation import EstimateDifference
     from sysid_core.report import SavedRun
+
+report = group(
+    "report",
+    "Reports of several runs.",
+    "sysid report index results",
+    {"compare": "report", "index": "report"},
+)
+
 
 _MOST = 12
 
@@ -73,3 +80,13 @@ def _lines(a: SavedRun, b: SavedRun, found: EstimateDifference) -> list[str]:
         size = f"{z[k]:+.1f}" if np.isfinite(z[k]) else "–"
         lines.append(f"  {name:{width}}  z {size:>6}  {before} → {after} {tables[0][name][2]}")
     return lines
+
+
+@report.command("index", epilog=example("sysid report index results"))
+def index(
+    folder: Annotated[Path, typer.Argument(help="Folder with reports in it or below.")],
+) -> None:
+    """List all reports below a folder in its index.html: verdict, answer, time, link."""
+    from sysid_core.report import write_index
+
+    console.print(f"{write_index(folder)}", highlight=False, soft_wrap=True)

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, copy_json, errors, remark, require_folder, servos
-from sysid_cli.recordings import JsonPathOption, RobotOption
-from sysid_cli.settings import command
+from sysid_cli.settings import JsonPathOption, RobotOption, command
 from sysid_cli.tables import print_table
 from sysid_core.errors import SysIdError
 

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_cli.app import app, console, example, require_folder
-from sysid_cli.many.options import MemoryOption, ResumeOption, progress_shown
-from sysid_cli.settings import ClusterOption, WorkersOption
+from sysid_cli.settings import (
+    ClusterOption,
+    MemoryOption,
+    ResumeOption,
+    WorkersOption,
+    progress_shown,
+)
 
 if TYPE_CHECKING:
     from sysid_core.batch import Job

@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, example, group, require_folder
-from sysid_cli.many.options import MemoryOption, ResumeOption, progress_shown
-from sysid_cli.settings import ClusterOption, WorkersOption
+from sysid_cli.settings import (
+    ClusterOption,
+    MemoryOption,
+    ResumeOption,
+    WorkersOption,
+    progress_shown,
+)
 
 if TYPE_CHECKING:
     from sysid_fleet import FleetState
@@ -20,7 +25,7 @@ fleet = group(
     "fleet",
     "Nightly recordings of many robots, and what drifts.",
     "sysid fleet watch results/fleet",
-    {"identify": "many.fleet", "watch": "many.fleet"},
+    {"identify": "fleet", "watch": "fleet"},
 )
 
 RegistryOption = Annotated[
