@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Schema of a node's parameters: a frozen dataclass has names, types, ranges and descriptions, once."""
+"""Parameters of a node as a frozen dataclass: names, types, ranges and descriptions stand there once."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
 
 from sysid_core.errors import SysIdError
 
@@ -146,3 +148,77 @@ def typed(schema: type, name: str, value: Any) -> Any:
     default = field.default
     checked = check(schema, name, [] if value is None and isinstance(default, tuple) else value)
     return type(default)(checked) if isinstance(default, Enum) else checked
+
+
+@dataclass(frozen=True)
+class CommonConfig:
+    """Parameters of every node, besides its own."""
+
+    autostart: bool = parameter(
+        True, "Configure and activate at once; false leaves that to a lifecycle manager."
+    )
+    use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
+    joints: tuple[str, ...] = parameter(
+        (),
+        "Joints of the description that move, names or patterns such as fr3_joint*; empty: those that"
+        " joint_states has. All others are held.",
+    )
+    lock: tuple[str, ...] = parameter(
+        (),
+        "Joints that are held besides, JOINT or JOINT=POSITION (rad or m); where no position is"
+        " given, the state or the description says it.",
+    )
+    mount: tuple[float, ...] = parameter(
+        (),
+        "How the base is mounted in the world, where not as the description says: roll, pitch, yaw"
+        " [rad]; list of numbers, 3 or none.",
+    )
+
+
+Config = TypeVar("Config")
+
+
+def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
+    """A value that somebody sets on a node, checked.
+
+    Raises:
+        ParameterError: It doesn't fit, or the parameter is structural and the node configured.
+    """
+    (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
+    if configured and not field.metadata["live"]:
+        raise ParameterError(
+            f"Parameter '{name}' can't change while the node is configured.",
+            remedy="Deactivate and clean up the node (ros2 lifecycle set), set it, configure again;"
+            " or start the node with it.",
+        )
+    return typed(schema, name, value)
+
+
+def declare(node: Node, schema: type) -> None:
+    """Declare every field of the schema on a node, but those that it has already."""
+    for field in dataclasses.fields(schema):
+        if node.has_parameter(field.name):
+            continue
+        default = plain(field.default)
+        default = list(default) if isinstance(default, tuple) else default
+        if default == []:  # an empty list has no type of its own
+            default = [0.0][:0] if "list of numbers" in field.metadata["description"] else [""][:0]
+            descriptor = descriptor_of(field)
+            descriptor.dynamic_typing = True
+            node.declare_parameter(field.name, default, descriptor)
+        else:
+            node.declare_parameter(field.name, default, descriptor_of(field))
+
+
+def read(node: Node, schema: type[Config]) -> Config:
+    """The configuration as set now.
+
+    Raises:
+        ParameterError: A value doesn't fit its field.
+    """
+    return schema(
+        **{
+            field.name: typed(schema, field.name, node.get_parameter(field.name).value)
+            for field in dataclasses.fields(schema)  # type: ignore[arg-type]
+        }
+    )
