@@ -12,8 +12,8 @@ from importlib import metadata
 import pytest
 from typer.testing import CliRunner
 
-from sysid_cli.app import app
 from sysid_cli import doctor
+from sysid_cli.app import app
 
 
 def test_versions_are_those_installed_and_fit_the_metadata() -> None:
@@ -59,7 +59,7 @@ def test_an_old_distribution_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_failing_loopback_is_reported_and_leaves_no_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ros.sys, "executable", "/bin/false")
+    monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
     check = doctor.check_loopback(timeout_s=1.0)
     assert not check.ok and check.found.startswith("fails") and "multicast" in check.remedy
 
