@@ -84,10 +84,6 @@ class RobotState:
         """Only states of this robot count from now on."""
         self._robot, self.measured = frozenset(model.joint_names), None
 
-    def age_ns(self, now_ns: int) -> float:
-        """Age of the newest state [ns]; infinite before one."""
-        return float("inf") if self.measured is None else now_ns - self.measured.stamp * 1e9
-
     def on_joints(self, message: JointState) -> None:
         """Take in joint states."""
         names = tuple(message.name)
@@ -184,8 +180,15 @@ class RobotInputs:
                 health.forget(aspect)
 
     def now(self) -> float:
-        """The node's clock [s]."""
-        return self._node.now_ns() * 1e-9
+        """The node's clock [s].
+
+        Simulated, it is no earlier than the newest state: after a long check, states may be taken in
+        before the `/clock` that was sent with them.
+        """
+        now, measured = self._node.now_ns() * 1e-9, self.robot.measured
+        if measured is None or not self._node.get_clock().ros_time_is_active:
+            return now
+        return max(now, measured.stamp)
 
     @property
     def problem(self) -> str:
