@@ -26,10 +26,11 @@ from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with
 
 COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
-# covers and motors, and are seldom off by more than half; all together, for the density, by a third. How
-# good a description is, is learned: four times as good, as said, or four times as bad.
+# covers and motors, and are seldom off by more than half; all together, for the density, by a third.
 _DESCRIPTION, _DENSITY = 0.5, 0.3
-_PRECISIONS = (1.0 / 16.0, 1.0, 16.0)
+# How good a description is, is learned: precisions, and shares of descriptions that have them. One in ten
+# has placeholders for masses.
+_PRECISIONS = {1.0 / 16.0: 0.1, 1.0: 0.45, 16.0: 0.45}
 # What is a little off on every arm, standard deviations.
 _ZERO, _TILT = np.radians(1.5), np.radians(1.5)
 _GAIN = 0.1  # of a drive's gain
@@ -39,9 +40,9 @@ _SLOW = 0.2  # of a joint's usual speed, within which friction is of another sha
 # Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
 _NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
 _FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
-_TOOL_MASS, _TOOL_ARM = 0.1, 0.1  # shares of the arm's mass and reach that tools and hands have
+_TOOL_MASS, _TOOL_ARM = 0.1, 0.2  # shares of the arm's mass and reach that tools and hands have
 _FUNCTIONS = 30  # of any other arm's torques: most of their variance
-_FOLDS = 4
+_FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,8 +156,9 @@ def evidence(
     products = products[told] * (speak / spread)[:, None, None]
     sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
     squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
+    precisions = _PRECISIONS if thorough and not other else {1.0: 1.0}
     fits = []
-    for precision in _PRECISIONS if thorough else (1.0,):
+    for precision, likely in precisions.items():
         weights = np.where(described, precision, 1.0)
         share = np.full(len(groups), 0.1)
         for _ in range(3):
@@ -165,24 +167,28 @@ def evidence(
             z = scipy.linalg.cho_solve(factor, counts / share @ sides, check_finite=False)
             left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
             share = _most_likely(left, counts)
-        worth = -0.5 * float(counts @ (np.log(share) + left / share))
+        worth = np.log(likely) - 0.5 * float(counts @ (np.log(share) + left / share))
         worth += -0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
         worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
         worth -= float(np.sum(np.log(np.diag(factor[0]))))
         fits.append((worth, z, factor, left, share))
-        if other:
-            break
     _, z, factor, left, share = max(fits, key=lambda fit: fit[0])
-    worth = float(logsumexp([fit[0] for fit in fits]) - np.log(len(fits)))
-    # Friction and drive inertia are positive: the share of the posterior that is, over the prior's
+    worth = float(logsumexp([fit[0] for fit in fits]))
+    # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
     # (parameters one by one).
     inverse = scipy.linalg.solve_triangular(
         factor[0], np.eye(len(z)), lower=True, check_finite=False
     )
     sd = np.linalg.norm(inverse, axis=0)
-    worth += float(np.sum(log_ndtr(z / sd)[positive])) + np.log(2.0) * int(positive.sum())
+    at = np.where(
+        positive, 0.0, -np.inf
+    )  # what is below can't be, in units of the prior's deviation
+    if not other:
+        at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
+    real = np.isfinite(at)
+    worth += float(np.sum(log_ndtr((z - at)[real] / sd[real]) - log_ndtr(-at[real])))
     by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
-    for k, (j, rows) in enumerate(groups):
+    for k, (j, rows) in enumerate(groups if thorough else ()):
         e = (y[rows, j] - X[rows, j] @ z) ** 2 / (spread[k] * share[k])
         np.add.at(by_block, samples.block[rows], -0.5 * counts[k] / len(e) * (np.log(share[k]) + e))
         out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)

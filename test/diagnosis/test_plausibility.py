@@ -244,8 +244,9 @@ def test_a_load_that_the_description_lacks_is_named(model, run):
     assert not compare_with_torques(model, unknown, 3.0 / 9.81).reasons
     found = judged(model, carrying)
     assert "load-lacking" in found.codes
-    found = judged(model.with_pi(model.pi + load), run)
-    assert "load-surplus" in found.codes
+    (found,) = judged(model.with_pi(model.pi + load), run).reasons
+    # A sixth of the arm's mass too much looks much like torques that are too small: that is said.
+    assert found.code == "load-surplus" or found.data["causes"][0] == "load-surplus"
 
 
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):
