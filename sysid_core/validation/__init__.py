@@ -5,6 +5,7 @@ from sysid_core.validation.metrics import TorqueError, torque_errors, total
 from sysid_core.validation.payload_errors import payload_errors
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
+from sysid_core.validation.scores import Scores, score_deviations
 from sysid_core.validation.simulation import predict_segments
 from sysid_core.validation.verdict import (
     judge,
@@ -17,6 +18,7 @@ from sysid_core.validation.verdict import (
 __all__ = [
     "Prediction",
     "ResidualTorques",
+    "Scores",
     "TorqueError",
     "judge",
     "judge_estimate",
@@ -25,6 +27,7 @@ __all__ = [
     "payload_errors",
     "predict_recording",
     "predict_segments",
+    "score_deviations",
     "torque_errors",
     "total",
     "unexplained",

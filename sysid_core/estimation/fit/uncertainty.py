@@ -61,9 +61,18 @@ class ParameterUncertainty:
         open_ = V[:, ~shown] / sd[:, None]
         open_ = _OPEN * sd[:, None] * open_ / np.linalg.norm(open_, axis=0)
         covariance = inverse @ M @ inverse + open_ @ open_.T
+        return cls._of(covariance, prior)
+
+    @classmethod
+    def _of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
+        sd = np.sqrt(np.diag(prior))
         natural = prior / np.outer(sd, sd)
         ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)
         return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
+
+    def widened(self, factors: Array) -> ParameterUncertainty:
+        """The same with other deviations; their factors have shape (b,)."""
+        return self._of(self.covariance * np.outer(factors, factors), self.prior)
 
     @property
     def rank(self) -> int:
