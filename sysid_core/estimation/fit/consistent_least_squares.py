@@ -135,8 +135,15 @@ class ConsistentLeastSquares:
         independent = list(base.independent)
         R, natural = of_data[:, independent], (base.regrouping * s**2) @ base.regrouping.T
         alone = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], natural)
-        error = model_error(regression, columns[independent].tolist(), residual, weights, alone)
-        seen = alone.widened(error.factors)
+        error = model_error(
+            regression,
+            columns[independent].tolist(),
+            base.base_values(values[free]),
+            residual,
+            weights,
+            alone,
+        )
+        seen = alone.widened(error.factors, error.between)
         lifted, of_base = _lifted_covariance(base.regrouping, seen, s), seen.covariance
         if np.any(declared[free]):
             G = R.T @ R @ base.regrouping

@@ -87,8 +87,8 @@ class LeastSquares:
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
         alone = ParameterUncertainty.from_data(normal, M, prior)
-        error = model_error(regression, columns.tolist(), residual, weights, alone)
-        uncertainty = alone.widened(error.factors)
+        error = model_error(regression, columns.tolist(), pi_b, residual, weights, alone)
+        uncertainty = alone.widened(error.factors, error.between)
         shown = measure_excitation(base, *excitation_rows(regression, compressed, free))
         return Estimate(
             method=self.name,

@@ -70,9 +70,10 @@ class ParameterUncertainty:
         ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)
         return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
 
-    def widened(self, factors: Array) -> ParameterUncertainty:
-        """The same with other deviations; their factors have shape (b,)."""
-        return self._of(self.covariance * np.outer(factors, factors), self.prior)
+    def widened(self, factors: Array, added: Array) -> ParameterUncertainty:
+        """The same with factors of the deviations and added variances, shapes (b,)."""
+        wider = self.covariance * np.outer(factors, factors) + np.diag(added)
+        return self._of(wider, self.prior)
 
     @property
     def rank(self) -> int:
