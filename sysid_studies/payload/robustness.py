@@ -69,9 +69,7 @@ def _fits(
         "MAP": lambda: PayloadMAP(shape, sensor=sensor).fit(
             experiment.smoothed, copy.copy(experiment.belief)
         ),
-        "running": lambda: RunningMAP(shape, sensor=sensor).fit(
-            experiment.causal, experiment.covariance
-        ),
+        "running": lambda: RunningMAP(shape, sensor=sensor).fit(experiment.causal),
     }
 
 
