@@ -70,8 +70,15 @@ class RobotInputs:
                 health.forget(aspect)
 
     def now(self) -> float:
-        """The node's clock [s]."""
-        return self._node.now_ns() * 1e-9
+        """The node's clock [s].
+
+        Simulated, it is no earlier than the newest state: after a long check, states may be taken in
+        before the `/clock` that was sent with them.
+        """
+        now, measured = self._node.now_ns() * 1e-9, self.robot.measured
+        if measured is None or not self._node.get_clock().ros_time_is_active:
+            return now
+        return max(now, measured.stamp)
 
     @property
     def problem(self) -> str:

@@ -38,10 +38,6 @@ class RobotState:
         """Only states of this robot count from now on."""
         self._robot, self.measured = frozenset(model.joint_names), None
 
-    def age_ns(self, now_ns: int) -> float:
-        """Age of the newest state [ns]; infinite before one."""
-        return float("inf") if self.measured is None else now_ns - self.measured.stamp * 1e9
-
     def on_joints(self, message: JointState) -> None:
         """Take in joint states."""
         names = tuple(message.name)
