@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import plan
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import (
+from sysid_cli.plan.run import (
+    Planned,
+    Planning,
     PlanOutOption,
     PlanRobotArgument,
     PlanSettings,
     StillOption,
     numbers,
+    run_plan,
 )
 from sysid_cli.settings import command
 
@@ -125,6 +127,8 @@ def expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> 
         frame: Frame of the sensor.
         trajectory: The motion.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from sysid_core.estimation.payload import PayloadData, summarise_payload
@@ -141,9 +145,7 @@ def expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> 
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
     wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
-    data = PayloadData(
-        trajectory.time[::step], wrench, motion.a, motion.omega, motion.alpha, motion.gravity
-    )
+    data = replace(PayloadData.of(trajectory.time[::step], wrench, motion), R_WS=None)
     found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (
