@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import json_text
     from sysid_core.workflows.progress import Progress
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
         FitSettings,
@@ -52,7 +52,7 @@ __getattr__ = names_of(
         ),
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
         ".progress": ("Progress",),
-        ".recordings": ("drives_of", "is_bag", "load_recording"),
+        ".recordings": ("drives_of", "is_bag", "load_recording", "require_unseen"),
         ".inputs": ("json_text",),
         ".sequential": ("SequentialFit",),
         ".settings": (
@@ -104,6 +104,7 @@ __all__ = [
     "is_proof",
     "json_text",
     "load_recording",
+    "require_unseen",
     "tare",
     "validate",
     "validate_runs",
