@@ -6,8 +6,7 @@ from sysid_core.servos.identify import ServoIdentification, identify_servos
 from sysid_core.servos.mjcf import servo_mjcf
 from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording
-from sysid_core.servos.replay import Replay, overall, replay
-from sysid_core.servos.report import servo_report, term_in_words
+from sysid_core.servos.replay import Replay, overall, replay, servo_report, term_in_words
 from sysid_core.servos.saved import load_servos, save_servos
 
 __all__ = [

@@ -38,43 +38,7 @@ if TYPE_CHECKING:
     )
     from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
 
-__getattr__ = names_of(
-    __name__,
-    {
-        ".arm": ("ArmFit",),
-        ".arm_data": ("ArmData", "fixed_base"),
-        ".certificate": ("certify", "verify"),
-        ".choices": ("friction_terms",),
-        ".export": (
-            "export_result",
-            "is_proof",
-            "verify_export",
-        ),
-        ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".progress": ("Progress",),
-        ".recordings": ("drives_of", "is_bag", "load_recording", "require_unseen"),
-        ".inputs": ("json_text",),
-        ".sequential": ("SequentialFit",),
-        ".settings": (
-            "FitSettings",
-            "IdentifySettings",
-            "SequentialSettings",
-            "TorqueWeighingSettings",
-            "ValidateSettings",
-            "TareSettings",
-            "WeighSettings",
-        ),
-        ".taring": ("Tared", "tare"),
-        ".torque_weighing": ("weigh_by_torques",),
-        ".validation": (
-            "ValidatedArm",
-            "validate",
-            "validate_runs",
-            "write_validation",
-        ),
-        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
-    },
-)
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmData",
