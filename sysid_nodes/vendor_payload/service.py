@@ -17,13 +17,13 @@ from sysid_core.controller_payload import (
     vendor_request,
 )
 from sysid_core.errors import SysIdError
+from sysid_nodes.conversions import interface
 from sysid_nodes.lifecycle import ManagedNode
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig
 from sysid_nodes.vendor_payload.interfaces import (
     NotTakenError,
     as_mapping,
     filled,
-    interface,
     payload_from_message,
 )
 
