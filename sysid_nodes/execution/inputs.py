@@ -33,7 +33,7 @@ class RobotInputs:
     def __init__(self, node: ManagedNode) -> None:
         self._node = node
         c: TrajectoryExecutorConfig = node.config
-        self.robot = RobotState(node.now_ns, EffortKind(c.effort_kind).is_torque)
+        self.robot = RobotState(self.now, EffortKind(c.effort_kind).is_torque)
         self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 
