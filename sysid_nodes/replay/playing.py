@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,29 @@ from rclpy.signals import SignalHandlerOptions
 from sysid_core.signals.bags import StoredBag, open_bag
 from sysid_nodes.lifecycle import stop_flag
 from sysid_nodes.replay.bag_publisher import BagPublisher
-from sysid_nodes.replay.keys import pressed_keys
+
+
+@contextlib.contextmanager
+def pressed_keys() -> Iterator[Callable[[], str]]:
+    """A function that gives the key pressed since it was called last: space pauses, s steps."""
+    if not sys.stdin.isatty():
+        yield lambda: ""
+        return
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+
+    def pressed() -> str:  # one byte: what a buffer took along, select wouldn't see
+        ready = select.select([sys.stdin], [], [], 0.0)[0]
+        return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else ""
+
+    try:
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
 
 _STEADY_S = 1.0  # without anybody new who wants to listen
 # Fast DDS announces a process when it starts and every 3 s: whoever missed the first is found then,
