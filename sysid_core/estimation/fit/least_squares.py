@@ -42,7 +42,7 @@ class LeastSquares:
         ... )
         >>> estimate = LeastSquares().fit(regression)
         >>> [f"{x:.1f} +- {sd:.2f}" for x, sd in zip(estimate.values, estimate.standard_deviations)]
-        ['0.5 +- 0.05', '2.0 +- 0.05']
+        ['0.5 +- 0.05', '2.0 +- 0.06']
     """
 
     def __init__(
