@@ -29,14 +29,13 @@ from real_arms import ARMS, RealArm, split
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate, measured_part
-from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm import ArmEquations, Estimator, Processing
 from sysid_core.estimation.fit import (
     ConsistentLeastSquares,
     LeastSquares,
     Regression,
     compress,
 )
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording
 from sysid_core.validation import Scores, score_deviations
