@@ -36,7 +36,13 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
+    from sysid_core.workflows.weighing import (
+        FoundPart,
+        Weighed,
+        WeighedRecording,
+        weigh,
+        which_part,
+    )
 
 __getattr__ = names_of(
     __name__,
@@ -72,7 +78,7 @@ __getattr__ = names_of(
             "validate_runs",
             "write_validation",
         ),
-        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
+        ".weighing": ("FoundPart", "Weighed", "WeighedRecording", "weigh", "which_part"),
     },
 )
 
@@ -80,6 +86,7 @@ __all__ = [
     "ArmData",
     "ArmFit",
     "FitSettings",
+    "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
     "Progress",
@@ -111,5 +118,6 @@ __all__ = [
     "verify_export",
     "weigh",
     "weigh_by_torques",
+    "which_part",
     "write_validation",
 ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
+from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (
     MIN_MASS,
     ball_prior,
@@ -51,6 +52,7 @@ __all__ = [
     "RecursiveTotalLeastSquares",
     "ShapePrior",
     "WrenchEstimator",
+    "affine_derivatives",
     "ball_prior",
     "conditioned",
     "nearest_body",
