@@ -3,6 +3,8 @@
 
 from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (
+    BALL_SPREAD,
+    BALLS,
     MIN_MASS,
     ball_prior,
     conditioned,
@@ -34,6 +36,8 @@ from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeas
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 
 __all__ = [
+    "BALLS",
+    "BALL_SPREAD",
     "CONTRASTS",
     "EXTENT",
     "MASS_SPREAD",

@@ -18,6 +18,8 @@ from pydantic import Field
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.payload import (
+    BALL_SPREAD,
+    BALLS,
     EXTENT,
     MASS_SPREAD,
     PAYLOAD_NAMES,
@@ -26,7 +28,6 @@ from sysid_core.estimation.payload import (
     conditioned,
     probabilities,
 )
-from sysid_core.estimation.payload.ball_prior import BALL_SPREAD, BALLS
 from sysid_core.files import FileKind, FileSchema, Name, NotNegative, Positive, Vector3, read_schema
 from sysid_core.reasons import Reason, failure, held, not_judged
 from sysid_core.robot import Array, pi_from_mass_com_inertia
