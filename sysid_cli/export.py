@@ -24,7 +24,7 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
     to: Annotated[
-        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c.")
+        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c, ros2_control.")
     ] = "urdf,mjcf,c",
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")

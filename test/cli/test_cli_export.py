@@ -39,11 +39,11 @@ def result(tmp_path_factory):
 
 def test_exports_and_their_proof(result, tmp_path):
     out = tmp_path / "exports"
-    status, output = call("export", result / "out", "--to", "urdf,mjcf,c", "--out", out)
+    status, output = call("export", result / "out", "--to", "urdf,mjcf,ros2_control", "--out", out)
     assert status == 0, output
     proof = json.loads((out / "proof.json").read_text())
     found = {one["target"]: one for one in proof["exports"]}
-    assert set(found) == {"urdf", "mjcf", "c"}
+    assert set(found) == {"urdf", "mjcf", "ros2_control"}
     for target, one in found.items():
         assert max(one["largest_difference"].values()) < 1e-9
         errors = one["errors"]
@@ -51,10 +51,17 @@ def test_exports_and_their_proof(result, tmp_path):
         assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
     assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
     assert "inertia +" in output and "velocity limits of j1, j2" in output
+    assert "acceleration limits, to be filled in, of j1, j2" in output
     status, output = call("verify", out / "proof.json")
     assert status == 0, output
-    text = (out / "c" / "two.c").read_text()
-    (out / "c" / "two.c").write_text(text + "/* changed */\n")
+    code = out / "ros2_control" / "two.c"
+    parameters = yaml.safe_load(code.with_name("two_controllers.yaml").read_text())
+    told = parameters["torque_controller"]["ros__parameters"]
+    assert told["model_library"] == str(code.with_name("libtwo.so"))
+    assert told["effort_limit"] == [50.0, 50.0] and len(told["urdf_hash"]) == 16
+    limits = parameters["motion_guard"]["ros__parameters"]["limits"]
+    assert limits == {"lower": [-3.0, -3.0], "upper": [3.0, 3.0], "velocity": [5.0, 5.0]}
+    code.write_text(code.read_text() + "/* changed */\n")
     status, output = call("verify", out / "proof.json")
     assert status == 1 and "two.c has changed" in output
 
