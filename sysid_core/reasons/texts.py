@@ -69,7 +69,6 @@ _LEFT_REMEDY = (
     " (--delay auto), noise."
 )
 _MORE = "Plan what is missing: `sysid plan arm ROBOT --after estimate.yaml`, and record it."
-_RECORD = "Record again, or leave out what is damaged."
 
 TEXTS: Mapping[str, Text] = {
     # What is wrong with data or description, from competing explanations.
