@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import export_result, is_proof, verify_export
+    from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import json_text
     from sysid_core.workflows.progress import Progress
@@ -49,6 +49,7 @@ __getattr__ = names_of(__name__, __file__)
 __all__ = [
     "ArmData",
     "ArmFit",
+    "Carried",
     "FitSettings",
     "FoundPart",
     "IdentifiedArm",
