@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import export_result, is_proof, verify_export
+    from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import json_text
     from sysid_core.workflows.progress import Progress
@@ -36,14 +36,22 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
+    from sysid_core.workflows.weighing import (
+        FoundPart,
+        Weighed,
+        WeighedRecording,
+        weigh,
+        which_part,
+    )
 
 __getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmData",
     "ArmFit",
+    "Carried",
     "FitSettings",
+    "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
     "Progress",
@@ -76,5 +84,6 @@ __all__ = [
     "verify_export",
     "weigh",
     "weigh_by_torques",
+    "which_part",
     "write_validation",
 ]
