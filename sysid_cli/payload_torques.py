@@ -15,7 +15,7 @@ from sysid_cli.app import app, console, copy_json, errors, require_folder
 from sysid_cli.progress import shown_by
 from sysid_cli.recordings import JsonPathOption
 from sysid_cli.settings import command
-from sysid_cli.tables import print_table
+from sysid_cli.tables import print_settings, print_table
 from sysid_cli.verdict import print_verdict
 from sysid_core import workflows
 from sysid_core.reasons import text_of
@@ -50,6 +50,8 @@ def payload_torques(options: PayloadTorquesOptions) -> None:
         print_verdict(found.verdict)
         said = tuple(map(text_of, found.verdict.notable))
         print_summary(found.fit, found.true_mass, options.out, said)
+        if found.verdict.ok:
+            print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)
 
 

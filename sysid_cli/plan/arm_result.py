@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from sysid_cli.plan.run import Planned
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from sysid_core.planning import ArmPlan, Trajectory, Unknowns
+    from sysid_core.report import Figure
 
 
 def planned_motion(
@@ -108,7 +107,7 @@ def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
     return rows
 
 
-def progress_figure(found: ArmPlan) -> go.Figure:
+def progress_figure(found: ArmPlan) -> Figure:
     """Criterion over the iterations of the run that won."""
     from sysid_core.report import curves
 

@@ -17,7 +17,7 @@ from sysid_studies.constrained.seed import MODELS
 from sysid_studies.constrained.study import ConstrainedStudy
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from sysid_core.report import Figure
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
@@ -133,7 +133,7 @@ def _beside(
     }
 
 
-def _parameter_figure(study: ConstrainedStudy) -> go.Figure:
+def _parameter_figure(study: ConstrainedStudy) -> Figure:
     names = study.seeds[0].estimates["identified"].names
     errors = {}
     for seed in study.seeds:
