@@ -28,30 +28,30 @@ _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 
 app = lazy_group(
     {
-        "doctor": "doctor.command",
+        "doctor": "doctor",
         "init": "init",
         "identifiability": "identifiability",
         "plan": "app",
         "limits": "limits",
-        "identify": "identify.command",
-        "validate": "identify.validate",
+        "identify": "identify",
+        "validate": "identify",
         "export": "export",
         "loops": "loops",
         "tare": "tare",
         "payload": "payload",
         "servos": "app",
         "payload-torques": "payload_torques",
-        "report": "report.group",
-        "bag": "bag.group",
-        "fleet": "many.fleet",
-        "certify": "identify.certificate",
-        "verify": "identify.certificate",
-        "bench": "many.bench",
+        "report": "report",
+        "bag": "bag",
+        "fleet": "fleet",
+        "certify": "identify",
+        "verify": "identify",
+        "bench": "bench",
         "reproduce": "app",
-        "up": "live.up",
-        "run": "live.run",
-        "watch": "live.watch",
-        "robot": "live.robot",
+        "up": "live",
+        "run": "live",
+        "watch": "live",
+        "robot": "live",
     },
     name="sysid",
     help="Find out what robots, and what they hold, really weigh and resist.",
@@ -102,19 +102,15 @@ servos = group(
     "servos",
     "Position servos without torque sensors: from commands and encoders to a simulator.",
     "sysid servos identify my_dataset --robot so101.urdf --out arm",
-    dict.fromkeys(("identify", "simulate", "export"), "servos.commands"),
+    dict.fromkeys(("identify", "simulate", "export"), "servos"),
 )
 reproduce = group(
     "reproduce",
     "The papers' tables, next to the papers' numbers.",
     "sysid reproduce stanford",
-    {
-        "constrained": "reproduce.constrained",
-        "identifiability": "reproduce.identifiability",
-        "cheetah3": "reproduce.identifiability",
-        "payload": "reproduce.payload",
-        "stanford": "reproduce.stanford",
-    },
+    dict.fromkeys(
+        ("constrained", "identifiability", "cheetah3", "payload", "stanford"), "reproduce"
+    ),
 )
 
 # Names and paths are the user's: brackets in them are text, never markup.

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import app, console, errors, example, remark
-from sysid_cli.mounting import MountOption, mounted
-from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import JsonPathOption, MountOption, mounted
 from sysid_cli.tables import print_list, print_table
 from sysid_core.errors import IdentifiabilityError
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_cli.app import console, copy_json, errors, example, group
-from sysid_cli.recordings import JsonPathOption
+from sysid_cli.settings import JsonPathOption
 
 if TYPE_CHECKING:
     from sysid_core.identifiability import ConstrainedRanks

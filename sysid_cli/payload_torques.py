@@ -13,10 +13,8 @@ from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, require_folder
 from sysid_cli.progress import shown_by
-from sysid_cli.recordings import JsonPathOption
-from sysid_cli.settings import command
-from sysid_cli.tables import print_settings, print_table
-from sysid_cli.verdict import print_verdict
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.reasons import text_of
 from sysid_core.workflows import TorqueWeighingSettings

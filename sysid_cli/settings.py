@@ -1,19 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose options are the fields of a dataclass: each is named, typed and described once."""
+"""Commands whose options are the fields of a dataclass, each named, typed and described once; options that
+commands share, and progress over many recordings.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import MISSING, Field, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
+from sysid_cli.app import errors
 from sysid_cli.app import example as example_text
 from sysid_core.errors import SignalError
 from sysid_core.settings import attribute_docs, build_settings, own_fields
+
+if TYPE_CHECKING:
+    from sysid_core.batch import Progress
+    from sysid_core.robot import RobotModel
+
+RobotOption = Annotated[str, typer.Option(help="URDF file, or a robot of example-robot-data.")]
+BagRobotOption = Annotated[
+    str, typer.Option(help="URDF file or name; default: the description in the bag.")
+]
+EffortKindOption = Annotated[
+    str, typer.Option(help="What the efforts of a bag mean, where it doesn't say.")
+]
+JsonPathOption = Annotated[
+    str, typer.Option("--json", metavar="FILE|-", help="The result as JSON; - prints it.")
+]
+
+
+GravityOption = Annotated[
+    str,
+    typer.Option(
+        metavar="X,Y,Z",
+        help="Gravity in the base frame [m/s^2], where the base isn't mounted as the URDF says.",
+    ),
+]
+MountOption = Annotated[
+    str,
+    typer.Option(
+        metavar="ROLL,PITCH,YAW",
+        help="Orientation of the base in the world instead [rad]: 3.14159,0,0 hangs from the"
+        " ceiling.",
+    ),
+]
+
+
+def mounted(model: RobotModel, gravity: str, mount: str) -> RobotModel:
+    """The robot with gravity as the command line says, or else the URDF."""
+    from sysid_core import robot
+
+    return robot.mounted(model, gravity, mount)
+
 
 WorkersOption = Annotated[
     int, typer.Option(min=0, help="Processes on this machine; 0: one for each core.")
@@ -107,3 +151,42 @@ def _parameter(field: Field[Any], hint: Any, about: str) -> inspect.Parameter:
     return inspect.Parameter(
         field.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint
     )
+
+
+MemoryOption = Annotated[str, typer.Option(help="Limit of each process on this machine.")]
+ResumeOption = Annotated[
+    bool, typer.Option("--resume", help="Go on: what is in the results already isn't done again.")
+]
+
+
+@contextmanager
+def progress_shown(what: str, total: int) -> Iterator[Callable[[Progress], None]]:
+    """A bar with the time that is left; with `--steps` lines."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
+    from rich.progress import (
+        Progress as Bar,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+    )
+    with Bar(*columns, console=errors, transient=True, disable=errors.steps) as bar:
+        task = bar.add_task(what, total=total or None, left="")
+
+        def show(state: Progress) -> None:
+            left = "" if state.left != state.left else f"about {state.left:.0f} s left"
+            failed = f", {state.failed} failed" if state.failed else ""
+            bar.update(task, completed=state.done, left=left + failed)
+            if errors.steps:
+                errors.print(f"[step] {what}: {state.done} of {total or '?'}{failed}; {left}")
+
+        yield show

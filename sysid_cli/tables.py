@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and lists in the terminal: names and numbers stay readable at 80 columns and in a pipe."""
+"""What commands print: tables and lists that stay readable at 80 columns and in a pipe, and the verdict."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.measure import measure_renderables
 from rich.text import Text
 
 from sysid_cli.app import console
+from sysid_core.reasons import Outcome, Verdict, advice_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -69,3 +70,20 @@ def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
             highlight=False,
             soft_wrap=True,
         )
+
+
+_STYLES = {
+    Outcome.PASS: "bold green",
+    Outcome.WARN: "bold yellow",
+    Outcome.FAIL: "bold red",
+    Outcome.NOT_JUDGED: "bold yellow",
+}
+
+
+def print_verdict(verdict: Verdict, consequence: str = "") -> None:
+    """Verdict, reasons, and what follows from a failure."""
+    console.print(f"Verdict: {verdict.outcome.value}", style=_STYLES[verdict.outcome])
+    for reason in verdict.notable or (*verdict.held, *verdict.not_judged):
+        console.print(f"· {advice_of(reason)}", highlight=False, soft_wrap=True, markup=False)
+    if not verdict.ok and consequence:
+        console.print(consequence, highlight=False, soft_wrap=True, markup=False)

@@ -13,8 +13,7 @@ from rich.table import Table
 
 from sysid_cli.app import app, console, copy_json, errors, remark
 from sysid_cli.progress import shown_by
-from sysid_cli.recordings import JsonPathOption
-from sysid_cli.settings import command
+from sysid_cli.settings import JsonPathOption, command
 from sysid_cli.tables import print_table
 from sysid_core import workflows
 from sysid_core.workflows import TareSettings

@@ -17,13 +17,11 @@ import numpy as np
 from sysid_core.errors import EstimationError
 from sysid_core.identifiability.composite_bodies import (
     MinimalConstants,
-    check_postures,
-    composite_inverse_dynamics,
     direction_in_body,
     minimal_constants,
-    single_joint_rows,
 )
 from sysid_core.robot import Array, RobotModel, reference_robot
+from sysid_studies.single_joint import check_postures, composite_inverse_dynamics, single_joint_rows
 
 BASE_POSTURE = (0.7, 0.7, 0.0, 0.7, 0.7, 0.7)  # equation (62)
 # Of the joint of the body to be identified. Equation (63) lists them the other way round; table I

@@ -40,7 +40,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 NODES = ROOT / "sysid_nodes"
 NODE_ROOMS: dict[str, tuple[str, ...]] = {
     "conversions": (),
-    "lifecycle": ("parameters",),
+    "lifecycle": (),
     "security": (),
     "execution": ("drives",),
     "exploration": (),

@@ -41,7 +41,7 @@ SWINGS = ((45.0, 1.5), (20.0, 1.5), (10.0, 1.5), (5.0, 1.5), (20.0, 4.0), (10.0,
 
 
 def thing_number(number: int) -> StudyObject:
-    """Weights on a board, and the families of the robustness study, in turn."""
+    """Weights on a board, and the families of `payload_robustness.py`, in turn."""
     rng = np.random.default_rng([31, number])
     makers = [lambda rng: random_objects(2, rng)[rng.integers(2)], *FAMILIES.values()]
     return makers[number % len(makers)](rng)

@@ -156,12 +156,16 @@ public:
     return CallbackReturn::SUCCESS;
   }
 
+  /// Leaves the last position, and neither velocity nor acceleration. A manager that deactivates asks
+  /// nobody: who wants the robot to brake along its path calls `~/stop` and waits for "holding" first.
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
-    motion_->hold(q_.data());
+    cut_off_ = motion_->moving();
+    motion_->hold(std::vector<double>(motion_->q(), motion_->q() + q_.size()).data());
+    tell();
     delete path_;
     path_ = nullptr;
-    return CallbackReturn::SUCCESS;
+    return write() ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
 
   ~MotionGuard() override { delete path_; }
@@ -192,17 +196,7 @@ public:
       }
     }
     tell();
-    bool written = true;
-    const std::size_t n = q_.size();
-    for (std::size_t k = 0; k < kinds_.size(); ++k) {
-      const double * values = kinds_[k] == hardware_interface::HW_IF_POSITION   ? motion_->q()
-                              : kinds_[k] == hardware_interface::HW_IF_VELOCITY ? motion_->v()
-                                                                                : motion_->a();
-      for (std::size_t j = 0; j < n; ++j) {
-        written = command_interfaces_[k * n + j].set_value(values[j]) && written;
-      }
-    }
-    return written ? return_type::OK : return_type::ERROR;
+    return write() ? return_type::OK : return_type::ERROR;
   }
 
 protected:
@@ -226,6 +220,22 @@ private:
       finite = finite && std::isfinite(q_[j]);
     }
     return finite;
+  }
+
+  /// Commands as the motion has them. \return Whether all could be written.
+  bool write() noexcept
+  {
+    bool written = true;
+    const std::size_t n = q_.size();
+    for (std::size_t k = 0; k < kinds_.size(); ++k) {
+      const double * values = kinds_[k] == hardware_interface::HW_IF_POSITION   ? motion_->q()
+                              : kinds_[k] == hardware_interface::HW_IF_VELOCITY ? motion_->v()
+                                                                                : motion_->a();
+      for (std::size_t j = 0; j < n; ++j) {
+        written = command_interfaces_[k * n + j].set_value(values[j]) && written;
+      }
+    }
+    return written;
   }
 
   void tell() noexcept
@@ -335,6 +345,11 @@ private:
     if (refused_.exchange(false)) {
       RCLCPP_WARN(get_node()->get_logger(), "The trajectory didn't begin: it starts elsewhere.");
     }
+    if (cut_off_.exchange(false)) {
+      RCLCPP_ERROR(
+        get_node()->get_logger(), "Deactivated in motion: the robot stopped as its drives do. Call"
+        " ~/stop, and wait for 'holding'.");
+    }
     const Guard doing = doing_;
     if (doing != reported_) {
       reported_ = doing;
@@ -353,7 +368,7 @@ private:
   std::vector<double> q_;
   std::unique_ptr<std::atomic<double>[]> held_;
   std::atomic<std::uint32_t> executor_{0}, wrench_{0};
-  std::atomic<bool> stopping_{false}, refused_{false};
+  std::atomic<bool> stopping_{false}, refused_{false}, cut_off_{false};
   std::atomic<Guard> doing_{Guard::kHolding}, fault_{Guard::kHolding};
   Guard reported_ = Guard::kPlaying;
   std::unique_ptr<Path> kept_;

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "robot_sysid_controllers/gravity_check.hpp"
 #include "robot_sysid_controllers/inertial_parameters.hpp"
 #include "robot_sysid_controllers/mailbox.hpp"
 #include "robot_sysid_controllers/torque_law.hpp"
@@ -49,6 +50,7 @@ public:
     auto_declare<double>("feedback_limit", 50.0);
     auto_declare<double>("damping", 0.0);
     auto_declare<double>("torque_change", 5.0);
+    auto_declare<double>("gravity_factor", 3.0);
     return CallbackReturn::SUCCESS;
   }
 
@@ -81,16 +83,17 @@ public:
     options.effort = node->get_parameter("effort_limit").as_double_array();
     const double change = node->get_parameter("torque_change").as_double();
     options.change.assign(n, change);
+    gravity_factor_ = node->get_parameter("gravity_factor").as_double();
     const auto positive = [](double x) { return std::isfinite(x) && x > 0.0; };
     const bool efforts = options.effort.size() == n &&
                          std::all_of(options.effort.begin(), options.effort.end(), positive);
     if (
       !efforts || !positive(change) || !positive(options.bandwidth) ||
-      !positive(options.feedback_limit) || !(options.damping >= 0.0)) {
+      !positive(options.feedback_limit) || !(options.damping >= 0.0) || !(gravity_factor_ > 1.0)) {
       RCLCPP_ERROR(
         node->get_logger(),
         "effort_limit needs %zu positive values; torque_change, bandwidth and feedback_limit must be"
-        " positive, damping not negative.", n);
+        " positive, damping not negative, gravity_factor above 1.", n);
       return CallbackReturn::ERROR;
     }
     if (!place_payload()) {
@@ -134,9 +137,14 @@ public:
     return CallbackReturn::SUCCESS;
   }
 
+  /// No effort, as trajectory controllers leave it: the last one would go on accelerating.
   CallbackReturn on_deactivate(const rclcpp_lifecycle::State &) override
   {
-    return CallbackReturn::SUCCESS;
+    bool written = true;
+    for (auto & command : command_interfaces_) {
+      written = command.set_value(0.0) && written;
+    }
+    return written ? CallbackReturn::SUCCESS : CallbackReturn::ERROR;
   }
 
   return_type update_reference_from_subscribers(
@@ -275,6 +283,9 @@ private:
         refused = names[i] + " is of a body that can't exist";
       }
     }
+    if (refused.empty()) {
+      refused = gravity_refusal(*model_, parameters, gravity_factor_);
+    }
     if (!refused.empty()) {
       RCLCPP_WARN(get_node()->get_logger(), "The estimate stays unused: %s.", refused.c_str());
       return;
@@ -326,6 +337,7 @@ private:
   Mailbox<std::vector<double>> mailbox_;
   std::vector<double> base_, q_, v_, tau_, wanted_q_, wanted_v_, wanted_a_;
   InertialParameters payload_{};
+  double gravity_factor_ = 0.0;
   std::optional<std::vector<double>> offered_;
   std::optional<InertialParameters> offered_payload_;
   std::optional<std::size_t> payload_row_;

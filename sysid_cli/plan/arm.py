@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,22 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sysid_cli.app import errors, plan
-from sysid_cli.plan.arm_result import planned_motion
-from sysid_cli.plan.known import known_before
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import (
+from sysid_cli.plan.run import (
+    Planned,
+    Planning,
     PlanOutOption,
     PlanRobotArgument,
     PlanSettings,
     StillOption,
     VelocityShareOption,
     numbers,
+    run_plan,
 )
 from sysid_cli.settings import ClusterOption, WorkersOption, command
 from sysid_core.errors import ExcitationError
+from sysid_core.workflows import load_recording
 
 if TYPE_CHECKING:
     from sysid_core.planning import ArmPlan, Trajectory, Unknowns
+    from sysid_core.report import Figure
     from sysid_core.robot import RobotModel
 
 # Shares of the search: random motions are drawn; the end can be foreseen.
@@ -242,3 +244,151 @@ def _targets(model: RobotModel, given: list[str]) -> tuple[tuple[str, ...], Any]
     step = max(1, len(task.time) // 500)
     columns = model.columns_from(task.joint_names)
     return (), tuple(x[::step, columns] for x in (task.q, task.v, task.a))
+
+
+RATE_HZ = 50.0  # of a trajectory's samples whose information is counted
+MOVING = 0.01  # [rad/s or m/s], slower is standing still
+
+
+def known_before(unknowns: Unknowns, path: Path, columns: Path | None = None) -> Unknowns:
+    """The unknowns, once what a file shows is known.
+
+    Args:
+        unknowns: Before.
+        path: `estimate.yaml` (its covariance counts), a trajectory that was played, or a recording
+            (the information of the motion in it counts).
+        columns: Column map, for recordings that are tables.
+
+    Raises:
+        ExcitationError: It is nothing of these, or about other parameters.
+    """
+    import numpy as np
+
+    from sysid_core.diagnosis import RecordedMotion
+    from sysid_core.estimation import Estimate
+    from sysid_core.planning import Trajectory
+    from sysid_core.signals import ColumnMap
+
+    model = unknowns.model
+    if path.suffix in (".yaml", ".yml") and not path.is_dir():
+        estimate = Estimate.load(path)
+        return unknowns.after(estimate.names, estimate.covariance)
+    if path.suffix == ".npz":
+        played = Trajectory.load(path)
+        played.belongs_to(model)
+        time = np.arange(played.time[0], played.time[-1], 1.0 / RATE_HZ)
+        states = np.array([played.at(t) for t in time])
+        states = states[:, :, model.columns_from(played.joint_names)]
+        states = states[np.any(np.abs(states[:, 1]) > MOVING, axis=1)]
+        q, v, a, duration = *np.moveaxis(states, 1, 0), len(states) / RATE_HZ
+    else:
+        run = load_recording(path, ColumnMap.load(columns) if columns else None)
+        motion = RecordedMotion.of(model, run.joints)
+        q, v, a, duration = motion.q, motion.v, motion.a, motion.duration
+    if not len(q):
+        raise ExcitationError(f"Nothing moves in '{path}'.", remedy="Leave it out of --after.")
+    return unknowns.after_information(unknowns.information(q, v, a, duration))
+
+
+def planned_motion(
+    found: ArmPlan, unknowns: Unknowns, series: str, others: Mapping[str, Trajectory]
+) -> Planned:
+    """The plan as the command shows and writes it.
+
+    Args:
+        found: The motion and what it will show.
+        unknowns: What was to be known.
+        series: The series in words.
+        others: Further motions, by name of their file.
+    """
+    expectation = found.expectation
+    random = _random_deviation(found)
+    return Planned(
+        found.trajectory,
+        found.check,
+        schema="robot_sysid/arm_plan/2",
+        result=_result(found, unknowns),
+        title="Exciting motion",
+        facts={
+            "excitation": str(found.conditioning),
+            "series": series,
+            "expected": str(expectation),
+            "mean expected deviation": f"{100 * expectation.mean_deviation:.2g} % of the natural"
+            f" size (best of a few random motions: {100 * random:.2g} %)",
+            "efforts": "noise "
+            + ", ".join(f"{x:.3g}" for x in unknowns.effort_sd)
+            + f" N m, correlated over {unknowns.correlation:g} s",
+        },
+        remarks=[
+            "Deviations are expected standard deviations; well: below 10 % of the parameter's"
+            " natural size (the URDF's mass and lengths), roughly: below 50 %."
+        ],
+        tables=[
+            (
+                "What will be known",
+                ("base parameter", "sd before", "sd after", "known"),
+                [(n, f"{b:.3g}", f"{a:.3g}", w) for n, b, a, w in expectation.rows()],
+            ),
+            ("Longer or faster", ("change", "mean deviation", "known well"), _curve(found)),
+        ],
+        figures=[(progress_figure(found), "Criterion while the motion was improved.")]
+        if found.history
+        else [],
+        lines=[str(found.conditioning), str(expectation)],
+        others=others,
+    )
+
+
+def _result(found: ArmPlan, unknowns: Unknowns) -> dict[str, object]:
+    """What plan.json says of this kind of motion."""
+    excitation, expectation = found.conditioning.excitation, found.expectation
+    return {
+        "criterion": found.criterion.value,
+        "rank": excitation.rank,
+        "structural_rank": excitation.structural_rank,
+        "maximally_exciting": excitation.maximally_exciting,
+        "condition_number": found.conditioning.unit,
+        "eigenvalue_ratio": found.conditioning.eigenvalue_ratio,
+        "mean_deviation": expectation.mean_deviation,
+        "mean_friction_deviation": expectation.mean_friction_deviation,
+        "random_mean_deviation": _random_deviation(found),
+        "base_parameters": [
+            {"name": n, "before": before, "after": later, "known": word}
+            for n, before, later, word in expectation.rows()
+        ],
+        "effort_sd": unknowns.effort_sd.tolist(),
+        "period": found.basis.period,
+        found.basis.size_name: found.basis.size,
+        "centre": found.centre.tolist(),
+        "coefficients": found.coefficients.tolist(),
+    }
+
+
+def _random_deviation(found: ArmPlan) -> float:
+    """Mean deviation after the best of a few random motions."""
+    return found.random.mean_deviation if found.random else float("nan")
+
+
+def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
+    """What longer or faster motion of the same shape would bring."""
+    rows = []
+    for label, expectation in found.alternatives():
+        well = int((expectation.relative <= 0.1).sum())
+        rows.append(
+            (
+                label,
+                f"{100 * expectation.mean_deviation:.2g} %",
+                f"{well} of {len(expectation.names)}",
+            )
+        )
+    return rows
+
+
+def progress_figure(found: ArmPlan) -> Figure:
+    """Criterion over the iterations of the run that won."""
+    from sysid_core.report import curves
+
+    name = f"criterion '{found.criterion.value}'"
+    return curves(
+        {name: {name: (range(len(found.history)), found.history)}}, xlabel="iteration", height=220
+    )

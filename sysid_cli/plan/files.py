@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import console, errors, plan, require_folder
-from sysid_cli.mounting import GravityOption, MountOption, mounted
-from sysid_cli.settings import command
+from sysid_cli.settings import GravityOption, MountOption, command, mounted
 from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from sysid_cli.app import plan
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import PlanOutOption, PlanSettings, StillOption
+from sysid_cli.plan.run import Planned, Planning, PlanOutOption, PlanSettings, StillOption, run_plan
 from sysid_cli.settings import command
 
 

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import plan
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import (
+from sysid_cli.plan.run import (
+    Planned,
+    Planning,
     PlanOutOption,
     PlanRobotArgument,
     PlanSettings,
     StillOption,
     numbers,
+    run_plan,
 )
 from sysid_cli.settings import command
 

@@ -10,12 +10,14 @@ from typing import Annotated
 import typer
 
 from sysid_cli.app import plan
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import (
+from sysid_cli.plan.run import (
+    Planned,
+    Planning,
     PlanOutOption,
     PlanRobotArgument,
     PlanSettings,
     StillOption,
+    run_plan,
 )
 from sysid_cli.settings import command
 from sysid_core.errors import ExcitationError

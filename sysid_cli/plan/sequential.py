@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sysid_cli.app import errors, plan
-from sysid_cli.plan.run import Planned, Planning, run_plan
-from sysid_cli.plan.settings import PlanOutOption, PlanRobotArgument, PlanSettings, numbers
+from sysid_cli.plan.run import (
+    Planned,
+    Planning,
+    PlanOutOption,
+    PlanRobotArgument,
+    PlanSettings,
+    numbers,
+    run_plan,
+)
 from sysid_cli.settings import command
 
 if TYPE_CHECKING:

@@ -21,8 +21,7 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.base_parameters import BaseParameters
-from sysid_core.identifiability.parameter_words import in_words, listed
+from sysid_core.identifiability.base_parameters import BaseParameters, in_words, listed
 from sysid_core.identifiability.rpna import Identifiability, combination_text, reduced_nullspace
 from sysid_core.robot import Array
 

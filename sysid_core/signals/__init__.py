@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recordings and what is done to them before a fit."""
 
+from sysid_core.signals.array_file import export_recording
 from sysid_core.signals.clock_gate import AHEAD, ClockGate, StampError, StampFault
 from sysid_core.signals.column_map import COLUMNS_SCHEMA, ColumnMap
-from sysid_core.signals.export import export_recording
 from sysid_core.signals.recording import (
     EffortKind,
     JointStream,
@@ -12,8 +12,9 @@ from sysid_core.signals.recording import (
     Stamps,
     WrenchStream,
 )
-from sysid_core.signals.sample_faults import (
+from sysid_core.signals.sample_checks import (
     quantisation,
+    require_sound_units,
     saturated_share,
     standstill_share,
 )
@@ -22,7 +23,6 @@ from sysid_core.signals.stream_clock import SampleOutcome
 from sysid_core.signals.table import read_table, table_recording
 from sysid_core.signals.table_layout import TableLayout, table_layout
 from sysid_core.signals.timing import TimingReport, check_timing, in_order, interpolate_at
-from sysid_core.signals.unit_checks import require_sound_units
 from sysid_core.signals.wrench_table import (
     TABLE_ENDINGS,
     RotationFormat,

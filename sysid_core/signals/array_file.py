@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that are no text: NPZ, Parquet, MAT."""
+"""Tables that are no text: NPZ, Parquet, MAT; recordings as tables that other programs read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.robot import Array
+from sysid_core.signals.recording import Recording
 
 ARRAY_ENDINGS = (".npz", ".parquet", ".mat")
 _REMEDY = "Give a CSV, NPZ, Parquet or MAT file (MATLAB's version 7.3 is HDF5: save with -v7)."
@@ -66,3 +67,89 @@ def flat_columns(arrays: Mapping[str, Any]) -> dict[str, Array]:
         elif array.ndim == 2:
             out |= {f"{name}.{k}": array[:, k] for k in range(array.shape[1])}
     return out
+
+
+def export_recording(recording: Recording, out: str | Path) -> tuple[Path, ...]:
+    """Write joint states and wrenches; the ending says how.
+
+    Columns: `stamp_ns`, then `q.<joint>` [rad or m], `v.<joint>`, `effort.<joint>`; wrenches
+    `fx fy fz tx ty tz` [N, N m]. NPZ holds all in one file, besides the marks; CSV and Parquet
+    have a file for each stream (`run.csv`, `run.wrench.csv`).
+
+    Args:
+        recording: To write.
+        out: File that ends in .npz, .csv or .parquet; it mustn't exist.
+
+    Returns:
+        Files written.
+
+    Raises:
+        SignalError: Another ending, a file that exists, or Parquet without pyarrow.
+    """
+    out = Path(out)
+    write = {".csv": _write_csv, ".parquet": _write_parquet}.get(out.suffix)
+    if write is None and out.suffix != ".npz":
+        raise SignalError(
+            f"'{out}' ends in neither .npz nor .csv nor .parquet.",
+            remedy="The ending says what is written.",
+        )
+    streams = {"": _joint_columns(recording)}
+    if recording.wrench is not None:
+        streams[".wrench"] = _wrench_columns(recording)
+    files = (
+        (out,)
+        if write is None
+        else tuple(out.with_name(out.stem + name + out.suffix) for name in streams)
+    )
+    for file in files:
+        if file.exists():
+            raise SignalError(f"'{file}' exists already.", remedy="Name another file.")
+    if write is None:
+        arrays: dict[str, Any] = {
+            f"{'wrench' if name else 'joints'}.{column}": values
+            for name, columns in streams.items()
+            for column, values in columns.items()
+        }
+        arrays["marks.label"] = np.array([mark.label for mark in recording.marks], dtype=str)
+        arrays["marks.stamp_ns"] = np.array([mark.stamp_ns for mark in recording.marks])
+        np.savez_compressed(out, **arrays)
+    else:
+        for file, columns in zip(files, streams.values(), strict=True):
+            write(file, columns)
+    return files
+
+
+def _joint_columns(recording: Recording) -> dict[str, Any]:
+    joints = recording.joints
+    columns: dict[str, Any] = {"stamp_ns": joints.stamps_ns}
+    for key in ("q", "v", "effort"):
+        values = getattr(joints, key)
+        if values is not None:
+            columns |= {f"{key}.{name}": values[:, j] for j, name in enumerate(joints.names)}
+    return columns
+
+
+def _wrench_columns(recording: Recording) -> dict[str, Any]:
+    wrench = recording.wrench
+    assert wrench is not None
+    names = ("fx", "fy", "fz", "tx", "ty", "tz")
+    return {"stamp_ns": wrench.stamps_ns} | {n: wrench.wrench[:, k] for k, n in enumerate(names)}
+
+
+def _write_csv(file: Path, columns: dict[str, Any]) -> None:
+    with file.open("x", encoding="utf-8") as stream:
+        stream.write(",".join(columns) + "\n")
+        for row in zip(*(values.tolist() for values in columns.values()), strict=True):
+            stream.write(",".join(map(repr, row)) + "\n")
+
+
+def _write_parquet(file: Path, columns: dict[str, Any]) -> None:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as err:
+        raise SignalError(
+            "Parquet needs pyarrow, which isn't installed.",
+            remedy="pip install pyarrow, or export .npz or .csv.",
+        ) from err
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)

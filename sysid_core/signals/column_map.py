@@ -1,19 +1,241 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The column map: what a table of numbers holds, in which units, behind which drives."""
+"""Column maps: what the columns of a table are, and the file that says it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from pydantic import AliasChoices, Field, field_validator, model_validator
 
 from sysid_core.errors import SignalError
-from sysid_core.files import FileKind, read_yaml, validated
-from sysid_core.robot import Array, DriveTrain
-from sysid_core.signals.column_file import Column, ColumnFile
+from sysid_core.files import (
+    Count,
+    FileKind,
+    FileSchema,
+    Flag,
+    Name,
+    NotNegative,
+    Number,
+    Positive,
+    Vector3,
+    nearest,
+    read_yaml,
+    validated,
+)
+from sysid_core.robot import WAVE_KINDS, Array, DriveTrain, Spring, SpringLaw, gravity_of_mount
 from sysid_core.signals.recording import EffortKind, JointStream
+
+_ANGLES = {"rad": 1.0, "deg": np.pi / 180.0, "turn": 2.0 * np.pi, "m": 1.0, "mm": 1e-3}
+Column = Count | Name  # its number from 0, or its name in the header
+Waves = dict[str, Positive | list[Positive]]  # axis: waves per turn
+
+
+class _Signal(FileSchema):
+    columns: tuple[Column, ...]
+    unit: str | list[str] = ""
+
+    def scale(self, per: str) -> float | Array:
+        """Radians (or metres) per unit; `per` is "", "/s" or "/s^2"."""
+        units = {angle + per: scale for angle, scale in _ANGLES.items()}
+        named = [self.unit or "rad" + per] if isinstance(self.unit, str) else self.unit
+        unknown = [unit for unit in named if unit not in units]
+        if unknown:
+            close = nearest(unknown[0], list(units))
+            raise ValueError(
+                f"unit {unknown[0]!r} is unknown ({f'write {close}?' if close else 'known:'}"
+                f" {', '.join(units)})"
+            )
+        scales = np.array([units[unit] for unit in named])
+        return float(scales[0]) if isinstance(self.unit, str) else scales
+
+
+class _Effort(FileSchema):
+    columns: tuple[Column | None, ...] = ()
+    kind: EffortKind = Field(EffortKind.UNKNOWN, validate_default=True)
+    unused: tuple[Name, ...] = ()
+    known_torques: dict[str, Column] = Field(default_factory=dict)
+
+    @field_validator("kind", mode="before")
+    @classmethod
+    def _declared(cls, kind: object) -> object:
+        allowed = [k.value for k in EffortKind if k is not EffortKind.UNKNOWN]
+        if kind not in allowed:
+            raise ValueError(
+                f"{kind!r} doesn't say what the efforts mean; declare one of {', '.join(allowed)}"
+            )
+        return kind
+
+
+class _Time(FileSchema):
+    column: Column
+    unit: Literal["s", "ms", "us", "ns"] = "s"
+
+
+class _Spring(FileSchema):
+    axis: Name = Field(validation_alias=AliasChoices("joint", "axis"))
+    law: SpringLaw = SpringLaw.LINEAR
+    preload: Number = 0.0
+    stiffness: Number = 0.0
+    stroke: NotNegative = 0.0
+    exponent: Positive = 1.0
+    anchors: tuple[Positive, Positive] | None = None
+    zero: Number = 0.0
+    identified: Flag = False
+
+    def spring(self) -> Spring:
+        """The spring."""
+        return Spring(**dict(self))
+
+
+class _Drives(FileSchema):
+    gain: Literal["unknown"] | tuple[Number, ...] = ()
+    gain_sd: NotNegative | tuple[NotNegative, ...] | None = None
+    source: str = ""
+    couplings: dict[str, dict[str, Number]] = Field(default_factory=dict)
+    ripple: Waves = Field(default_factory=dict)
+    runout: Waves = Field(default_factory=dict)
+    speed_ripple: Waves = Field(default_factory=dict)
+    speed_runout: Waves = Field(default_factory=dict)
+    springs: tuple[_Spring, ...] = ()
+
+    def relative_sd(self, n: int) -> Array | None:
+        """Relative standard deviations of the gains, shape (n,)."""
+        if self.gain_sd is None:
+            return None
+        sd = np.array(self.gain_sd, dtype=float)
+        if sd.size not in (1, n) or np.any(sd >= 1.0):
+            raise ValueError(
+                "`gain_sd` must be relative (0.03 for 3 %), one number or one for each joint"
+            )
+        return np.broadcast_to(sd, (n,))
+
+    def train(self, joints: tuple[str, ...]) -> DriveTrain:
+        """The drives of the joints; gains of 1 where they are unknown or not given."""
+        gains = [1.0] * len(joints) if self.gain in ("unknown", ()) else self.gain
+        waves = {kind: getattr(self, kind) for kind in WAVE_KINDS}
+        given = {
+            kind: {axis: w if isinstance(w, list) else [w] for axis, w in axes.items()}
+            for kind, axes in waves.items()
+            if axes
+        }
+        springs = tuple(spring.spring() for spring in self.springs)
+        return DriveTrain(joints, np.array(gains, dtype=float), self.couplings, given, springs)
+
+
+class _Transmission(FileSchema):
+    reduction: list[list[Number]]
+    zero: list[Number] | None = None
+
+    def matrices(self, n: int) -> tuple[Array, Array]:
+        """`reduction`, shape (n, n), and `zero`, shape (n,)."""
+        zero = np.zeros(n) if self.zero is None else np.array(self.zero)
+        square = len(self.reduction) == n and all(len(row) == n for row in self.reduction)
+        if not square or np.linalg.matrix_rank(self.reduction) < n or zero.shape != (n,):
+            raise ValueError(
+                f"`transmission.reduction` must be an invertible {n} x {n} matrix, one row per"
+                f" motor, and `zero` a list of {n}: q_motor = reduction (q - zero)"
+            )
+        return np.array(self.reduction), zero
+
+
+class ColumnFile(FileSchema):
+    """A column map as it stands in its file."""
+
+    schema_: Literal["robot_sysid/columns/1"] = Field(alias="schema")
+    description: str = ""
+    delimiter: str = Field(",", min_length=1)
+    header: Flag = False
+    n_columns: Count = 0
+    files: tuple[Name, ...] = ()
+    rate_hz: NotNegative = 0.0
+    time: _Time | None = None
+    joints: tuple[Name, ...] = Field(min_length=1)
+    position: _Signal = _Signal(columns=())
+    velocity: _Signal = _Signal(columns=())
+    acceleration: _Signal = _Signal(columns=())
+    effort: _Effort | None = None
+    drives: _Drives = _Drives()
+    transmission: _Transmission | None = None
+    mount: Vector3 | None = None
+    gravity: Vector3 | None = None
+
+    def gravity_in_base(self) -> Array | None:
+        """Gravity in the base frame, shape (3,) [m/s^2]."""
+        if self.mount is not None:
+            return gravity_of_mount(self.mount)
+        return None if self.gravity is None else np.array(self.gravity, dtype=float)
+
+    @model_validator(mode="after")
+    def _sound(self) -> ColumnFile:
+        n = len(self.joints)
+        if len(set(self.joints)) < n:
+            raise ValueError("`joints` names a joint twice")
+        for key, per in (("position", ""), ("velocity", "/s"), ("acceleration", "/s^2")):
+            signal: _Signal = getattr(self, key)
+            try:
+                scale = signal.scale(per)
+            except ValueError as err:
+                raise ValueError(f"`{key}`: {err}") from err
+            if isinstance(signal.unit, list) and np.size(scale) != n:
+                raise ValueError(f"`{key}` has {np.size(scale)} units for {n} joints")
+        for key in ("position", "velocity", "acceleration", "effort"):
+            section = getattr(self, key)
+            if section and section.columns and len(section.columns) != n:
+                raise ValueError(f"`{key}` has {len(section.columns)} columns for {n} joints")
+        current = self.effort is not None and self.effort.kind is EffortKind.MOTOR_CURRENT
+        if current and not self.drives.gain:
+            raise ValueError(
+                "the efforts are motor currents, but there are no drive gains: give"
+                " `drives: {gain: [...]}` [N m/A at the joint]; 1.0 for each joint keeps everything"
+                " in amperes, `gain: unknown` lets `sysid identify --loaded` find them"
+            )
+        numbers = [] if self.drives.gain == "unknown" else self.drives.gain
+        if current and any(gain != 1.0 for gain in numbers) and not self.drives.source.strip():
+            raise ValueError(
+                "`drives` gives gains and doesn't say where they come from: every mass is in"
+                " proportion to them; add `source: ...` (a data sheet, a calibration, a known load)"
+                " and, if known, `gain_sd`, or write `gain: unknown` and find them with"
+                " `sysid identify --loaded`"
+            )
+        if self.transmission is not None:
+            if self.drives.gain == "unknown":
+                raise ValueError("gains behind a transmission must be given [N m/A at the shafts]")
+            self.transmission.matrices(n)
+        self.drives.train(self.joints)
+        self.drives.relative_sd(n)
+        self._sound_efforts()
+        if self.mount is not None and self.gravity is not None:
+            raise ValueError("give `mount` or `gravity`, not both")
+        size = 9.81 if self.gravity is None else float(np.linalg.norm(self.gravity))
+        if not 9.0 < size < 10.5:
+            raise ValueError(
+                f"`gravity` of {size:.3g} m/s^2 isn't that of the earth; give [x, y, z] in the base"
+                " frame, such as [0, 0, -9.81]"
+            )
+        return self
+
+    def _sound_efforts(self) -> None:
+        effort = self.effort
+        if effort is None:
+            return
+        for key, named in (("unused", effort.unused), ("known_torques", effort.known_torques)):
+            strangers = sorted(set(named) - set(self.joints))
+            if strangers:
+                raise ValueError(f"`effort.{key}` names {strangers}, which are no joints")
+        missing = [
+            joint
+            for joint, column in zip(self.joints, effort.columns, strict=False)
+            if column is None and joint not in effort.unused
+        ]
+        if missing:
+            raise ValueError(f"`effort.columns` has none for {missing}: name them in `unused`")
+        if effort.known_torques and self.drives.gain == "unknown":
+            raise ValueError("`effort.known_torques` [N m] need the drives' gains")
+
 
 COLUMNS_SCHEMA = "robot_sysid/columns/1"
 _KIND = FileKind(

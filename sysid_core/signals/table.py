@@ -18,8 +18,7 @@ from sysid_core.errors import SignalError
 from sysid_core.files import FileKind, open_regular
 from sysid_core.robot import Array
 from sysid_core.signals.array_file import ARRAY_ENDINGS, flat_columns, read_arrays
-from sysid_core.signals.column_file import Column
-from sysid_core.signals.column_map import ColumnMap
+from sysid_core.signals.column_map import Column, ColumnMap
 from sysid_core.signals.recording import JointStream, Recording
 
 LEAST_STEP, LONGEST_STEP = 2e-5, 0.5  # [s] no robot is logged faster, or identified slower

@@ -50,11 +50,6 @@ class TimingReport:
         """Rate of the median step."""
         return 1.0 / self.period_s if self.period_s > 0.0 else 0.0
 
-    @property
-    def is_clean(self) -> bool:
-        """Whether nothing was dropped and there are no gaps."""
-        return self.kept == self.samples and self.gaps == 0
-
     def notes(self, what: str) -> tuple[str, ...]:
         """One sentence for each thing that is wrong with the stream `what`."""
         counts = (

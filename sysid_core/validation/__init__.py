@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether an estimate predicts what it wasn't fitted to."""
 
-from sysid_core.validation.metrics import TorqueError, torque_errors, total
-from sysid_core.validation.payload_errors import payload_errors
+from sysid_core.validation.metrics import TorqueError, payload_errors, torque_errors, total
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
 from sysid_core.validation.simulation import predict_segments

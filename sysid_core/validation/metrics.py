@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of a model of a closed chain in torque, in free motion and in tracking."""
+"""Errors of a model of a closed chain in torque, and of a payload estimate against the truth."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.estimation.closed_chain import ConstrainedEquations
+from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain
 
 MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
@@ -53,3 +54,35 @@ def torque_errors(equations: ConstrainedEquations, chain: ClosedChain) -> dict[s
 def total(values: Mapping[str, float]) -> float:
     """Root of the summed squares over joints."""
     return float(np.sqrt(sum(value**2 for value in values.values())))
+
+
+def payload_errors(
+    pi: Array, truth: Array, size: Array, *, about_origin: bool = False
+) -> tuple[float, float, float]:
+    r"""Errors of mass, centre of mass and inertia tensor in percent.
+
+    Nadeau, Giamou and Kelly (2022), eqs. (10), (11), (12).
+
+    Mass relative to the mass; centre of mass relative to the bounding box, mean of three axes;
+    inertia relative to `m/12 (delta_ij (a_i^2 + a_j^2 + a_k^2) - a_i a_j)`, mean of six entries.
+
+    Args:
+        pi: Estimated parameters, shape (10,).
+        truth: True parameters, shape (10,).
+        size: Bounding box, shape (3,) [m].
+        about_origin: Compare the inertia about the frame's origin instead of about the COM.
+
+    Returns:
+        Three percentages.
+    """
+    mass, com, inertia = mass_com_inertia_from_pi(pi)
+    mass_0, com_0, inertia_0 = mass_com_inertia_from_pi(truth)
+    if about_origin:
+        inertia, inertia_0 = inertia_matrix_from_pi(pi), inertia_matrix_from_pi(truth)
+    scale = np.abs(mass_0 / 12.0 * (np.eye(3) * (size @ size) - np.outer(size, size)))
+    upper = np.triu_indices(3)
+    return (
+        100.0 * float(abs(mass - mass_0) / mass_0),
+        100.0 * float(np.mean(np.abs(com - com_0) / size)),
+        100.0 * float(np.mean((np.abs(inertia - inertia_0) / scale)[upper])),
+    )

@@ -15,17 +15,18 @@ if TYPE_CHECKING:
     from sysid_core.workflows.choices import friction_terms
     from sysid_core.workflows.export import export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
+    from sysid_core.workflows.inputs import json_text
     from sysid_core.workflows.progress import Progress
     from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
-    from sysid_core.workflows.result_file import json_text
-    from sysid_core.workflows.sensor_settings import TareSettings, WeighSettings
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
         FitSettings,
         IdentifySettings,
         SequentialSettings,
+        TareSettings,
         TorqueWeighingSettings,
         ValidateSettings,
+        WeighSettings,
     )
     from sysid_core.workflows.taring import Tared, tare
     from sysid_core.workflows.torque_weighing import weigh_by_torques
@@ -52,15 +53,16 @@ __getattr__ = names_of(
         ".identification": ("IdentifiedArm", "identify", "identify_data"),
         ".progress": ("Progress",),
         ".recordings": ("drives_of", "is_bag", "load_recording"),
-        ".result_file": ("json_text",),
+        ".inputs": ("json_text",),
         ".sequential": ("SequentialFit",),
-        ".sensor_settings": ("TareSettings", "WeighSettings"),
         ".settings": (
             "FitSettings",
             "IdentifySettings",
             "SequentialSettings",
             "TorqueWeighingSettings",
             "ValidateSettings",
+            "TareSettings",
+            "WeighSettings",
         ),
         ".taring": ("Tared", "tare"),
         ".torque_weighing": ("weigh_by_torques",),

@@ -26,9 +26,8 @@ from sysid_core.files import FileKind, read_json
 from sysid_core.settings import build_settings
 from sysid_core.validation import predict_recording
 from sysid_core.workflows.identification import IdentifiedArm, identify
-from sysid_core.workflows.inputs import hashed, paths_by_role
+from sysid_core.workflows.inputs import RESULT, hashed, paths_by_role
 from sysid_core.workflows.progress import Progress, silent
-from sysid_core.workflows.result_file import RESULT
 from sysid_core.workflows.settings import IdentifySettings
 
 SCHEMA = "robot_sysid/certificate/2"

@@ -31,10 +31,9 @@ from sysid_core.validation import (
 )
 from sysid_core.workflows.arm import ArmFit, fit_arm
 from sysid_core.workflows.arm_data import ArmData
-from sysid_core.workflows.inputs import inputs_of
+from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.known_load import write_columns
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.result_file import write_result
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result came from: files with their hashes, and settings, so that it can be repeated."""
+"""What a result came from and what it is: files with their hashes, settings, and result.json."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sysid_core.batch import hash_of
+from sysid_core.errors import EstimationError
+from sysid_core.files import FileKind
 from sysid_core.settings import plain_settings
 from sysid_core.workflows.settings import IdentifySettings
 
@@ -32,3 +36,26 @@ def paths_by_role(listed: Sequence[Mapping[str, str]]) -> dict[str, list[Path]]:
     for file in listed:
         out.setdefault(file["role"], []).append(Path(file["path"]))
     return out
+
+
+RESULT = FileKind(
+    "result", "Give the folder that `sysid identify` wrote with this version.", EstimationError
+)
+
+
+def json_text(value: object) -> str:
+    """JSON with null where a number isn't finite, and a line's end."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False) + "\n"
+
+
+def write_result(value: object, path: Path) -> None:
+    """Write a result."""
+    path.write_text(json_text(value), encoding="utf-8")
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -25,7 +25,7 @@ from sysid_core.signals.wrench import (
     tare_static,
 )
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.sensor_settings import TareSettings
+from sysid_core.workflows.settings import TareSettings
 from sysid_core.workflows.weighing import robot_on_sensor
 
 

@@ -71,7 +71,7 @@ from sysid_core.signals.wrench import (
     wrench_hum,
 )
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.sensor_settings import SensorSettings, TableSettings, WeighSettings
+from sysid_core.workflows.settings import SensorSettings, TableSettings, WeighSettings
 
 _MANY = 100_000  # samples, of which means may have been taken
 _AROUND_NS = 5_000_000_000  # of the marked part that is kept

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from launch_ros.actions import LifecycleNode
 
 # Between the nodes and a robot, by the nodes' names for them.
 TOPICS = (
@@ -128,3 +131,35 @@ def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]
         replace(spec, parameters={**folders.get(spec.executable, {}), **spec.parameters})
         for spec in specs
     )
+
+
+def launch_nodes(specs: Sequence[NodeSpec], *, respawn: bool = False) -> list[LifecycleNode]:
+    """One lifecycle node action per spec; the nodes configure and activate themselves.
+
+    Args:
+        specs: What to start.
+        respawn: Start a node that ends by itself again; nothing moves on a start.
+    """
+    from launch_ros.actions import LifecycleNode  # not where nodes start as plain processes
+
+    actions = []
+    for spec in specs:
+        parameters = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in spec.parameters.items()
+            if value not in ((), [])
+        }
+        actions.append(
+            LifecycleNode(
+                package="robot_sysid",
+                executable=spec.executable,
+                name=spec.name,
+                namespace=spec.namespace,
+                parameters=[parameters] if parameters else [],
+                remappings=list(spec.remappings.items()),
+                output="screen",
+                respawn=respawn,
+                respawn_delay=1.0,
+            )
+        )
+    return actions

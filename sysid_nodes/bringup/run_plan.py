@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`sysid run CONFIG PLAN`: check, ask, play slowly, play and record, identify or weigh, report."""
+"""`sysid up --config` and `sysid run CONFIG PLAN`: the nodes on a real robot, alone or with a whole experiment."""
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,14 +16,64 @@ from robot_sysid.action import Identify
 from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult
 
+from sysid_core.errors import SysIdError
 from sysid_core.planning import Trajectory
-from sysid_nodes.bringup.config import read_config
-from sysid_nodes.bringup.find_config import find_config
+from sysid_nodes.bringup.config import find_config, read_config
 from sysid_nodes.bringup.graph import NodeSpec
-from sysid_nodes.bringup.payload_known import PayloadKnown
 from sysid_nodes.bringup.processes import running
 from sysid_nodes.client import LiveClient, LiveError, execute_watched, live_client
+from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.experiment import PATIENCE_S, ExperimentResult, run_experiment
+
+_INERTIA = {PayloadEstimate.INERTIA_KNOWN}
+_COM = {PayloadEstimate.COM_KNOWN, PayloadEstimate.PRIOR_DOMINATED, *_INERTIA}
+_STATES = {"mass": {PayloadEstimate.MASS_KNOWN, *_COM}, "com": _COM, "inertia": _INERTIA}
+
+
+class PayloadKnown:
+    """True once the payload of the motion that begins now is known far enough.
+
+    Args:
+        client: Follows the topic.
+        topic: Topic of the running payload.
+        until: "mass", "com" or "inertia".
+    """
+
+    def __init__(self, client: LiveClient, topic: str, until: str) -> None:
+        self._client, self._topic, self._states = client, topic, _STATES[until]
+        self._began_ns = client.node.get_clock().now().nanoseconds
+
+    def __call__(self) -> bool:
+        """Whether the newest estimate says so, resting on samples of this motion alone."""
+        latest = self._client.latest.get(self._topic)
+        if latest is None or ns_from_stamp(latest.valid_from) < self._began_ns:
+            return False
+        return latest.state in self._states
+
+
+def bring_up(config: Path | None, out: Path, *, namespace: str = "") -> int:
+    """Start the nodes and stay until interrupted."""
+    if config is None:
+        raise SysIdError(
+            "A bringup needs to know the robot.",
+            remedy="Give --config; start from config/bringup_ur.yaml, _franka.yaml or _xarm.yaml.",
+        )
+    specs = read_config(find_config(config), namespace=namespace)
+    console = Console()
+    console.print(
+        f"ROS_DOMAIN_ID={os.environ.get('ROS_DOMAIN_ID', '0')}: starting"
+        f" {', '.join(spec.name for spec in specs)}. Nothing moves until a goal is sent to"
+        " trajectory_executor/execute. Ctrl-C ends."
+    )
+    with running(specs, out / "logs") as nodes:
+        try:
+            while True:
+                nodes.check()
+                time.sleep(0.5)
+        except KeyboardInterrupt:
+            console.print("Stopping the nodes.")
+    return 0
+
 
 Result = TypeVar("Result")
 

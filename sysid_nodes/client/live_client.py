@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import rclpy
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from robot_sysid.action import ExecuteTrajectory, Identify
 from robot_sysid.msg import FilteredJointState
 from robot_sysid.srv import Arm, StartRecording, StopRecording
@@ -94,3 +100,67 @@ class LiveClient(NodeClient):
 def _in_full(file: str) -> str:
     """A file of this machine by its whole path; any other name as it is."""
     return str(Path(file).absolute()) if Path(file).exists() else file
+
+
+def execute_watched(
+    client: LiveClient,
+    console: Console,
+    file: Path,
+    *,
+    timeout_s: float,
+    speed_scale: float = 1.0,
+    enough: Callable[[], bool] = lambda: False,
+    describe: Callable[[Any], str] = lambda feedback: f"{feedback.state} {feedback.segment}",
+) -> Any:
+    """Have a trajectory executed and show how far it is; returns the executor's result.
+
+    Raises:
+        LiveError: Refused or aborted; the message is the executor's.
+    """
+    columns = (
+        TextColumn("{task.description:34}", markup=False),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("checking", total=1.0)
+
+        def show(feedback: Any) -> None:
+            progress.update(task, description=describe(feedback), completed=feedback.progress)
+
+        result = client.execute(
+            str(file), show, timeout_s=timeout_s, speed_scale=speed_scale, enough=enough
+        )
+        progress.update(task, description="done", completed=1.0)
+    return result
+
+
+@contextlib.contextmanager
+def live_client(
+    namespace: str = "", check: Callable[[], None] = lambda: None
+) -> Iterator[LiveClient]:
+    """A client for the time of a `with` block; leaves signals to Python."""
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    client = LiveClient(namespace, check)
+    try:
+        yield client
+    finally:
+        client.node.destroy_node()
+        rclpy.try_shutdown()
+
+
+@contextlib.contextmanager
+def own_domain() -> Iterator[dict[str, str]]:
+    """Environment of a ROS domain that nobody else on this machine uses, loopback only."""
+    with contextlib.ExitStack() as stack:
+        try:
+            from domain_coordinator import domain_id
+
+            number = stack.enter_context(domain_id())
+        except ImportError:
+            number = 1 + time.time_ns() // 1_000_000 % 100
+        yield {
+            "ROS_DOMAIN_ID": str(number),
+            "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+        }

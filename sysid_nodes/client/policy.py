@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
-from sysid_nodes.client.session import live_client
+from sysid_nodes.client.live_client import live_client
 from sysid_nodes.security import policy_text, rights_of
 
 _DISCOVERY_S = 3.0

@@ -11,7 +11,7 @@ from std_msgs.msg import String
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel, received_urdf
-from sysid_nodes.client.session import live_client
+from sysid_nodes.client.live_client import live_client
 
 
 def save_robot(path: Path, *, topic: str, namespace: str, timeout_s: float, force: bool) -> int:

@@ -1,18 +1,158 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Identification of the robot from a recording, on request."""
+"""Identification of the robot from a recording, on request, by a workflow in a process of its own."""
 
 from __future__ import annotations
 
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 from rclpy.action.server import ServerGoalHandle
 from robot_sysid.action import Identify
 from robot_sysid.msg import InertialEstimate
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
+from sysid_core.files import FileKind, read_yaml
+from sysid_core.robot import STANDARD_GRAVITY, RobotModel
+from sysid_core.settings import plain_settings
+from sysid_core.workflows import FitSettings, IdentifySettings, SequentialSettings
 from sysid_nodes import conversions
-from sysid_nodes.components.job import IdentificationJob
 from sysid_nodes.components.torque_residuals import TorqueResidualsComponent
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, die_with_parent
+from sysid_nodes.security import existing_inside, new_inside
+
+_METADATA = FileKind("bag's metadata", "Give a folder that rosbag2 wrote.")
+# Of a closed chain, for controllers, which compensate the usual friction only.
+_CONSTRAINED = FitSettings(method="lmi", friction="usual", delay="auto")
+_NAME = re.compile(r"[a-z0-9-]+")  # of a closed chain that comes with the package
+_PATIENCE_S = 5.0
+
+
+class IdentificationJob:
+    """One running identification. It ends with the node, however that ends.
+
+    Args:
+        request: Goal of the action.
+        model: The robot whose description the node has.
+        recordings: Folder below which recordings, plans and loops files are.
+        directory: Folder below which a new one is made for estimate, result and report.
+
+    Raises:
+        SysIdError: A path that isn't allowed, isn't there, or would be overwritten.
+    """
+
+    def __init__(
+        self, request: Identify.Goal, model: RobotModel, recordings: str, directory: str
+    ) -> None:
+        self._recording = existing_inside(recordings, request.recording, "The recording")
+
+        def file(name: str, what: str) -> Path | None:
+            return existing_inside(recordings, name, what) if name else None
+
+        other = file(request.validation, "The recording to predict")
+        plan = file(request.trajectory_file, "The plan")
+        loops = request.loops_file
+        if loops and not _NAME.fullmatch(loops):
+            loops = str(existing_inside(recordings, loops, "The loops file"))
+        turned = not np.allclose(model.gravity, STANDARD_GRAVITY)  # mounted otherwise
+        self.folder = new_inside(directory, request.directory, "The folder for the result")
+        self.folder.mkdir(parents=True)
+        urdf = self.folder / "robot.urdf"
+        urdf.write_text(model.urdf_xml, encoding="utf-8")
+        settings = IdentifySettings(
+            recordings=(self._recording,),
+            robot=str(urdf),
+            lock=tuple(f"{joint}={position!r}" for joint, position in model.locked.items()),
+            loops=loops,
+            validate=() if other is None else (other,),
+            fit=_CONSTRAINED
+            if request.method == "constrained"
+            else FitSettings(method=request.method or "auto"),
+            gravity=",".join(f"{g!r}" for g in model.gravity.tolist()) if turned else "",
+            sequential=SequentialSettings(plan=plan),
+        )
+        job = {"settings": plain_settings(settings), "out": str(self.folder)}
+        path = self.folder / "job.json"
+        path.write_text(json.dumps(job, indent=2), encoding="utf-8")
+        self._events, self._log = self.folder / "events.jsonl", self.folder / "identify.log"
+        with self._events.open("wb") as events, self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "sysid_core.workflows", str(path)],
+                stdin=subprocess.DEVNULL,
+                stdout=events,
+                stderr=log,
+                start_new_session=True,
+                preexec_fn=die_with_parent,
+            )
+
+    @property
+    def recording_began_ns(self) -> int:
+        """Stamp of the first message of the recording [ns]; 0 where its metadata doesn't say."""
+        try:
+            raw = read_yaml(self._recording / "metadata.yaml", _METADATA)
+            start = raw["rosbag2_bagfile_information"]["starting_time"]
+            return int(start["nanoseconds_since_epoch"])
+        except (SysIdError, ValueError, KeyError, TypeError):
+            return 0
+
+    @property
+    def done(self) -> bool:
+        """Whether it has ended."""
+        return self._process.poll() is not None
+
+    @property
+    def progress(self) -> tuple[str, float]:
+        """Code of the step that goes on, and the share of the work that is done, 0 to 1."""
+        if self.done:
+            return "done", 1.0
+        event = self._last("step")
+        return str(event.get("step", "starting")), float(event.get("share", 0.0))
+
+    def _last(self, key: str) -> dict[str, Any]:
+        """The newest event that has a key; empty where there is none."""
+        lines = self._events.read_text(encoding="utf-8").splitlines(keepends=True)
+        events = (json.loads(line) for line in reversed(lines) if line.endswith("\n"))
+        return next((event for event in events if key in event), {})
+
+    def cancel(self) -> None:
+        """End it."""
+        if not self.done:
+            self._process.terminate()
+            try:
+                self._process.wait(_PATIENCE_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    @property
+    def verdict(self) -> str:
+        """Verdict of the result with its reasons, one line; "" where there is none."""
+        path = self.folder / "result.json"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))["verdict"]
+            reasons = [*found["failures"], *found["warnings"]]
+            return f"{found['outcome']}: {' '.join(reasons or found['held'])}"
+        except (OSError, ValueError, KeyError, TypeError):
+            return ""
+
+    @property
+    def error(self) -> str:
+        """What went wrong, "" when nothing did."""
+        if not self._process.returncode:
+            return ""
+        if self.verdict:
+            return self.verdict
+        event = self._last("error")
+        if event:
+            return f"{event['error']} {event['remedy']}".strip()
+        words = self._log.read_text(errors="replace").strip().splitlines()
+        return " ".join(words[-6:]) or f"The worker ended with {self._process.returncode}."
+
 
 _LONGEST_S = 3600.0
 

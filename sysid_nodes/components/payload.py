@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The running payload: filtered streams and marks in, estimates out."""
+"""The running payload: filtered streams and marks in, estimates out; its tare outlives the process."""
 
 from __future__ import annotations
 
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from geometry_msgs.msg import InertiaStamped
@@ -14,6 +16,7 @@ from robot_sysid.msg import (
     PayloadEstimate,
 )
 
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload_live import (
     TARE_PREFIX,
@@ -26,12 +29,55 @@ from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
 from sysid_nodes import conversions
-from sysid_nodes.components.kept_calibration import KeptCalibration
 from sysid_nodes.components.sensor import SensorComponent
 from sysid_nodes.lifecycle import DATA, LATCHED, OK, ManagedNode
 
 if TYPE_CHECKING:
     from sysid_nodes.components.config import EstimatorConfig
+
+
+class KeptCalibration:
+    """The last tare of one node and sensor, in a file of the node's own.
+
+    Args:
+        node: The estimator.
+        directory: Folder for the file.
+        frame: The sensor's frame.
+        keep_s: A tare older than this isn't taken up: sensors drift [s].
+    """
+
+    def __init__(self, node: ManagedNode, directory: str, frame: str, keep_s: float) -> None:
+        name = "_".join([*node.get_fully_qualified_name().strip("/").split("/"), frame])
+        self._path = Path(directory) / f"tare_of_{name.replace('/', '_')}.yaml"
+        self._node, self._frame, self._keep_s = node, frame, keep_s
+        self._kept: SensorCalibration | None = None
+
+    def load(self) -> SensorCalibration | None:
+        """The kept tare, if it is young enough; said in the log."""
+        try:
+            age_s = time.time() - self._path.stat().st_mtime
+            found = SensorCalibration.load(self._path) if age_s < self._keep_s else None
+        except (OSError, SysIdError):
+            return None
+        if found is None or found.frame != self._frame:
+            return None
+        self._node.get_logger().warning(
+            f"Going on with the tare of {age_s:.0f} s ago ({self._path}); tare postures replace it."
+        )
+        self._kept = found
+        return found
+
+    def keep(self, calibration: SensorCalibration | None) -> None:
+        """Write a new tare; what can't be written is only reported."""
+        if calibration is None or calibration is self._kept:
+            return
+        self._kept = calibration
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            calibration.save(self._path)
+        except (OSError, SysIdError) as err:
+            self._node.get_logger().warning(f"The tare can't be kept: {err}")
+
 
 _KEPT_S = 30.0  # of streams between runs; a mark that is later is of nothing any more
 _HEARTBEAT_S = 1.0  # an estimate that stays is said again: its stamp shows that nothing is waiting

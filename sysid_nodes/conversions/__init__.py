@@ -3,19 +3,24 @@
 
 from sysid_nodes.conversions.estimates import (
     estimate_from_message,
-    message_from_estimate,
-    message_from_identifiability,
-)
-from sysid_nodes.conversions.joints import columns_of, filtered_arrays, joint_arrays_from_message
-from sysid_nodes.conversions.payloads import (
     inertia_message,
     inertia_message_from_estimate,
+    message_from_estimate,
+    message_from_identifiability,
     payload_message_from_estimate,
 )
-from sysid_nodes.conversions.stamps import ns_from_stamp, stamp_from_ns
-from sysid_nodes.conversions.statistics import message_from_statistics
-from sysid_nodes.conversions.trajectories import message_from_trajectory, trajectory_arrays
-from sysid_nodes.conversions.wrenches import message_from_wrench, wrench_from_message
+from sysid_nodes.conversions.samples import (
+    columns_of,
+    filtered_arrays,
+    joint_arrays_from_message,
+    message_from_statistics,
+    message_from_trajectory,
+    message_from_wrench,
+    ns_from_stamp,
+    stamp_from_ns,
+    trajectory_arrays,
+    wrench_from_message,
+)
 
 __all__ = [
     "columns_of",

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Parts of the trajectory executor: who may start a motion, how it is sent, what is watched."""
 
-from sysid_nodes.execution.action_node import ActionNode
 from sysid_nodes.execution.admission import Admission
-from sysid_nodes.execution.arming import Arming, arm_timeout
+from sysid_nodes.execution.arming import ActionNode, Arming, arm_timeout
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.inputs import RobotInputs
 from sysid_nodes.execution.limits import limits_in_force, motion_limits, planning_limits
 from sysid_nodes.execution.player import MotionPlayer
-from sysid_nodes.execution.remote import Remote
-from sysid_nodes.execution.remote_executor import RemoteExecutor
+from sysid_nodes.execution.remote import Remote, RemoteExecutor
 from sysid_nodes.execution.reports import feedback_of, refusal, state_of
 
 __all__ = [

@@ -11,8 +11,8 @@ from sysid_core.planning import Trajectory, check_motion
 from sysid_core.robot import RobotModel
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
 from sysid_nodes.execution.drives import RobotDrive
+from sysid_nodes.execution.inputs import RobotState
 from sysid_nodes.execution.limits import executor_settings, monitor_limits, motion_limits
-from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
 from sysid_nodes.security import existing_inside_any
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A motion needs somebody's word, given shortly before."""
+"""A motion needs somebody's word, given shortly before; nodes whose whole work is one action that moves the robot."""
 
 from __future__ import annotations
 
@@ -7,15 +7,12 @@ import hmac
 import secrets
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from robot_sysid.srv import Arm
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.lifecycle import parameter
-
-if TYPE_CHECKING:
-    from sysid_nodes.lifecycle import ManagedNode
+from sysid_nodes.lifecycle import ManagedNode, parameter
 
 
 def arm_timeout() -> Any:
@@ -84,3 +81,40 @@ class Arming:
             remedy="Call ~/arm and send the goal with its token within"
             f" {self.valid_for:g} s; each token is good for one goal.",
         )
+
+
+class ServedAction(Protocol):
+    """An action that a node serves."""
+
+    def serve(self) -> None:
+        """Accept goals from now on."""
+
+    def stop(self) -> None:
+        """Stop what goes on."""
+
+
+class ActionNode(ManagedNode):
+    """Serves its action while it is active; otherwise nothing goes on.
+
+    Attributes:
+        action: Made by `configure`.
+    """
+
+    action: ServedAction | None = None
+
+    def activate(self) -> None:
+        """Accept goals."""
+        assert self.action is not None
+        self.action.serve()
+
+    def deactivate(self) -> None:
+        """Stop what goes on."""
+        self._halt()
+
+    def clean_up(self) -> None:
+        """Stop what goes on."""
+        self._halt()
+
+    def _halt(self) -> None:
+        if self.action is not None:
+            self.action.stop()

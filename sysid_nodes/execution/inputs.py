@@ -3,22 +3,132 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64
 
+from sysid_core.errors import SysIdError
+from sysid_core.execution import Measured, PositionRates
+from sysid_core.robot import RobotModel
 from sysid_core.signals import EffortKind
+from sysid_nodes import conversions
 from sysid_nodes.execution.config import TrajectoryExecutorConfig
-from sysid_nodes.execution.robot_state import RobotState
 from sysid_nodes.execution.safety_inputs import SafetyInputs
-from sysid_nodes.execution.speed_scaling import SpeedScaling
 from sysid_nodes.lifecycle import WARN
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
+
+NO_SCALING = "none"
+_STALE_S = 1.0
+
+
+class SpeedScaling:
+    """The newest value of a topic in percent, as a share.
+
+    Args:
+        topic: Its name; `none` for a robot without a slider, empty where nobody says.
+    """
+
+    def __init__(self, topic: str) -> None:
+        self.topic = "" if topic == NO_SCALING else topic
+        self._fixed = 1.0 if topic == NO_SCALING else None
+        self._seen: tuple[float, float] | None = None
+
+    def take(self, percent: float, now: float) -> None:
+        """Take in a value that came at a time [s].
+
+        Raises:
+            SysIdError: It is no percentage.
+        """
+        if not math.isfinite(percent) or not 0.0 <= percent <= 100.5:
+            raise SysIdError(
+                f"{self.topic} says {percent} %, which is no speed scaling.",
+                remedy="Give the topic with the driver's speed scaling in per cent.",
+            )
+        self._seen = (min(percent / 100.0, 1.0), now)
+
+    def value(self, now: float) -> float | None:
+        """Share of full speed at a time [s]; None where nobody says, or said it long ago."""
+        if self._seen is not None and now - self._seen[1] <= _STALE_S:
+            return self._seen[0]
+        return self._fixed
+
+
+class RobotState:
+    """Joint states and wrenches become a `Measured`.
+
+    Joint states of other drivers on the same topic (a gripper's) are left out. Velocities that a
+    driver doesn't measure are taken from its positions.
+
+    Args:
+        now_ns: Clock for messages without a stamp.
+        has_torques: Whether the efforts are torques.
+    """
+
+    def __init__(self, now_ns: Callable[[], int], has_torques: bool) -> None:
+        self._now_ns, self._has_torques = now_ns, has_torques
+        self._robot: frozenset[str] = frozenset()
+        self._rates = PositionRates()
+        self._wrench: tuple[float, np.ndarray] | None = None
+        self._backwards = 0  # states that were older than the one before
+        self.measured: Measured | None = None
+        self.others: tuple[str, ...] = ()  # joints that were left out
+
+    def of(self, model: RobotModel) -> None:
+        """Only states of this robot count from now on."""
+        self._robot, self.measured = frozenset(model.joint_names), None
+
+    def on_joints(self, message: JointState) -> None:
+        """Take in joint states."""
+        names = tuple(message.name)
+        if self._robot.isdisjoint(names):
+            self.others = names
+            return
+        stamp = (conversions.ns_from_stamp(message.header.stamp) or self._now_ns()) * 1e-9
+        q, v = np.array(message.position), np.array(message.velocity)
+        if np.isnan(v).all():  # also where there are none
+            rates = self._rates.update(stamp, q)
+            if rates is None:
+                return
+            v = rates
+        torques = self._has_torques and len(message.effort) == len(names)
+        effort = np.array(message.effort) if torques else None
+        self._backwards += self.measured is not None and stamp < self.measured.stamp
+        wrench_stamp, wrench = self._wrench or (None, None)
+        self.measured = Measured(stamp, names, q, v, effort, wrench, wrench_stamp)
+
+    def on_wrench(self, message: WrenchStamped) -> None:
+        """Take in a wrench; its age counts from when it came."""
+        wrench = conversions.wrench_from_message(message.wrench)
+        self._wrench = (self._now_ns() * 1e-9, wrench)
+
+    @property
+    def has_wrench(self) -> bool:
+        """Whether a force-torque sensor has measured."""
+        return self._wrench is not None
+
+    def begin(self) -> None:
+        """A run begins: a sensor that hasn't measured for long isn't there."""
+        if self._wrench is not None and self._now_ns() * 1e-9 - self._wrench[0] > 10.0:
+            self._wrench = None
+        self._backwards = 0
+
+    def publishers_hint(self, publishers: list[str]) -> str:
+        """Why joint states may contradict each other, or nothing; publishers of their topic."""
+        if len(publishers) < 2:
+            return ""
+        out_of_order = f" {self._backwards} states came out of order." if self._backwards else ""
+        return (
+            f" joint_states has {len(publishers)} publishers ({', '.join(sorted(publishers))}):"
+            f" only one may publish this robot's joints.{out_of_order}"
+        )
+
 
 _WATCH_S = 1.0
 
@@ -70,8 +180,15 @@ class RobotInputs:
                 health.forget(aspect)
 
     def now(self) -> float:
-        """The node's clock [s]."""
-        return self._node.now_ns() * 1e-9
+        """The node's clock [s].
+
+        Simulated, it is no earlier than the newest state: after a long check, states may be taken in
+        before the `/clock` that was sent with them.
+        """
+        now, measured = self._node.now_ns() * 1e-9, self.robot.measured
+        if measured is None or not self._node.get_clock().ros_time_is_active:
+            return now
+        return max(now, measured.stamp)
 
     @property
     def problem(self) -> str:

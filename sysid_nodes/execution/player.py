@@ -113,7 +113,8 @@ class MotionPlayer:
     @property
     def _stale(self) -> Fault | None:
         """Why the newest state is too old to plan from, or None."""
-        age = self._inputs.robot.age_ns(self._node.now_ns()) * 1e-9
+        measured = self._inputs.robot.measured
+        age = math.inf if measured is None else self._inputs.now() - measured.stamp
         if age <= 0.5 * self._node.config.stale_s:
             return None
         return Fault(FaultCode.STATE_STALE, {"seconds": age})

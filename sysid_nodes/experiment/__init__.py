@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole experiment on a running graph: check, play, record, identify or weigh."""
 
-from sysid_nodes.experiment.action import RunAction
-from sysid_nodes.experiment.config import RunnerConfig
+from sysid_nodes.experiment.action import RunAction, RunnerConfig
 from sysid_nodes.experiment.run import PATIENCE_S, ExperimentResult, run_experiment
 
 __all__ = ["PATIENCE_S", "ExperimentResult", "RunAction", "RunnerConfig", "run_experiment"]

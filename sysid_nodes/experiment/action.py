@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from rclpy.action.server import ServerGoalHandle
@@ -12,10 +13,29 @@ from robot_sysid.msg import PayloadEstimate
 from robot_sysid.srv import SaveResult, StartRecording, StopRecording
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.execution import Arming, Remote, RemoteExecutor
-from sysid_nodes.experiment.config import RunnerConfig
-from sysid_nodes.experiment.run import run_experiment
-from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction
+from sysid_nodes.execution import Arming, Remote, RemoteExecutor, arm_timeout
+from sysid_nodes.experiment.run import PATIENCE_S, SETTLED_S, run_experiment
+from sysid_nodes.lifecycle import LATCHED, ManagedNode, SingleGoalAction, parameter
+
+
+@dataclass(frozen=True)
+class RunnerConfig:
+    """Parameters of `runner`."""
+
+    arm_timeout_s: float = arm_timeout()
+    settled_s: float = parameter(
+        SETTLED_S,
+        "A payload that stays the same for so long is final [s].",
+        minimum=0.5,
+        maximum=60.0,
+    )
+    patience_s: float = parameter(
+        PATIENCE_S,
+        "How long a payload is waited for after the motion [s].",
+        minimum=5.0,
+        maximum=3600.0,
+    )
+
 
 _LONGEST_S = 3600.0
 

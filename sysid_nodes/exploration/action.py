@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from rclpy.action.server import ServerGoalHandle
@@ -18,12 +21,59 @@ from sysid_core.planning import (
     export_trajectory,
 )
 from sysid_core.planning.design import Ending, Explorer, Goal
-from sysid_nodes.execution import Arming, Remote, RemoteExecutor, planning_limits
-from sysid_nodes.exploration.aside import aside
-from sysid_nodes.exploration.config import ExplorerConfig
+from sysid_nodes.execution import Arming, Remote, RemoteExecutor, arm_timeout, planning_limits
 from sysid_nodes.exploration.played_motion import PlayedMotion
-from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction
+from sysid_nodes.lifecycle import ManagedNode, SingleGoalAction, parameter
 from sysid_nodes.security import new_inside
+
+
+@dataclass(frozen=True)
+class ExplorerConfig:
+    """Parameters of `explorer`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    limits_file: str = parameter(
+        "", "Limits file of `sysid limits init`, the executor's; empty: those of the URDF."
+    )
+    tcp_frame: str = parameter("", "Tool frame where there is no limits file; empty: the last.")
+    directory: str = parameter("explorations", "Folder below which the pieces are written.")
+    period_s: float = parameter(10.0, "Longest duration of a piece [s].", minimum=2.0, maximum=60.0)
+    arm_timeout_s: float = arm_timeout()
+    iterations: int = parameter(
+        200, "Iterations of each piece's improvement.", minimum=0, maximum=1000
+    )
+
+
+_LONGEST_S = 600.0
+
+
+async def aside(node: ManagedNode, work: Callable[[], Any]) -> Any:
+    """Work in a thread of its own, while messages go on.
+
+    Args:
+        node: That waits.
+        work: What is done; its result or error is given on.
+
+    Raises:
+        SysIdError: It takes too long.
+    """
+    out: dict[str, Any] = {}
+
+    def run() -> None:
+        try:
+            out["result"] = work()
+        except Exception as err:  # raised again where it is awaited
+            out["error"] = err
+
+    thread = Thread(target=run, name="aside", daemon=True)
+    thread.start()
+    await node.waits.until(lambda: not thread.is_alive(), _LONGEST_S)
+    if "error" in out:
+        raise out["error"]
+    if "result" not in out:
+        raise SysIdError("Planning takes too long.", remedy="Ask for fewer iterations.")
+    return out["result"]
+
 
 _FRESH_S = 0.5  # age of the joint state from which a piece begins
 _PATIENCE_S = 20.0  # for one to come

@@ -7,9 +7,9 @@ from sysid_nodes.lifecycle.actions import SingleGoalAction
 from sysid_nodes.lifecycle.health import ERROR, OK, WARN
 from sysid_nodes.lifecycle.managed_node import ManagedNode
 from sysid_nodes.lifecycle.parameters import CommonConfig, ParameterError, check, parameter
-from sysid_nodes.lifecycle.qos import DATA, LATCHED
 from sysid_nodes.lifecycle.robot_description import mounted
 from sysid_nodes.lifecycle.run import die_with_parent, run_node, stop_flag
+from sysid_nodes.lifecycle.subscriptions import DATA, LATCHED
 from sysid_nodes.lifecycle.transforms import TRANSFORMS, StaticTransforms
 
 __all__ = [

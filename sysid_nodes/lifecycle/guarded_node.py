@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A node that no message, request or tick can end."""
+"""A node that no message, request or tick can end: what goes wrong in a callback is reported."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import time
 import traceback
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,9 +17,52 @@ from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_nodes.lifecycle.actions import Actions
-from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
-from sysid_nodes.lifecycle.guard import guarded, words_of
 from sysid_nodes.lifecycle.health import Health
+from sysid_nodes.lifecycle.subscriptions import LossWatch
+
+Report = Callable[[BaseException], str]
+
+
+def _answer(arguments: tuple[Any, ...], words: str) -> Any:
+    """The response of a service callback that failed, where there is one."""
+    response = arguments[1] if len(arguments) == 2 else None
+    if hasattr(response, "success") and hasattr(response, "message"):
+        response.success, response.message = False, words
+    return response
+
+
+def guarded(callback: Callable[..., Any], report: Report) -> Callable[..., Any]:
+    """A callback (a coroutine's too) whose errors are reported instead of raised.
+
+    Args:
+        callback: Callback of a subscription, timer or service.
+        report: Called with the error; returns what a caller of a service is answered.
+    """
+    if inspect.iscoroutinefunction(callback):
+
+        @functools.wraps(callback)
+        async def coroutine(*arguments: Any) -> Any:
+            try:
+                return await callback(*arguments)
+            except Exception as err:
+                return _answer(arguments, report(err))
+
+        return coroutine
+
+    @functools.wraps(callback)
+    def function(*arguments: Any) -> Any:
+        try:
+            return callback(*arguments)
+        except Exception as err:
+            return _answer(arguments, report(err))
+
+    return function
+
+
+def words_of(err: BaseException) -> str:
+    """What a person reads: an error of ours as it is, any other with its type."""
+    return str(err) if isinstance(err, SysIdError) else f"{type(err).__name__}: {err}"
+
 
 _LOG_AGAIN_S = 5.0
 

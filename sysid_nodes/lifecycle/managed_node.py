@@ -1,23 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all nodes share: lifecycle, parameters, robot description, diagnostics."""
+"""What all nodes share: lifecycle, robot description, waits, a watch for twins."""
 
 from __future__ import annotations
 
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Any
 
 from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
+from rclpy.task import Future
+from rclpy.timer import Timer
 
 from sysid_core.errors import SysIdError
 from sysid_core.robot import RobotModel
-from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
 from sysid_nodes.lifecycle.configured_node import ConfiguredNode
-from sysid_nodes.lifecycle.entities import Entities
 from sysid_nodes.lifecycle.health import ERROR, OK
-from sysid_nodes.lifecycle.qos import DATA
 from sysid_nodes.lifecycle.robot_description import RobotSource
-from sysid_nodes.lifecycle.twins import TwinWatch
-from sysid_nodes.lifecycle.waits import Waits
+from sysid_nodes.lifecycle.subscriptions import DATA, AdaptiveSubscription
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.guarded_node import GuardedNode
+
+
+class Entities:
+    """Publishers, subscriptions, clients, services, timers and served actions at an instant."""
+
+    KINDS = ("publisher", "subscription", "client", "service", "timer")
+
+    def __init__(self, node: GuardedNode) -> None:
+        self._node = node
+        self._there = {kind: set(getattr(node, f"{kind}s")) for kind in self.KINDS}
+        self._served = frozenset(node.actions.open)
+
+    def restore(self, keep: Collection[Any] = ()) -> None:
+        """Destroy what has been made since, but for some; served actions are closed."""
+        self._node.actions.close(keep=self._served)
+        for kind, there in self._there.items():
+            for entity in [e for e in getattr(self._node, f"{kind}s") if e not in there]:
+                if entity not in keep:
+                    getattr(self._node, f"destroy_{kind}")(entity)
+
+
+_LOOK_S = 2.0
+_ASPECT = "twin"
+
+
+class TwinWatch:
+    """Looks for other nodes of a node's name, and reports them.
+
+    Args:
+        node: Whose name must be its own.
+    """
+
+    def __init__(self, node: GuardedNode) -> None:
+        self._node = node
+        self._timer = node.create_timer(_LOOK_S, self._look, clock=node.health.clock)
+
+    def _look(self) -> None:
+        node = self._node
+        mine = (node.get_name(), node.get_namespace())
+        if node.get_node_names_and_namespaces().count(mine) < 2:
+            node.health.forget(_ASPECT)
+            return
+        words = f"Another node is called {node.get_fully_qualified_name()} too: end one of them."
+        node.log_error(words, key=_ASPECT)
+        node.health.say(_ASPECT, ERROR, words)
+
+
+_PERIOD_S = 0.05
+
+
+class Waits:
+    """Waits of a node's coroutines.
+
+    Args:
+        node: Whose coroutines wait.
+
+    Attributes:
+        timers: Timers of the waits under way; they outlive a deactivation.
+    """
+
+    def __init__(self, node: ManagedNode) -> None:
+        self._node = node
+        self.timers: set[Timer] = set()
+
+    async def until(self, done: Callable[[], bool], timeout_s: float) -> None:
+        """Wait until a condition holds or time is up.
+
+        Args:
+            done: The condition.
+            timeout_s: Longest time, on the steady clock [s]: simulated time may stand still, and begins with a jump.
+        """
+        node = self._node
+        finished: Future = Future()
+        end = time.monotonic() + timeout_s
+
+        def poll() -> None:
+            if not finished.done() and (done() or time.monotonic() > end):
+                finished.set_result(None)
+
+        timer = node.create_timer(_PERIOD_S, poll, clock=node.health.clock)
+        self.timers.add(timer)
+        await finished
+        self.timers.discard(timer)
+        node.destroy_timer(timer)
 
 
 class ManagedNode(ConfiguredNode):

@@ -23,8 +23,7 @@ from sysid_core.robot import (
     received_urdf,
     with_gravity,
 )
-from sysid_nodes.lifecycle.adaptive_subscription import AdaptiveSubscription
-from sysid_nodes.lifecycle.qos import LATCHED
+from sysid_nodes.lifecycle.subscriptions import LATCHED, AdaptiveSubscription
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle.managed_node import ManagedNode

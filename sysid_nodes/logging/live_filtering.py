@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Joint states and wrenches as they come: counted, filtered, sent on."""
+"""Joint states and wrenches as they come: counted, filtered, sent on, with a plain mirror that every plotter reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rclpy.node import Node
 
 from sysid_core.errors import SysIdError
 from sysid_core.signals import EffortKind, SampleOutcome, StreamMonitor
 from sysid_core.signals.filters import JointFilter
 from sysid_core.signals.wrench import WrenchFilter
+from sysid_nodes.lifecycle import DATA, parameter
 from sysid_nodes.logging.serialised import (
     JointStateReader,
     JointStateWriter,
@@ -16,6 +20,58 @@ from sysid_nodes.logging.serialised import (
     WrenchWriter,
     message_types,
 )
+
+
+@dataclass(frozen=True)
+class DataLoggerConfig:
+    """Parameters of `data_logger`."""
+
+    robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
+    effort_kind: EffortKind = parameter(
+        EffortKind.UNKNOWN, "What `effort` of joint_states means on this robot."
+    )
+    directory: str = parameter("recordings", "Where bags go when no path is given.")
+    chunk_bytes: int = parameter(
+        4096, "Size of a chunk of the bag; a kill loses one [byte].", minimum=512, maximum=2**24
+    )
+    max_gap_s: float = parameter(
+        0.1, "A longer gap starts the filters again [s].", minimum=0.001, maximum=10.0
+    )
+    stale_s: float = parameter(
+        1.0,
+        "Without joint_states for so long a running bag is closed [s].",
+        minimum=0.05,
+        maximum=60.0,
+    )
+    tare_s: float = parameter(1.0, "Duration of ~/tare [s].", minimum=0.1, maximum=60.0)
+
+
+class Mirrored:
+    """Two publishers; the mirror `~/plain/<name>` costs nothing while nobody listens.
+
+    Args:
+        node: That publishes.
+        rich: Our message type.
+        topic: Its topic.
+        plain: A standard message type.
+        name: Name of the mirror.
+    """
+
+    def __init__(self, node: Node, rich: type, topic: str, plain: type, name: str) -> None:
+        self._rich = node.create_publisher(rich, topic, DATA)
+        self._plain = node.create_publisher(plain, f"~/plain/{name}", DATA)
+        self._listened = False
+
+    def send(self, data: bytes, mirror: Callable[[], bytes]) -> None:
+        """Publish serialised messages; `mirror` makes the plain one if it is wanted."""
+        self._rich.publish(data)
+        if self._listened:
+            self._plain.publish(mirror())
+
+    def look_for_listeners(self) -> None:
+        """Find out whether somebody reads the mirror."""
+        self._listened = self._plain.get_subscription_count() > 0
+
 
 Send = Callable[[bytes], None]
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
+import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +18,33 @@ from rclpy.signals import SignalHandlerOptions
 from sysid_core.signals.bags import StoredBag, open_bag
 from sysid_nodes.lifecycle import stop_flag
 from sysid_nodes.replay.bag_publisher import BagPublisher
-from sysid_nodes.replay.keys import pressed_keys
+
+
+@contextlib.contextmanager
+def pressed_keys() -> Iterator[Callable[[], str]]:
+    """A function that gives the key pressed since it was called last: space pauses, s steps."""
+    if not sys.stdin.isatty():
+        yield lambda: ""
+        return
+    import termios
+    import tty
+
+    before = termios.tcgetattr(sys.stdin)
+    tty.setcbreak(sys.stdin)
+
+    def pressed() -> str:  # one byte: what a buffer took along, select wouldn't see
+        ready = select.select([sys.stdin], [], [], 0.0)[0]
+        return os.read(sys.stdin.fileno(), 1).decode(errors="replace") if ready else ""
+
+    try:
+        yield pressed
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+
 
 _STEADY_S = 1.0  # without anybody new who wants to listen
-# Fast DDS announces a process when it starts and again after 3 s: who missed the first is found then.
+# Fast DDS announces a process when it starts and every 3 s: whoever missed the first is found then,
+# also by another listener, such as the estimator by the logger, which can't be seen from here.
 _ANNOUNCED_S = 3.5
 _ARRIVAL_S = 2.0  # after the last message
 
@@ -92,13 +119,12 @@ def _wait_for_listeners(
     isn't known yet would miss the beginning.
     """
     begin = changed = time.monotonic()
-    least = 0.0 if listeners else _ANNOUNCED_S
     known: object = None
     while (now := time.monotonic()) < begin + wait_s and not stopped():
         before, known = known, (sorted(node.get_node_names_and_namespaces()), node.matched())
         if known != before or node.unheard() or node.unmatched() or node.deaf(listeners):
             changed = now
-        elif now - changed > _STEADY_S and now - begin > least:
+        elif now - changed > _STEADY_S and now - begin > _ANNOUNCED_S:
             return
         # On simulated time, nodes look for publishers only while it runs.
         node.publish_time(node.begin_ns - round((begin + wait_s - now) * 1e9))

@@ -2,8 +2,11 @@
 """How a payload reaches a vendor's controller."""
 
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig, payload_at_flange
-from sysid_nodes.vendor_payload.messages import bridge_state_message, payload_inertia
-from sysid_nodes.vendor_payload.not_taken import NotTakenError
+from sysid_nodes.vendor_payload.interfaces import (
+    NotTakenError,
+    bridge_state_message,
+    payload_inertia,
+)
 from sysid_nodes.vendor_payload.service import VendorService
 
 __all__ = [

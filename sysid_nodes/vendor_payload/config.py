@@ -18,8 +18,7 @@ from sysid_core.robot import RobotModel, transform_pi
 from sysid_core.signals import ClockGate, StampError, StampFault
 from sysid_nodes.conversions import ns_from_stamp
 from sysid_nodes.lifecycle import ParameterError, parameter
-from sysid_nodes.vendor_payload.interfaces import payload_from_message
-from sysid_nodes.vendor_payload.not_taken import NotTakenError
+from sysid_nodes.vendor_payload.interfaces import NotTakenError, payload_from_message
 
 
 @dataclass(frozen=True)

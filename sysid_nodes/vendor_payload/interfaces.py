@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interfaces of packages that may not be installed: found by name, filled and read by field."""
+"""Interfaces of packages that may not be installed; the payload in them, and the bridge's books as messages."""
 
 from __future__ import annotations
 
@@ -8,9 +8,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from geometry_msgs.msg import Inertia
+from robot_sysid.msg import PayloadBridgeState
 
-from sysid_core.controller_payload import ControllerPayload
+from sysid_core.controller_payload import ControllerPayload, PayloadExchange
 from sysid_core.errors import SysIdError
+from sysid_nodes.conversions import inertia_message
+
+
+class NotTakenError(SysIdError):
+    """The controller doesn't have the payload.
+
+    Args:
+        message: Why.
+        untouched: It is certain that it kept what it had.
+        remedy: What to do.
+    """
+
+    def __init__(self, message: str, *, untouched: bool = False, remedy: str = "") -> None:
+        super().__init__(message, remedy=remedy)
+        self.untouched = untouched
 
 
 class InterfaceError(SysIdError):
@@ -82,3 +98,21 @@ def payload_from_message(message: Any, path: str = "") -> ControllerPayload:
         [part.ixz, part.iyz, part.izz],
     ]
     return ControllerPayload(part.m, [part.com.x, part.com.y, part.com.z], inertia)
+
+
+def payload_inertia(payload: ControllerPayload) -> Inertia:
+    """A payload as `geometry_msgs/Inertia`."""
+    return inertia_message(payload.mass, payload.com, payload.inertia)
+
+
+def bridge_state_message(exchange: PayloadExchange, words: str) -> PayloadBridgeState:
+    """What is proposed and what the controller has; the header stays to be filled."""
+    proposal = exchange.proposal
+    return PayloadBridgeState(
+        state=getattr(PayloadBridgeState, exchange.state.name),  # constants of the same names
+        proposal=proposal.id if proposal else "",
+        proposed=payload_inertia(proposal.payload) if proposal else Inertia(),
+        controller_known=exchange.current is not None,
+        controller=payload_inertia(exchange.current) if exchange.current else Inertia(),
+        message=words,
+    )

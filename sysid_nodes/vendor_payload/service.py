@@ -24,12 +24,12 @@ from sysid_core.controller_payload import (
 from sysid_core.errors import SysIdError
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig
 from sysid_nodes.vendor_payload.interfaces import (
+    NotTakenError,
     as_mapping,
     filled,
     interface,
     payload_from_message,
 )
-from sysid_nodes.vendor_payload.not_taken import NotTakenError
 
 _POLL_S = 0.02
 

@@ -2,7 +2,6 @@
 """Nadeau et al.'s experiments."""
 
 from sysid_studies.payload.objects import modular_objects
-from sysid_studies.payload.robustness import robustness_study
 from sysid_studies.payload.study import payload_study
 from sysid_studies.payload.tables import StudyTable
 
@@ -10,5 +9,4 @@ __all__ = [
     "StudyTable",
     "modular_objects",
     "payload_study",
-    "robustness_study",
 ]

@@ -12,12 +12,12 @@ from importlib import metadata
 import pytest
 from typer.testing import CliRunner
 
+from sysid_cli import doctor
 from sysid_cli.app import app
-from sysid_cli.doctor import packages, ros
 
 
 def test_versions_are_those_installed_and_fit_the_metadata() -> None:
-    checks = {check.name: check for check in packages.check_packages()}
+    checks = {check.name: check for check in doctor.check_packages()}
     for name in ("numpy", "pin", "filterpy", "rosbags"):
         assert checks[name].ok and checks[name].found.startswith(metadata.version(name))
     assert "pytest" not in checks  # developers' tools aren't the users' business
@@ -28,7 +28,7 @@ def test_a_version_out_of_range_and_a_missing_package_are_named_with_the_remedy(
 ) -> None:
     wanted = ["numpy>=99", "no-such-package>=1", 'no-such-extra; extra == "examples"']
     monkeypatch.setattr(metadata, "requires", lambda _: wanted)
-    numpy, package, extra = packages.check_packages()
+    numpy, package, extra = doctor.check_packages()
     assert not numpy.ok and "pip install 'numpy>=99'" in numpy.remedy
     assert package.found.startswith("not installed") and package.required and not package.ok
     assert not extra.required
@@ -43,7 +43,7 @@ def test_offline_work_needs_no_ros() -> None:
 
 def test_missing_ros_is_status_one_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROS_DISTRO", raising=False)
-    monkeypatch.setattr(ros, "_importable", lambda module: False)
+    monkeypatch.setattr(doctor, "_importable", lambda module: False)
     result = CliRunner().invoke(app, ["doctor"])
     assert result.exit_code == 1
     assert "make setup" in result.output and "Not ready" in result.output
@@ -51,23 +51,23 @@ def test_missing_ros_is_status_one_and_says_what_to_do(monkeypatch: pytest.Monke
 
 def test_an_old_distribution_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ROS_DISTRO", "humble")
-    monkeypatch.setattr(ros, "_importable", lambda module: True)
-    found = ros.check_ros()[0]
+    monkeypatch.setattr(doctor, "_importable", lambda module: True)
+    found = doctor.check_ros()[0]
     assert not found.ok and "Jazzy" in found.remedy
 
 
 def test_a_failing_loopback_is_reported_and_leaves_no_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ros.sys, "executable", "/bin/false")
-    check = ros.check_loopback(timeout_s=1.0)
+    monkeypatch.setattr(doctor.sys, "executable", "/bin/false")
+    check = doctor.check_loopback(timeout_s=1.0)
     assert not check.ok and check.found.startswith("fails") and "multicast" in check.remedy
 
 
 @pytest.mark.ros
 def test_messages_pass_between_two_processes_over_dds() -> None:
     pytest.importorskip("rclpy", reason="ROS 2 isn't there")
-    check = ros.check_loopback()
+    check = doctor.check_loopback()
     assert check.ok and "ms" in check.found
 
 

@@ -19,7 +19,7 @@ from rich.table import Table
 import sysid_cli
 import sysid_cli.tables as tables
 from sysid_cli.app import app, console
-from sysid_cli.identify.result import print_summary
+from sysid_cli.identify import print_summary
 
 NAMES = [f"a_rather_long_name_of_a_joint_{i}" for i in range(8)]
 
@@ -116,7 +116,7 @@ def test_help_imports_only_the_command_asked_for_and_no_numerics() -> None:
         "try:\n    run()\nexcept SystemExit:\n    pass\n"
         "heavy = {'numpy', 'scipy', 'pinocchio', 'plotly', 'jinja2', 'cvxpy', 'mujoco', 'yaml',"
         " 'sysid_core.batch', 'importlib.metadata', 'pydantic', 'sysid_cli.plan.arm',"
-        " 'sysid_cli.bag.group'}\n"
+        " 'sysid_cli.bag'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

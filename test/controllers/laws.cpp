@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "robot_sysid_controllers/exported_model.hpp"
+#include "robot_sysid_controllers/gravity_check.hpp"
 #include "robot_sysid_controllers/guarded_motion.hpp"
 #include "robot_sysid_controllers/inertial_parameters.hpp"
 #include "robot_sysid_controllers/mailbox.hpp"
@@ -121,6 +122,14 @@ long law(
     std::snprintf(text, 200, "%s", error.what());
     return -1;
   }
+}
+
+// Why parameters are refused ("": they aren't).
+void gravity(const char * library, const double * parameters, double factor, char * text)
+{
+  const ExportedModel model(library);
+  const std::vector<double> given(parameters, parameters + model.parameters().size());
+  std::snprintf(text, 200, "%s", gravity_refusal(model, given, factor).c_str());
 }
 
 // One thread offers 1, 2, 3 ..., another takes: answers how many arrived, -1 where one came out of order.

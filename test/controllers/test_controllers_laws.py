@@ -338,10 +338,18 @@ def test_torques_stay_within_the_drives_and_are_numbers(laws, robot):
     assert fine[100] == 0.0 and np.all(tau[100] == 0.0) and np.all(np.isfinite(tau))
 
 
-def test_an_update_takes_microseconds(laws, robot):
-    _, library = robot
-    us = np.concatenate([torques(laws, library)[-1] for _ in range(5)])
-    assert np.median(us) < 5.0  # of an update; the whole distribution belongs to quiet machines
+def test_parameters_that_would_let_the_robot_fall_or_lift_it_are_refused(laws, robot):
+    ours, library = robot
+    exported = np.concatenate([ours.model.pi.ravel(), ours.values])
+
+    def why(scale):
+        text = ctypes.create_string_buffer(200)
+        laws.gravity(str(library).encode(), ptr(exported * scale), ctypes.c_double(3.0), text)
+        return text.value.decode()
+
+    assert why(1.0) == why(2.9) == why(0.34) == ""
+    assert "gravity torque of j1" in why(3.1) and "gravity torque of j1" in why(-1.0 * 2.1)
+    assert "of the exported model's weight" in why(0.32) and why(-1.0) and why(np.nan)
 
 
 def test_libraries_of_others_are_refused_with_a_remedy(laws, tmp_path, robot):

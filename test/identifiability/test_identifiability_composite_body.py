@@ -8,18 +8,18 @@ import pinocchio as pin
 import pytest
 
 from sysid_core.errors import ExcitationError, IdentifiabilityError, ModelError
-from sysid_core.identifiability.composite_bodies import (
-    check_postures,
-    composite_inverse_dynamics,
-    minimal_constants,
-    single_joint_rows,
-)
-from sysid_core.identifiability.composite_bodies.composite_dynamics import inertia_matrix
+from sysid_core.identifiability.composite_bodies import minimal_constants
 from sysid_core.identifiability.composite_bodies.driving_axes import DrivingAxisChain
-from sysid_core.identifiability.composite_bodies.single_joint import visible_constants
 from sysid_core.identifiability.rpna import structural_identifiability, with_exact_angles
 from sysid_core.identifiability.sampled import base_parameters_of_robot
 from sysid_core.robot import RobotModel, example_robots, joint_torque_regressor, reference_robot
+from sysid_studies.single_joint import (
+    check_postures,
+    composite_inverse_dynamics,
+    inertia_matrix,
+    single_joint_rows,
+    visible_constants,
+)
 
 VERTICAL = (0.0, 0.0, -9.81)
 X, Y, Z = np.eye(3)

@@ -21,6 +21,12 @@ from sysid_nodes.bringup.processes import NodeProcesses
 from sysid_nodes.client import LiveClient, live_client, own_domain
 
 
+def say_logs(folder: Path) -> None:
+    """Print the last words of each node."""
+    for path in sorted(folder.glob("*.log")):
+        print(f"--- {path.stem}", *path.read_text(errors="replace").splitlines()[-25:], sep="\n")
+
+
 @pytest.fixture
 def start_nodes(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
@@ -45,6 +51,7 @@ def start_nodes(
                 *below([s for s in specs if s.executable in own], tmp_path),
                 *below([s for s in specs if s.executable not in own], shared),
             ]
+            stack.callback(say_logs, tmp_path / "logs")  # shown where the test fails
             nodes = stack.enter_context(running(specs, tmp_path / "logs"))
             client = stack.enter_context(live_client(namespace))
             client.patience = patience()

@@ -22,7 +22,7 @@ from sysid_core.planning import Trajectory
 from sysid_core.robot import RobotModel, hold_joints
 from sysid_nodes import execution
 from sysid_nodes.execution.drives import CommandMode
-from sysid_nodes.execution.drives.controller_watch import ControllerWatch
+from sysid_nodes.execution.drives.drive import ControllerWatch
 
 SCHEMA = execution.TrajectoryExecutorConfig
 UR5 = RobotModel.from_urdf("ur5")

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
 
 from sysid_nodes.lifecycle import WARN
-from sysid_nodes.lifecycle.adaptive_subscription import LossWatch
+from sysid_nodes.lifecycle.subscriptions import LossWatch
 
-DDS = "sysid_nodes.lifecycle.adaptive_subscription.rclpy_implementation"
+DDS = "sysid_nodes.lifecycle.subscriptions.rclpy_implementation"
 
 
 class Event:

@@ -22,7 +22,7 @@ from sysid_nodes.components import EstimatorConfig
 from sysid_nodes.execution import TrajectoryExecutorConfig
 from sysid_nodes.execution.safety_inputs import SafetyInput
 from sysid_nodes.lifecycle import ParameterError, check, mounted
-from sysid_nodes.lifecycle.parameters.schema import descriptor_of
+from sysid_nodes.lifecycle.parameters import descriptor_of
 from sysid_nodes.logging import DataLoggerConfig
 from sysid_nodes.simulation import SimulatedRobotConfig, build_plant
 from sysid_nodes.torque_control import ComputedTorqueControllerConfig

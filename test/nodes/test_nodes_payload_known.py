@@ -9,7 +9,7 @@ import pytest
 from builtin_interfaces.msg import Time
 from robot_sysid.msg import PayloadEstimate
 
-from sysid_nodes.bringup.payload_known import PayloadKnown
+from sysid_nodes.bringup.run_plan import PayloadKnown
 
 pytestmark = pytest.mark.ros
 

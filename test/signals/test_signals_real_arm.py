@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from sysid_core.signals import ColumnMap, JointStream, in_order, read_table
-from sysid_core.signals.delay import signal_delay
 from sysid_core.signals.filters import filter_joints
 from sysid_core.signals.filters.smoother import smooth_joints
 
@@ -21,7 +20,7 @@ def arm(shared_data: Path) -> JointStream:
     columns = ColumnMap.load(ROOT / "config" / "columns" / "ur10e_csv.yaml")
     file = shared_data / "ur10e" / "identification" / "ur-20_02_06-20sec_10harm.csv"
     stream, report = in_order(read_table(file, columns).joints)
-    assert report.is_clean
+    assert report.kept == report.samples and report.gaps == 0
     return stream
 
 
@@ -29,12 +28,6 @@ def test_velocity_from_positions_alone_is_what_the_controller_measures(arm: Join
     smooth, _ = smooth_joints(arm)
     error = np.sqrt(np.mean((smooth.v - arm.v) ** 2, axis=0))
     assert (error < 0.01 * np.sqrt(np.mean(arm.v**2, axis=0))).all()
-    # The controller filters its velocity: it comes late, by less than the sampling period.
-    delays = [
-        signal_delay(arm.stamps_ns, smooth.v[:, j], arm.stamps_ns, arm.v[:, j], max_delay_s=0.05)
-        for j in range(6)
-    ]
-    assert all(0.0 < delay.delay_s < 0.003 and delay.explained > 0.9999 for delay in delays)
 
 
 def test_live_velocity_differs_from_the_smoothed_one_as_its_standard_deviation_says(

@@ -31,8 +31,7 @@ from sysid_core.estimation.arm import (
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.estimation.loaded_arm.carried_load import carried_by
-from sysid_core.estimation.loaded_arm.drive_gains import DriveGains
-from sysid_core.estimation.loaded_arm.gain_equations import GAIN, joint_regression
+from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
 from sysid_core.estimation.recorded import Estimator, full_parameters
 from sysid_core.robot import Array, RobotModel

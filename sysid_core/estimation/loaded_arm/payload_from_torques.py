@@ -27,22 +27,23 @@ from sysid_core.estimation.fit import (
     span_slices,
     symmetric,
 )
-from sysid_core.estimation.loaded_arm.arm_prior import arm_prior, drift_precision
+from sysid_core.estimation.loaded_arm.arm_prior import (
+    PriorFit,
+    arm_prior,
+    drift_precision,
+    noise_weights,
+    solve_with_prior,
+)
 from sysid_core.estimation.loaded_arm.carried_load import (
     RANK_TOLERANCE,
     carried_by,
     require_filtered,
     structural_verdicts,
 )
+from sysid_core.estimation.loaded_arm.known_load import SupposedLoad
 from sysid_core.estimation.loaded_arm.load_watch import change_note
 from sysid_core.estimation.loaded_arm.loaded_equations import LoadedEquations
-from sysid_core.estimation.loaded_arm.prior_fit import (
-    PriorFit,
-    noise_weights,
-    solve_with_prior,
-)
 from sysid_core.estimation.loaded_arm.result import ExtraTorque, LoadedArm
-from sysid_core.estimation.loaded_arm.supposed_load import SupposedLoad
 from sysid_core.estimation.payload import (
     PAYLOAD_NAMES,
     DensityPrior,

@@ -1,19 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """From recordings to estimates: what open and closed chains share."""
 
-from sysid_core.estimation.recorded.checks import (
-    require_finite,
-    require_recordings,
-    require_torques,
-)
 from sysid_core.estimation.recorded.equations import (
     ChainEquations,
     FrictionColumns,
     chain_regression,
 )
-from sysid_core.estimation.recorded.estimator import Estimator, full_parameters
-from sysid_core.estimation.recorded.processing import TorqueProcessing
-from sysid_core.estimation.recorded.spans import Span, filled, shifted
+from sysid_core.estimation.recorded.processing import (
+    Estimator,
+    Span,
+    TorqueProcessing,
+    filled,
+    full_parameters,
+    require_finite,
+    require_recordings,
+    require_torques,
+    shifted,
+)
 from sysid_core.estimation.recorded.torque_delay import (
     JointDelay,
     TorqueDelay,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression, unmeasured_joints, unmeasured_notes
-from sysid_core.estimation.recorded.spans import Motion, Span
+from sysid_core.estimation.recorded.processing import Motion, Span
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Array,

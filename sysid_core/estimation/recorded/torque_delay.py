@@ -14,7 +14,7 @@ import numpy as np
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.estimation.recorded.estimator import full_parameters
+from sysid_core.estimation.recorded.processing import full_parameters
 from sysid_core.robot import Array
 
 _DELAY = "delay"

@@ -13,24 +13,24 @@ from sysid_core.identifiability.composite_bodies.composite_body import (
     direction_in_body,
     minimal_constants,
 )
-from sysid_core.identifiability.composite_bodies.composite_dynamics import (
-    composite_inverse_dynamics,
-)
-from sysid_core.identifiability.composite_bodies.single_joint import (
-    check_postures,
-    single_joint_rows,
+from sysid_core.identifiability.composite_bodies.driving_axes import (
+    LENGTH_TOLERANCE,
+    PARALLEL_TOLERANCE,
+    DrivingAxisChain,
+    are_parallel,
 )
 
 __all__ = [
     "CLEAR",
+    "LENGTH_TOLERANCE",
+    "PARALLEL_TOLERANCE",
     "BackwardSolution",
+    "DrivingAxisChain",
     "MinimalConstants",
     "Step",
     "StepRows",
-    "check_postures",
-    "composite_inverse_dynamics",
+    "are_parallel",
     "direction_in_body",
     "minimal_constants",
-    "single_joint_rows",
     "solve_backward",
 ]

@@ -2,7 +2,7 @@
 """Structural identifiability by the recursive parameter nullspace algorithm (Wensing et al.)."""
 
 from sysid_core.identifiability.rpna.answer import Identifiability
-from sysid_core.identifiability.rpna.mimic import coupling_matrix
+from sysid_core.identifiability.rpna.coupled_chain import coupling_matrix
 from sysid_core.identifiability.rpna.regrouping import combination_text
 from sysid_core.identifiability.rpna.rounded_angles import with_exact_angles
 from sysid_core.identifiability.rpna.structural import structural_identifiability

@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-r"""Several links in a row that one coordinate moves, such as the phalanges of a finger.
-
-Their velocities `v_j = X_j(q) v_p + J_j(q) q'` have no constant free mode, so that remark 11 of the
-paper doesn't reach them. All conditions are analytic in the one coordinate q and lie in a function
-space of finite dimension (products of few exponentials): they hold for every q when they hold at
-enough different values of it. These values are the only sampling in this room's structural part.
-"""
+"""Chains whose joints are coupled: mimic joints, and the transmission that several axes share."""
 
 from __future__ import annotations
 
@@ -15,8 +9,95 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
+from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.rpna.spatial import motion_transforms, parameter_transforms
-from sysid_core.robot import Array, wrench_regressor
+from sysid_core.robot import Array, RobotModel, wrench_regressor
+from sysid_core.robot.loops import mimic_joints
+
+
+@dataclass(frozen=True)
+class CoupledGroup:
+    """Joints that one coordinate q moves: `q_j = multiplier * q + offset`.
+
+    Attributes:
+        joints: Pinocchio's indices, ascending, with multiplier and offset.
+        parent: Index of the joint whose body carries the group (0: the world).
+        is_chain: Whether some members carry others, as in the phalanges of a finger.
+    """
+
+    joints: tuple[tuple[int, float, float], ...]
+    parent: int
+    is_chain: bool
+
+
+def coupled_groups(model: RobotModel) -> tuple[CoupledGroup, ...]:
+    """The groups of joints that mimic each other; they must sit together on one link.
+
+    Raises:
+        IdentifiabilityError: Between members there is a joint that isn't one, or one has several
+            degrees of freedom: one coordinate then moves bodies in ways that the recursion
+            doesn't cover.
+    """
+    pin_model = model.pin_model
+    found: dict[str, list[tuple[int, float, float]]] = {}
+    for mimic in mimic_joints(model):
+        j = int(pin_model.getJointId(mimic.joint))
+        found.setdefault(mimic.leader, []).append((j, mimic.multiplier, mimic.offset))
+    groups = []
+    for leader, followers in found.items():
+        first = int(pin_model.getJointId(leader)) if leader in model.joint_names else 0
+        members = sorted([(first, 1.0, 0.0), *followers])
+        ids = {j for j, _, _ in members}
+        carriers = {int(pin_model.parents[j]) for j in ids} - ids
+        if first == 0:
+            raise IdentifiabilityError(
+                f"The joints {[pin_model.names[j] for j, _, _ in followers]} mimic '{leader}', which"
+                f" isn't a moving joint of '{model.name}'.",
+                remedy="Correct the URDF, lock them too, or choose mimic='independent'"
+                " (--mimic independent on the command line).",
+                leader=leader,
+            )
+        if len(carriers) != 1 or any(
+            pin_model.joints[j].nv != 1 or m == 0.0 for j, m, _ in members
+        ):
+            names = [pin_model.names[j] for j, _, _ in followers]
+            raise IdentifiabilityError(
+                f"The joints {names} of '{model.name}' mimic '{leader}', but they don't sit"
+                " together with it on one link, so that one coordinate moves bodies in a way that"
+                " the structural recursion doesn't cover.",
+                remedy="Analyse them as joints of their own (mimic='independent'; --mimic"
+                " independent on the command line), which is an upper bound, or lock them.",
+                joints=names,
+                leader=leader,
+            )
+        is_chain = any(int(pin_model.parents[j]) in ids for j in ids)
+        groups.append(CoupledGroup(tuple(members), carriers.pop(), is_chain))
+    return tuple(groups)
+
+
+def coupling_matrix(model: RobotModel) -> Array:
+    r"""`G` with `v = G @ v_leading` for a model with coupled mimic joints; `tau_leading = G^T tau`.
+
+    Returns:
+        Shape (nv, m), m being nv without the followers.
+    """
+    followers = {mimic.joint: mimic for mimic in mimic_joints(model)}
+    pin_model = model.pin_model
+    columns: dict[int, int] = {}
+    for name in model.joint_names:
+        if name not in followers:
+            joint = pin_model.joints[pin_model.getJointId(name)]
+            for k in range(joint.nv):
+                columns[joint.idx_v + k] = len(columns)
+    G = np.zeros((model.nv, len(columns)))
+    for row, column in columns.items():
+        G[row, column] = 1.0
+    for mimic in followers.values():
+        row = pin_model.joints[pin_model.getJointId(mimic.joint)].idx_v
+        leader = pin_model.joints[pin_model.getJointId(mimic.leader)].idx_v
+        G[row, columns[leader]] = mimic.multiplier
+    return G
+
 
 N_VALUES = 64  # of q at which the functions of a coupled joint are sampled
 _REACH = 2.5  # [rad, or natural lengths]: the values of q lie within this of zero

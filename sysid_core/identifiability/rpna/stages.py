@@ -17,9 +17,8 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import IdentifiabilityError
-from sysid_core.identifiability.rpna.coupled_chain import CoupledChain
+from sysid_core.identifiability.rpna.coupled_chain import CoupledChain, CoupledGroup, coupled_groups
 from sysid_core.identifiability.rpna.joint_steps import joint_steps
-from sysid_core.identifiability.rpna.mimic import CoupledGroup, coupled_groups
 from sysid_core.identifiability.rpna.spatial import (
     motion_crosses,
     motion_transforms,

@@ -12,8 +12,12 @@ from sysid_core.errors import IdentifiabilityError
 from sysid_core.identifiability.rpna.algorithm import StageResult, recursive_parameter_nullspace
 from sysid_core.identifiability.rpna.answer import BodyIdentifiability, Identifiability
 from sysid_core.identifiability.rpna.joint_steps import joint_types
-from sysid_core.identifiability.rpna.rounded_angles import with_exact_angles
-from sysid_core.identifiability.rpna.rounding_doubts import doubts_in_words, listed, mimic_in_words
+from sysid_core.identifiability.rpna.rounded_angles import (
+    doubts_in_words,
+    listed,
+    mimic_in_words,
+    with_exact_angles,
+)
 from sysid_core.identifiability.rpna.stages import Layout, Mimic, build_layout
 from sysid_core.identifiability.rpna.subspace import TOLERANCE, SubspaceAlgebra
 from sysid_core.robot import INERTIAL_NAMES, Array, RobotModel, Rotor

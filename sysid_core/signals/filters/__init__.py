@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kalman filters, smoother and zero-phase filters."""
 
-from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
-from sysid_core.signals.filters.joint_filter import JointFilter, filter_joints
+from sysid_core.signals.filters.joint_filter import (
+    FilteredJointStream,
+    FilteredSample,
+    JointFilter,
+    filter_joints,
+)
 from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.penalised_spline import fit_splines
 from sysid_core.signals.filters.tuned_bank import TunedBank

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sysid_core.errors import SignalError
-from sysid_core.signals.filters.filtered import FilteredJointStream, FilteredSample
 from sysid_core.signals.filters.kalman import kernels
 from sysid_core.signals.filters.noise import NoiseLevels
 from sysid_core.signals.filters.tuned_bank import TunedBank
@@ -18,6 +20,53 @@ from sysid_core.signals.stream_clock import (
     StreamClock,
     is_measured,
 )
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredSample:
+    """Joint state after one sample; shape (n,) each.
+
+    Attributes:
+        outcome: What became of the sample given.
+        stamp_ns: Stamp of the last accepted sample, whose values follow; None (and NaN) before one.
+        q, v, a: Position, velocity, acceleration [rad, rad/s, rad/s²].
+        q_sd, v_sd, a_sd: Their standard deviations.
+        effort, effort_sd: In the unit given, or None where not measured.
+    """
+
+    outcome: SampleOutcome
+    stamp_ns: int | None
+    q: Array
+    v: Array
+    a: Array
+    q_sd: Array
+    v_sd: Array
+    a_sd: Array
+    effort: Array | None = None
+    effort_sd: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FilteredJointStream(JointStream):
+    """A joint stream with standard deviations.
+
+    Attributes:
+        q_sd: Shape (K, n), as those below.
+        v_sd: Standard deviations of the velocities.
+        a_sd: Standard deviations of the accelerations.
+        effort_sd: Standard deviations of the efforts, where measured.
+    """
+
+    q_sd: Array | None = None
+    v_sd: Array | None = None
+    a_sd: Array | None = None
+    effort_sd: Array | None = None
+
+    COLUMNS: ClassVar[tuple[str, ...]] = (
+        *JointStream.COLUMNS,
+        *("q_sd", "v_sd", "a_sd", "effort_sd"),
+    )
+
 
 # Where nothing is known yet: an encoder of a cobot, brisk motion, torques of some N m.
 _INITIAL_NOISE = NoiseLevels(np.array(1e-4), np.array(1e2), np.array(1e-2))  # [rad], [rad²/s⁵]

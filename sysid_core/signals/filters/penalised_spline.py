@@ -19,18 +19,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
 
-from sysid_core.lazy import lazy_import
 from sysid_core.signals.recording import Array
-
-if TYPE_CHECKING:
-    import scipy.interpolate as interpolate
-else:
-    interpolate = lazy_import("scipy.interpolate")
 
 _DEGREE = 5  # accelerations are cubic, jerk is continuous
 _ORDERS = (3, 5, 8)  # of the penalised derivative that are tried: steepnesses of the low-pass
@@ -138,7 +132,7 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
     step = (end - start) / intervals
     knots = start + step * np.arange(-_DEGREE, intervals + _DEGREE + 1)
     knots[_DEGREE], knots[-_DEGREE - 1] = start, end  # exactly
-    basis = interpolate.BSpline.design_matrix(time, knots, _DEGREE)
+    basis = scipy.interpolate.BSpline.design_matrix(time, knots, _DEGREE)
     gram, right = basis.T @ basis, basis.T @ z
     fits = []
     for order in orders:
@@ -158,7 +152,7 @@ def _fit(time: Array, z: Array, cutoff_hz: float, orders: Sequence[int]) -> list
             _Fit(
                 float(cutoff_hz),
                 order,
-                interpolate.BSpline.construct_fast(knots, coefficients, _DEGREE),
+                scipy.interpolate.BSpline.construct_fast(knots, coefficients, _DEGREE),
                 np.einsum("kj,kj->j", residual, residual) / len(time),
                 float(1.0 - left) * len(time),
             )
@@ -229,6 +223,6 @@ def _smoothed_away(
 
 
 def _columns(spline: Any, keep: list[int]) -> Any:
-    return interpolate.BSpline.construct_fast(
+    return scipy.interpolate.BSpline.construct_fast(
         spline.t, np.ascontiguousarray(spline.c[:, keep]), _DEGREE
     )

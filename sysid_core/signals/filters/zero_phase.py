@@ -7,26 +7,16 @@ import dataclasses
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SignalError
-from sysid_core.lazy import lazy_import
 from sysid_core.robot import Array
 from sysid_core.signals.filters.smoother import smooth_joints
 from sysid_core.signals.recording import JointStream
-
-if TYPE_CHECKING:
-    import scipy.interpolate as interpolate
-else:
-    interpolate = lazy_import("scipy.interpolate")
-
-if TYPE_CHECKING:
-    import scipy.signal as signal_tools
-else:
-    signal_tools = lazy_import("scipy.signal")
 
 
 @dataclass(frozen=True)
@@ -74,14 +64,14 @@ class ZeroPhaseFilter:
         signal = np.asarray(signal, dtype=float)
         if 2.0 * self.cutoff_hz >= rate_hz:
             return signal
-        sections = signal_tools.butter(self.order, 2.0 * self.cutoff_hz / rate_hz, output="sos")
+        sections = scipy.signal.butter(self.order, 2.0 * self.cutoff_hz / rate_hz, output="sos")
         pad = int(np.ceil(3.0 * rate_hz / self.cutoff_hz))
         if len(signal) < 10:
             raise SignalError(
                 f"A span of {len(signal)} samples is too short to be filtered.",
                 remedy="Record longer, or allow larger gaps.",
             )
-        return signal_tools.sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
+        return scipy.signal.sosfiltfilt(sections, signal, axis=0, padlen=min(pad, len(signal) - 1))
 
 
 def central_difference(signal: ArrayLike, rate_hz: float) -> Array:
@@ -204,7 +194,7 @@ def _interpolate(stream: JointStream, time: Array) -> JointStream:
     columns: dict[str, Any] = {
         key: None
         if (x := getattr(stream, key)) is None
-        else interpolate.make_interp_spline(own, x, k=1)(time)
+        else scipy.interpolate.make_interp_spline(own, x, k=1)(time)
         for key in ("q", "v", "a", "effort")
     }
     stamps = stream.stamps_ns[0] + np.round(time * 1e9).astype(np.int64)

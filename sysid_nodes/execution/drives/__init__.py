@@ -2,8 +2,7 @@
 """The ways in which a robot takes commands: an action, a topic of trajectories, a stream."""
 
 from sysid_nodes.execution.drives.build import build_drive
-from sysid_nodes.execution.drives.command_mode import CommandMode
-from sysid_nodes.execution.drives.drive import RobotDrive
+from sysid_nodes.execution.drives.drive import CommandMode, RobotDrive
 
 __all__ = [
     "CommandMode",

@@ -15,8 +15,7 @@ from rclpy.task import Future
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Outgoing
 from sysid_nodes.conversions import message_from_trajectory, ns_from_stamp
-from sysid_nodes.execution.drives.controller_watch import ControllerWatch
-from sysid_nodes.execution.drives.drive import RobotDrive
+from sysid_nodes.execution.drives.drive import ControllerWatch, RobotDrive
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sysid_nodes.execution.drives.action_drive import ActionDrive, Clock
-from sysid_nodes.execution.drives.command_mode import CommandMode
-from sysid_nodes.execution.drives.drive import RobotDrive
+from sysid_nodes.execution.drives.drive import CommandMode, RobotDrive
 from sysid_nodes.execution.drives.topic_drives import PositionDrive, SetpointDrive, TrajectoryDrive
 
 if TYPE_CHECKING:

@@ -3,14 +3,68 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from action_msgs.msg import GoalStatus, GoalStatusArray
+from rclpy.qos import qos_profile_action_status_default
 
 from sysid_core.errors import SysIdError
 from sysid_core.execution import Command, Outgoing
-from sysid_nodes.execution.drives.controller_watch import ControllerWatch
+from sysid_core.kinds import Kind
 
 if TYPE_CHECKING:
     from sysid_nodes.lifecycle import ManagedNode
+
+
+class CommandMode(Kind):
+    """Values of the parameter `command_mode`."""
+
+    FOLLOW = "follow_joint_trajectory"  # the action of a joint_trajectory_controller
+    TOPIC = "joint_trajectory"  # its topic
+    POSITION = "position_stream"  # set points for a forward_command_controller
+    SETPOINT = "setpoint_stream"  # set points with velocity and acceleration
+
+    @property
+    def takes_whole(self) -> bool:
+        """Whether the controller takes whole trajectories instead of a stream."""
+        return self in (CommandMode.FOLLOW, CommandMode.TOPIC)
+
+
+_RUNNING = (GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING, GoalStatus.STATUS_CANCELING)
+
+
+class ControllerWatch:
+    """Watches the action of a joint_trajectory_controller.
+
+    Args:
+        node: That watches.
+        action_name: Name of the controller's action.
+    """
+
+    def __init__(self, node: ManagedNode, action_name: str) -> None:
+        self._running: set[bytes] = set()
+        self._ours: set[bytes] = set()
+        node.create_subscription(
+            GoalStatusArray,
+            f"{action_name}/_action/status",
+            self._on_status,
+            qos_profile_action_status_default,
+        )
+
+    def ours(self, goal: Any) -> None:
+        """A goal is ours."""
+        self._ours.add(bytes(goal.goal_id.uuid))
+
+    @property
+    def driven_by_others(self) -> bool:
+        """Whether it plays a goal that isn't ours."""
+        return bool(self._running - self._ours)
+
+    def _on_status(self, message: GoalStatusArray) -> None:
+        self._running = {
+            bytes(s.goal_info.goal_id.uuid) for s in message.status_list if s.status in _RUNNING
+        }
+        self._ours &= {bytes(s.goal_info.goal_id.uuid) for s in message.status_list}
 
 
 class RobotDrive:

@@ -23,8 +23,6 @@ from sysid_nodes.bringup import NodeSpec, demo_graph
 from sysid_nodes.client import LiveClient
 
 pytestmark = pytest.mark.ros
-# The simulator's states may overtake its /clock in an executor that checks the next piece.
-PATIENCE = {"stale_s": 1.0, "max_step_s": 1.0, "wrench_stale_s": 2.0}
 HOME = [0.0, -1.2, 1.2, -1.2, -1.4, 0.2]
 
 
@@ -37,7 +35,7 @@ def exploring(start_nodes: Start, folder: Path) -> tuple[LiveClient, ActionClien
         spec
         for spec in demo_graph(
             robot={"robot": "ur5", "start": HOME, "sensor_frame": "tool0", **clocked()},
-            executor={"limits_file": str(file), **PATIENCE},
+            executor={"limits_file": str(file)},
             logger={"effort_kind": "actuator_torque"},
         )
         if spec.name != "estimator"

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Object x shape x fault: how well a payload estimator knows what it doesn't know.
+
+Run: python benchmarks/estimation/payload_robustness.py 40    objects of each family, random ones for the faults
+
+Settings were chosen on random objects and other families (`CHOICE_FAMILIES`), never on these.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy
+
+import copy
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from sysid_core.batch import Engine
+from sysid_core.errors import SysIdError
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.payload import PayloadData, summarise_payload
+from sysid_core.estimation.payload_map import (
+    CALIBRATED_SENSOR,
+    JointSplines,
+    PayloadMAP,
+    RunningMAP,
+    SensorModel,
+    SplineMotion,
+    filtered_motion_covariance,
+)
+from sysid_core.robot import Array, mass_com_inertia_from_pi, wrench_regressor
+from sysid_core.robot.shapes import Shape
+from sysid_core.signals import JointStream
+from sysid_core.signals.filters import filter_joints
+from sysid_core.validation import payload_errors
+from sysid_studies.payload.families import FAMILIES, WRONG_SHAPES, given_shape
+from sysid_studies.payload.objects import StudyObject, random_objects
+from sysid_studies.payload.scene import (
+    ENCODER_SD,
+    GOAL_FAULTS,
+    NOISE_LEVELS,
+    Experiment,
+    Swing,
+    encoder_experiment,
+    swing,
+)
+
+SPEED = 1.5  # [rad/s]
+SECONDS = 1.5
+TARED = replace(SensorModel(), bias=(0.05, 0.0025))
+_SEED = 2026
+_UPPER = ((0, 0, 1, 0, 1, 2), (0, 1, 1, 2, 2, 2))
+_NOISE = np.repeat([NOISE_LEVELS["moderate"].force, NOISE_LEVELS["moderate"].torque], 3)
+_PER_NEWTON = np.repeat([1.0, 0.05], 3)  # torque faults in proportion to those of the force
+Fault = Callable[[Array, Array, np.random.Generator], Array]
+
+
+@dataclass(frozen=True)
+class Nuisance:
+    """A fault, and how long the recording is.
+
+    Attributes:
+        wrench: From time (K,), wrench (K, 6) and a generator to the faulty wrench (K, 6).
+        seconds: Duration of the recording.
+        delay: Delay of the wrench [s].
+        gravity: Tilt of gravity [rad].
+        encoder: Offset of every encoder, standard deviation [rad].
+        age: Age of the tare, which a session knows [s].
+    """
+
+    wrench: Fault = lambda time, wrench, rng: wrench
+    seconds: float = 1.5
+    delay: float = 0.0
+    gravity: float = 0.0
+    encoder: float = 0.0
+    age: float = 0.0
+
+
+def _axis(rng: np.random.Generator) -> Array:
+    v = rng.normal(size=3)
+    return v / np.linalg.norm(v)
+
+
+def _drift(rate: float, start: float) -> Fault:
+    def fault(time: Array, wrench: Array, rng: np.random.Generator) -> Array:
+        return wrench + np.outer(start + time, rate * _PER_NEWTON * rng.choice([-1, 1], 6))
+
+    return fault
+
+
+def _turned(degrees: float) -> Fault:
+    def fault(time: Array, wrench: Array, rng: np.random.Generator) -> Array:
+        R = Rotation.from_rotvec(np.deg2rad(degrees) * _axis(rng))
+        return np.hstack([R.apply(wrench[:, :3]), R.apply(wrench[:, 3:])])
+
+    return fault
+
+
+def _hum(hertz: float) -> Fault:
+    def fault(time: Array, wrench: Array, rng: np.random.Generator) -> Array:
+        phase = rng.uniform(0, 2 * np.pi, 6)
+        wave = np.sin(2 * np.pi * hertz * time[:, None] + phase)
+        return wrench + 0.3 * _PER_NEWTON * wave
+
+    return fault
+
+
+def _spikes(time: Array, wrench: Array, rng: np.random.Generator) -> Array:
+    out = wrench.copy()
+    for _ in range(rng.poisson(3.0 * time[-1])):
+        k = rng.integers(len(time))
+        out[k : k + rng.integers(2, 4)] += _PER_NEWTON * rng.choice([-1, 1], 6)
+    return out
+
+
+def _gain(sd: float, cross: float) -> Fault:
+    def fault(time: Array, wrench: Array, rng: np.random.Generator) -> Array:
+        E = cross * rng.normal(size=(6, 6)) * _PER_NEWTON[:, None] / _PER_NEWTON
+        np.fill_diagonal(E, sd * rng.normal(size=6))
+        return wrench @ (np.eye(6) + E).T
+
+    return fault
+
+
+NUISANCES: dict[str, Nuisance] = {
+    "none": Nuisance(),
+    "stale tare (.3 N)": Nuisance(lambda t, w, rng: w + 0.3 * _PER_NEWTON * rng.normal(size=6)),
+    "drift .5 N / 30 s, fresh": Nuisance(_drift(0.5 / 30, 0.0)),
+    "drift .5 N / 30 s, 20 s after the tare": Nuisance(_drift(0.5 / 30, 20.0), age=20.0),
+    "drift .5 N / 30 s, 30 s recorded": Nuisance(_drift(0.5 / 30, 0.0), seconds=30.0),
+    "gain 2 % per axis": Nuisance(_gain(0.02, 0.0)),
+    "crosstalk 2 %": Nuisance(_gain(0.0, 0.02)),
+    "mounting 2°": Nuisance(_turned(2.0)),
+    "mounting 5°": Nuisance(_turned(5.0)),
+    "gravity 1°": Nuisance(gravity=np.deg2rad(1.0)),
+    "gravity 3°": Nuisance(gravity=np.deg2rad(3.0)),
+    "delay 20 ms": Nuisance(delay=0.02),
+    "delay 40 ms": Nuisance(delay=0.04),
+    "spikes 1 N, 3 per s": Nuisance(_spikes),
+    "quantised .1 N": Nuisance(
+        lambda t, w, rng: np.round(w / (0.1 * _PER_NEWTON)) * 0.1 * _PER_NEWTON
+    ),
+    "hum 50.1 Hz .3 N": Nuisance(_hum(50.1)),
+    "hum 100.3 Hz .3 N (aliased)": Nuisance(_hum(100.3)),
+    "encoder offsets .5°": Nuisance(encoder=np.deg2rad(0.5)),
+}
+
+
+def nuisance_experiment(
+    speed: float, thing: StudyObject, nuisance: Nuisance, rng: np.random.Generator
+) -> Experiment:
+    """A recording with one fault, of an object at a mean angular speed [rad/s]."""
+    motion = swing(speed, nuisance.seconds)
+    model, frame, time = motion.model, motion.frame, motion.time
+    late = swing(speed, nuisance.seconds, shift=-nuisance.delay)
+    offsets = nuisance.encoder * rng.normal(size=model.nv)
+    wrench = _true_wrench(replace(late, q=late.q + offsets), thing, nuisance.gravity, rng)
+    if nuisance is NUISANCES["quantised .1 N"]:  # after the noise
+        wrench = nuisance.wrench(time, wrench + _NOISE * rng.normal(size=wrench.shape), rng)
+    else:
+        wrench = nuisance.wrench(time, wrench, rng) + _NOISE * rng.normal(size=wrench.shape)
+    q = motion.q + ENCODER_SD * rng.normal(size=motion.q.shape)
+    stamps = np.round(time * 1e9).astype(np.int64)
+    filtered, _ = filter_joints(JointStream(model.joint_names, stamps, q))
+    assert filtered.v is not None and filtered.a is not None
+    splines = JointSplines.fit(time, q)
+    belief = SplineMotion(model, frame, splines, time)
+    causal, smoothed = (
+        PayloadData(time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
+        for m in (
+            model.frame_motion(frame, filtered.q, filtered.v, filtered.a),
+            belief.frame_motion(),
+        )
+    )
+    return Experiment(causal, smoothed, belief, filtered_motion_covariance(model, frame, filtered))
+
+
+def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.Generator) -> Array:
+    m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
+    across = np.append(_axis(rng)[:2], 0.0)
+    turn = Rotation.from_rotvec(tilt * across / np.linalg.norm(across))
+    g_W = np.einsum("kij,kj->ki", m.R_WF, m.gravity)
+    moved = np.einsum("kji,kj->ki", m.R_WF, turn.apply(g_W) - g_W)
+    return wrench_regressor(m.a - moved, m.omega, m.alpha) @ thing.pi
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One fit against the truth: errors [%] of mass, centre and inertia, and of all ten in deviations."""
+
+    row: str
+    kind: str
+    errors: tuple[float, float, float]
+    z: Array
+    shape_noted: bool
+    misfit_noted: bool
+
+
+def outcome(row: str, kind: str, estimate: Estimate, thing: StudyObject) -> Outcome:
+    """Judge an estimate."""
+    payload = summarise_payload(estimate)
+    mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
+    error = np.r_[payload.mass - mass, payload.com - com, (payload.inertia - inertia)[_UPPER]]
+    z = error / np.sqrt(np.maximum(np.diag(payload.covariance), 1e-300))
+    codes = {reason.code for reason in estimate.warnings}
+    errors = payload_errors(estimate.values, thing.pi, thing.size)
+    return Outcome(row, kind, errors, z, "shape-differs" in codes, "wrench-misfit" in codes)
+
+
+def _fits(
+    shape: Shape | None, sensor: SensorModel, experiment: Experiment
+) -> dict[str, Callable[[], Estimate]]:
+    return {
+        "MAP": lambda: PayloadMAP(shape, sensor=sensor).fit(
+            experiment.smoothed, copy.copy(experiment.belief)
+        ),
+        "running": lambda: RunningMAP(shape, sensor=sensor).fit(
+            experiment.causal, experiment.covariance
+        ),
+    }
+
+
+def shape_outcomes(number: int, running: bool = False) -> list[Outcome]:
+    """One object of each family with every shape, clean and faulty sensor."""
+    found = []
+    for family, make in FAMILIES.items():
+        thing = make(np.random.default_rng([_SEED, number, *family.encode()]))
+        for kind, faults, sensor in (
+            ("clean", None, CALIBRATED_SENSOR),
+            ("faulty", GOAL_FAULTS, SensorModel()),
+        ):
+            rng = np.random.default_rng([_SEED, number, 1])
+            experiment = encoder_experiment(
+                SPEED, SECONDS, thing, NOISE_LEVELS["moderate"], rng, faults=faults
+            )
+            for how in WRONG_SHAPES:
+                shape = given_shape(thing, how, np.random.default_rng([_SEED, number, 2]))
+                solve = _fits(shape, sensor, experiment)["running" if running else "MAP"]
+                found.append(outcome(f"shape {how}", kind, solve(), thing))
+                if how == "right":
+                    found.append(replace(found[-1], row=f"family {family}"))
+    return found
+
+
+def nuisance_outcomes(number: int) -> list[Outcome]:
+    """A random object with every fault alone, batch and running."""
+    thing = random_objects(2, np.random.default_rng([_SEED, number, 3]))[number % 2]
+    found = []
+    for name, nuisance in NUISANCES.items():
+        experiment = nuisance_experiment(
+            SPEED, thing, nuisance, np.random.default_rng([_SEED, number, 4])
+        )
+        drifted = np.hypot(TARED.bias, np.multiply(TARED.drift, np.sqrt(nuisance.age)))
+        sensor = replace(TARED, bias=(float(drifted[0]), float(drifted[1])))
+        for kind, solve in _fits(thing.shape, sensor, experiment).items():
+            try:
+                found.append(outcome(name, kind, solve(), thing))
+            except SysIdError:
+                continue
+    return found
+
+
+def show(outcomes: list[Outcome]) -> None:
+    """A row for each case and sensor."""
+    for row, kind in dict.fromkeys((o.row, o.kind) for o in outcomes):
+        some = [o for o in outcomes if (o.row, o.kind) == (row, kind)]
+        z = np.array([o.z for o in some])
+        groups = z[:, :1], z[:, 1:4], z[:, 4:]
+        errors = np.array([o.errors for o in some])
+        far = [o for o in some if np.abs(o.z[4:]).max() > 3.0]
+        print(
+            f"{row} | {kind} | {' / '.join(f'{x:.2f}' for x in np.median(errors, axis=0))}"
+            f" ({errors[:, 2].mean():.1f}) % | z² {' / '.join(f'{np.mean(g**2):.1f}' for g in groups)}"
+            f" | inside 2 sd {' / '.join(f'{100 * np.mean(np.abs(g) < 2.0):.0f}' for g in groups)} %"
+            f" | noted: shape {100 * np.mean([o.shape_noted for o in some]):.0f} %,"
+            f" misfit {100 * np.mean([o.misfit_noted for o in some]):.0f} %,"
+            f" {sum(o.shape_noted or o.misfit_noted for o in far)} of {len(far)} inertias beyond 3 sd"
+        )
+
+
+def main(objects: int) -> None:
+    """All three tables."""
+    with Engine(0) as engine:
+        for judge in (shape_outcomes, partial(shape_outcomes, running=True), nuisance_outcomes):
+            found = [batch.unwrap() for batch in engine.map(judge, range(objects))]
+            show([one for batch in found for one in batch])
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid bag`: what is in a bag, a whole one out of a damaged one, bags out of bags, tables out of bags."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from sysid_cli.app import console, copy_json, errors, example, group, remark
+from sysid_cli.settings import JsonPathOption
+from sysid_cli.tables import print_table
+from sysid_core.errors import SignalError
+
+if TYPE_CHECKING:
+    from sysid_core.signals.bags import StoredBag
+
+bag = group(
+    "bag",
+    "rosbag2 bags: look into, check, recover. No ROS needed.",
+    "sysid bag check results/demo/bag",
+    {
+        "check": "bag_check",
+        "cut": "bag",
+        "merge": "bag",
+        "export": "bag",
+        "info": "bag",
+        "recover": "bag",
+        "replay": "live",
+    },
+)
+
+PathArgument = Annotated[Path, typer.Argument(help="rosbag2 folder, or an .mcap or .db3 file.")]
+JointTopicOption = Annotated[str, typer.Option(help="Topic of the joint states.")]
+WrenchTopicOption = Annotated[str, typer.Option(help="Topic of the wrenches.")]
+
+
+def require_bag(path: Path) -> None:
+    """Answer a typing error before anything heavy is imported.
+
+    Raises:
+        SignalError: Nothing is there.
+    """
+    if not path.exists():
+        raise SignalError(
+            f"There is no bag at '{path}'.", remedy="Give a rosbag2 folder or an .mcap file."
+        )
+
+
+@bag.command(epilog=example("sysid bag info recording.mcap"))
+def info(path: PathArgument, json_out: JsonPathOption = "") -> None:
+    """List topics, counts, rates, what the logger noted, and damage."""
+    require_bag(path)
+    from sysid_core.signals.bags import open_bag
+
+    with errors.status("Reading"):
+        stored = open_bag(path)
+    result = {
+        "path": str(path),
+        "files": [file.name for file in stored.files],
+        "messages": stored.count,
+        "seconds": stored.seconds,
+        "topics": [
+            {"name": t.name, "type": t.type, "messages": t.count, "rate_hz": t.rate_hz}
+            for t in stored.topics
+        ],
+        "custom_data": stored.custom_data,
+        "damage": list(stored.damage),
+        "lost_s": stored.lost_s,
+    }
+    if not copy_json(json.dumps(result, indent=2), json_out):
+        _show_info(stored)
+
+
+@bag.command(epilog=example("sysid bag recover truncated.mcap repaired"))
+def recover(
+    path: PathArgument,
+    out: Annotated[Path, typer.Argument(help="Folder to create for the whole bag.")],
+) -> None:
+    """Write all that can be read of a damaged bag into a new one with index and metadata."""
+    require_bag(path)
+    from sysid_core.signals.bags import open_bag, recover_bag
+
+    with errors.status("Recovering"):
+        damaged = open_bag(path)
+        stored = recover_bag(path, out)
+    for sentence in damaged.damage:
+        console.print(sentence, style="yellow", soft_wrap=True)
+    if damaged.damage:
+        console.print(f"{damaged.lost_s:.2f} s of messages in damaged chunks are lost.")
+    else:
+        console.print(f"'{path}' was whole; it has been copied.", soft_wrap=True)
+    console.print(
+        f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
+        soft_wrap=True,
+    )
+
+
+def _show_info(stored: StoredBag) -> None:
+    table = Table(box=None, title=f"{stored.count} messages over {stored.seconds:.1f} s")
+    for column in ("topic", "type", "messages", "Hz"):
+        table.add_column(column, justify="right" if column in ("messages", "Hz") else "left")
+    for topic in stored.topics:
+        table.add_row(
+            topic.name,
+            topic.type,
+            str(topic.count),
+            f"{topic.rate_hz:.1f}" if topic.count > 1 else "–",
+        )
+    print_table(table)
+    for key, value in stored.custom_data.items():
+        console.print(f"{key}: {value}", soft_wrap=True)
+    for sentence in stored.damage:
+        console.print(sentence, style="yellow", soft_wrap=True)
+    if stored.damage:
+        remark("what to do:", "`sysid bag recover` makes a whole bag of it.", "bold")
+
+
+@bag.command(epilog=example("sysid bag cut recording.mcap part --start 10 --end 70"))
+def cut(
+    path: PathArgument,
+    out: Annotated[Path, typer.Argument(help="Folder to create for the part.")],
+    start: Annotated[float, typer.Option(min=0.0, help="Begin of the part, s.")] = 0.0,
+    end: Annotated[float, typer.Option(min=0.0, help="End of the part, s.")] = float("inf"),
+) -> None:
+    """Write a part of a bag into a new one; the robot's description is kept."""
+    require_bag(path)
+    from sysid_core.signals.bags import cut_bag
+
+    _tell_written(cut_bag(path, out, start_s=start, end_s=end), out)
+
+
+@bag.command(epilog=example("sysid bag merge monday.mcap tuesday.mcap --out both"))
+def merge(
+    paths: Annotated[list[Path], typer.Argument(help="Bags, in any order.")],
+    out: Annotated[Path, typer.Option(help="Folder to create.")],
+) -> None:
+    """Write several bags into one, in the order in which messages were received."""
+    from sysid_core.signals.bags import merge_bags
+
+    _tell_written(merge_bags(paths, out), out)
+
+
+@bag.command(epilog=example("sysid bag export recording.mcap recording.csv"))
+def export(
+    path: PathArgument,
+    out: Annotated[Path, typer.Argument(help="File that ends in .npz, .csv or .parquet.")],
+    joint_topic: JointTopicOption = "",
+    wrench_topic: WrenchTopicOption = "",
+) -> None:
+    """Write joint states and wrenches as a table that other programs read."""
+    require_bag(path)
+    from sysid_core.signals import export_recording
+    from sysid_core.signals.bags import read_bag
+
+    recording = read_bag(path, joint_topic=joint_topic or None, wrench_topic=wrench_topic or None)
+    for note in recording.notes:
+        console.print(note, style="yellow", soft_wrap=True)
+    for file in export_recording(recording, out):
+        console.print(f"'{file}' written.", soft_wrap=True)
+
+
+def _tell_written(stored: StoredBag, out: Path) -> None:
+    console.print(
+        f"{stored.count} messages over {stored.seconds:.1f} s are in '{out}'.",
+        soft_wrap=True,
+    )

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid bag check`: whether a recording is fit for use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from sysid_cli.app import console, copy_json, errors, example
+from sysid_cli.bag import (
+    JointTopicOption,
+    PathArgument,
+    WrenchTopicOption,
+    bag,
+    require_bag,
+)
+from sysid_cli.settings import BagRobotOption, EffortKindOption, JsonPathOption
+from sysid_cli.tables import print_table
+from sysid_core.errors import SignalError, SysIdError
+from sysid_core.reasons import advice_of
+
+if TYPE_CHECKING:
+    from sysid_core.diagnosis import Use
+    from sysid_core.robot import RobotModel
+    from sysid_core.signals import JointStream, Recording, TimingReport, WrenchStream
+
+_STYLES = {"pass": "green", "warn": "yellow", "fail": "bold red"}
+
+
+def show_check(result: dict[str, Any], uses: Sequence[Use]) -> None:
+    """Show what the streams hold, what it will do for, and what to do.
+
+    Args:
+        result: As in the JSON file.
+        uses: Judged.
+    """
+    print_table(_streams_table(result))
+    for note in result["notes"]:
+        console.print(note, style="yellow", soft_wrap=True)
+    print_table(_uses_table(uses))
+    fit = [use.name for use in uses if use.judged and use.verdict.ok]
+    if result["fit"]:
+        console.print(f"Fit for: {', '.join(fit)}.", style="green")
+    else:
+        console.print("Not fit as it is.", style="bold red")
+
+
+def _streams_table(result: dict[str, Any]) -> Table:
+    streams = result["streams"]
+    table = Table(box=None)
+    table.add_column("")
+    for name in streams:
+        table.add_column(name)
+
+    def row(title: str, *cells: str) -> None:
+        if any(cells):
+            table.add_row(title, *cells)
+
+    def each(form: str, *keys: str) -> list[str]:
+        return [form.format(*(facts[key] for key in keys)) for facts in streams.values()]
+
+    row("samples", *each("{} over {:.1f} s", "samples", "seconds"))
+    row("rate, jitter", *each("{:.1f} Hz, {:.2f} ms", "rate_hz", "jitter_ms"))
+    row("gaps, longest", *each("{}, {:.1f} ms", "gaps", "longest_gap_ms"))
+    row("repeated, backward", *each("{}, {}", "duplicates", "backward"))
+    row("clock jumps", *each("{}", "clock_jumps"))
+    row("NaN, infinite", *each("{}", "invalid"))
+    row("noise", *(_noise_text(facts) for facts in streams.values()))
+    row("steps", *(_largest(facts["step"], "{:.1e}") for facts in streams.values()))
+    row("clipped", *(_largest(facts["saturated"], "{:.1%}") for facts in streams.values()))
+    joints = streams["joint states"]
+    row("standstill", f"{100.0 * joints['standstill']:.0f} % of the time")
+    measured = ["positions", *(["velocities"] if result["velocity"] else [])]
+    if result["effort_kind"]:
+        measured.append(f"efforts ({result['effort_kind']})")
+    frame = [streams["wrench"]["frame"]] if "wrench" in streams else []
+    row("measured", f"{len(result['joints'])} joints: {', '.join(measured)}", *frame)
+    row("delay, drift", _effort_delay(result["effort_delay"]), *_wrench_clock(result))
+    row("description", "yes" if result["urdf"] else "no: give --robot")
+    row("marks", ", ".join(dict.fromkeys(result["marks"])))
+    return table
+
+
+def _effort_delay(lag: dict[str, float] | None) -> str:
+    if lag is None:
+        return ""
+    return f"efforts {1e3 * lag['seconds']:.1f} ± {1e3 * lag['sd']:.1f} ms behind positions"
+
+
+def _wrench_clock(result: dict[str, Any]) -> list[str]:
+    clock = result["wrench_clock"]
+    if clock is None:
+        return []
+    late = f"{1e3 * clock['offset_s']:.2f} ± {1e3 * clock['offset_sd']:.2f} ms"
+    return [f"{late}, {1e6 * clock['drift']:.0f} ± {1e6 * clock['drift_sd']:.0f} ppm"]
+
+
+def _noise_text(facts: dict[str, Any]) -> str:
+    noise = facts["noise"]
+    return f"{min(noise):.1e} to {max(noise):.1e} {facts['noise_unit']}" if noise else ""
+
+
+def _largest(values: Sequence[float] | None, form: str) -> str:
+    """The largest of values that are noted where they aren't zero."""
+    largest = max(values or [0.0])
+    return f"up to {form.format(largest)}" if largest > 1e-12 else ""
+
+
+def _uses_table(uses: Sequence[Use]) -> Table:
+    table = Table(box=None, padding=(0, 2, 1, 0))
+    for column in ("for", "verdict", "what it shows", "why, and what to do"):
+        table.add_column(column, overflow="fold")
+    for use in uses:
+        outcome = use.verdict.outcome.value
+        verdict = Text(outcome, style=_STYLES[outcome]) if use.judged else Text("–")
+        why = "\n".join(map(advice_of, use.verdict.notable or use.verdict.not_judged))
+        table.add_row(use.name, verdict, use.shown, why)
+    return table
+
+
+_NOISE_SAMPLES = 30_000  # say enough about the noise
+USES = ("arm", "payload", "sequential", "closed-chain")
+
+
+@bag.command(epilog=example("sysid bag check recording.mcap"))
+def check(
+    path: PathArgument,
+    joint_topic: JointTopicOption = "",
+    wrench_topic: WrenchTopicOption = "",
+    effort_kind: EffortKindOption = "",
+    robot: BagRobotOption = "",
+    sensor_frame: Annotated[
+        str, typer.Option(help="Frame of the force-torque sensor; default: the wrench's.")
+    ] = "",
+    loops: Annotated[
+        str, typer.Option(help="Loops file of a closed chain, or a reference robot with loops.")
+    ] = "",
+    use: Annotated[
+        str, typer.Option("--for", help=f"The use that counts: {', '.join(USES)}; default: any.")
+    ] = "",
+    json_out: JsonPathOption = "",
+) -> None:
+    """Say in one table what a recording holds and shows, and whether it will do for each use.
+
+    Exit status 0 if it will do for the use asked for (or for any), 1 if something has to be done
+    first, 3 if that can't be judged.
+    """
+    require_bag(path)
+    from sysid_core.diagnosis import UseJudge
+    from sysid_core.reasons import Outcome
+    from sysid_core.robot.loops import load_closed_chain
+    from sysid_core.signals.bags import read_bag
+
+    if use and use not in USES:
+        raise SignalError(f"No use '{use}'.", remedy=f"Choose one of: {', '.join(USES)}.")
+    with errors.status("Reading") as status:
+        recording = read_bag(
+            path,
+            joint_topic=joint_topic or None,
+            wrench_topic=wrench_topic or None,
+            effort_kind=effort_kind or None,
+        )
+        status.update("Looking at the samples")
+        streams = {"joint states": _joint_facts(recording.joints)}
+        if recording.wrench is not None:
+            streams["wrench"] = _wrench_facts(recording.wrench)
+        for name, key in (("joint states", "joints"), ("wrench", "wrench")):
+            if name in streams:
+                streams[name] |= _dropped(recording.timing[key])
+        status.update("Looking at the motion")
+        model, problem = _model(recording, robot)
+        judge = UseJudge(
+            recording,
+            model,
+            sensor_frame=sensor_frame,
+            chain=load_closed_chain(loops, robot or None) if loops else None,
+            wrench_sd=streams.get("wrench", {}).get("noise"),
+        )
+        uses = judge.uses()
+    joints = recording.joints
+    fit = any(u.judged and u.verdict.ok for u in uses if use in ("", u.name))
+    result: dict[str, Any] = {
+        "path": str(path),
+        "fit": fit,
+        "uses": [{"use": u.name, "shown": u.shown, **u.verdict.to_dict()} for u in uses],
+        "streams": streams,
+        "wrench_clock": None
+        if judge.clock is None
+        else {
+            "offset_s": judge.clock.offset_s,
+            "offset_sd": judge.clock.offset_sd,
+            "drift": judge.clock.drift,
+            "drift_sd": judge.clock.drift_sd,
+        },
+        "effort_delay": None
+        if judge.lag is None
+        else {"seconds": judge.lag.seconds, "sd": judge.lag.sd},
+        "joints": list(joints.names),
+        "velocity": joints.v is not None,
+        "effort_kind": joints.effort_kind.value if joints.effort is not None else None,
+        "urdf": bool(recording.urdf_xml),
+        "marks": [mark.label for mark in recording.marks],
+        "notes": [*recording.notes, *([problem] if problem else [])],
+    }
+    if not copy_json(json.dumps(result, indent=2), json_out):
+        show_check(result, uses)
+    seen = any(u.judged for u in uses if use in ("", u.name))
+    raise typer.Exit(0 if fit else 1 if seen else Outcome.NOT_JUDGED.exit_status)
+
+
+def _model(recording: Recording, robot: str) -> tuple[RobotModel | None, str]:
+    """The robot, joints that weren't recorded held; or why there is none."""
+    from sysid_core.robot import RobotModel, hold_joints
+
+    if not robot and not recording.urdf_xml:
+        return None, ""
+    try:
+        model = RobotModel.from_urdf(robot or recording.urdf_xml)
+        model = hold_joints(model, measured=recording.joints.names)
+    except SysIdError as err:
+        if robot:
+            raise
+        return None, f"The recorded robot description can't be used: {err}"
+    return (model, "") if model.nv else (None, "The description has none of the recorded joints.")
+
+
+def _joint_facts(stream: JointStream) -> dict[str, Any]:
+    from sysid_core.signals import quantisation, saturated_share, standstill_share
+
+    rows = slice(None, None, max(len(stream) // _NOISE_SAMPLES, 1))
+    saturated = None if stream.effort is None else saturated_share(stream.effort).tolist()
+    return {
+        **_timing(stream),
+        "noise": _noise(stream.time, stream.q),
+        "noise_unit": "rad or m",
+        "step": quantisation(stream.q[:_NOISE_SAMPLES]).tolist(),
+        "saturated": saturated,
+        "standstill": standstill_share(stream.time[rows], stream.q[rows]) if len(stream) else 1.0,
+    }
+
+
+def _wrench_facts(stream: WrenchStream) -> dict[str, Any]:
+    from sysid_core.signals import quantisation, saturated_share
+
+    return {
+        **_timing(stream),
+        "frame": stream.frame,
+        "noise": _noise(stream.time, stream.wrench),
+        "noise_unit": "N or N m",
+        "step": quantisation(stream.wrench[:_NOISE_SAMPLES]).tolist(),
+        "saturated": saturated_share(stream.wrench).tolist(),
+    }
+
+
+def _noise(time: Any, values: Any) -> list[float] | None:
+    """Standard deviation of a sample, by the longest span without gaps."""
+    import numpy as np
+
+    from sysid_core.signals.filters import fit_splines
+
+    breaks = np.flatnonzero(np.diff(time) > 0.1) + 1
+    rows = max(np.split(np.arange(len(time)), breaks), key=len)[:_NOISE_SAMPLES]
+    if len(rows) < 100:
+        return None
+    return list(fit_splines(time[rows], values[rows]).noise_sd.tolist())
+
+
+def _timing(stream: JointStream | WrenchStream) -> dict[str, Any]:
+    from sysid_core.signals import check_timing
+
+    report, _ = check_timing(stream.stamps_ns)
+    return {
+        "samples": report.kept,
+        "seconds": float(stream.time[-1]) if len(stream) else 0.0,
+        "rate_hz": report.rate_hz,
+        "jitter_ms": report.jitter_s * 1e3,
+        "gaps": report.gaps,
+        "longest_gap_ms": report.longest_gap_s * 1e3,
+    }
+
+
+def _dropped(report: TimingReport) -> dict[str, Any]:
+    """What was wrong with the stamps as they were recorded."""
+    return {
+        "duplicates": report.duplicates,
+        "backward": report.backward,
+        "clock_jumps": report.resets,
+        "invalid": report.invalid,
+    }

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid doctor`: whether everything is there that the commands and the nodes need, and what to do if not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from importlib import util
+from typing import Annotated, Any
+
+import typer
+
+from sysid_cli.app import app, console, example, remark
+from sysid_cli.tables import print_table
+from sysid_core.errors import SysIdError
+
+DISTRIBUTION = "robot_sysid"
+_EXTRAS = ("", "examples")  # of the package metadata that users need
+
+
+@dataclass(frozen=True)
+class Check:
+    """One finding.
+
+    Attributes:
+        name: What was looked at.
+        found: What is there.
+        ok: Whether it will do.
+        required: Whether something doesn't work without it.
+        remedy: What to do if it won't do.
+    """
+
+    name: str
+    found: str
+    ok: bool
+    required: bool = True
+    remedy: str = ""
+
+
+def check_python() -> Check:
+    """The interpreter."""
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    return Check(
+        "Python",
+        f"{version} ({sys.prefix})",
+        sys.version_info >= (3, 10),
+        remedy="Use Python 3.10 or newer.",
+    )
+
+
+def check_packages() -> list[Check]:
+    """Installed versions against the ranges in the package's metadata."""
+    from importlib import metadata
+
+    from packaging.requirements import Requirement
+
+    try:
+        wanted = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
+    except metadata.PackageNotFoundError:
+        return [
+            Check(
+                DISTRIBUTION, "not installed", False, remedy="Run `pip install .` or `make setup`."
+            )
+        ]
+    checks = []
+    for need in wanted:
+        if need.marker and not any(need.marker.evaluate({"extra": extra}) for extra in _EXTRAS):
+            continue
+        try:
+            version = metadata.version(need.name)
+        except metadata.PackageNotFoundError:
+            version = ""
+        fits = bool(version) and need.specifier.contains(version, prereleases=True)
+        required = need.marker is None or need.marker.evaluate({"extra": ""})
+        checks.append(
+            Check(
+                need.name,
+                f"{version or 'not installed'} (needs {need.specifier or 'any'})",
+                fits,
+                required,
+                f"Run `pip install '{need.name}{need.specifier}'`.",
+            )
+        )
+    return checks
+
+
+def check_solver() -> Check:
+    """Whether cvxpy finds the solver of the semidefinite fits."""
+    try:
+        import cvxpy
+
+        found = cvxpy.installed_solvers()
+    except ImportError as err:
+        return Check("convex solvers", str(err), False, remedy="Run `pip install cvxpy clarabel`.")
+    return Check(
+        "convex solvers",
+        ", ".join(found),
+        "CLARABEL" in found,
+        remedy="Run `pip install clarabel`.",
+    )
+
+
+def check_robots() -> Check:
+    """The robot models of demos and tests."""
+    from sysid_core.robot import example_robots
+
+    count = len(example_robots())
+    return Check(
+        "robot models",
+        f"{count} of example-robot-data" if count else "not found",
+        count > 0,
+        False,
+        "Run `pip install example-robot-data` to have the robots of demos and tests.",
+    )
+
+
+_SET_UP = "Run `make setup` in the checkout and `source scripts/env.sh`."
+_TOO_OLD = ("foxy", "galactic", "humble", "iron")  # distributions before Jazzy
+_LOOPBACK_S = 20.0  # discovery and a round trip take well below a second
+
+
+def check_ros() -> list[Check]:
+    """Which ROS 2, and whether the package's messages are built for it."""
+    distro = os.environ.get("ROS_DISTRO", "")
+    wheel = _version("ros-rclpy")
+    if not _importable("rclpy"):
+        remedy = (
+            f"ROS 2 {distro} is sourced, but this Python ({sys.version_info[0]}."
+            f"{sys.version_info[1]}) doesn't see it: use a venv with --system-site-packages."
+            if distro
+            else f"Source a ROS 2 installation, or have the wheels installed: {_SET_UP}"
+        )
+        return [Check("ROS 2", distro or "not found", False, remedy=remedy)]
+    source = f"{distro} (sourced)" if distro else f"wheels, rclpy {wheel or 'unknown'}"
+    rmw = os.environ.get("RMW_IMPLEMENTATION", "the default")
+    built = _importable("robot_sysid.msg")
+    return [
+        Check(
+            "ROS 2",
+            f"{source}; middleware {rmw}",
+            distro not in _TOO_OLD,
+            remedy="Jazzy or newer is needed: source one, or source none to use the wheels.",
+        ),
+        Check(
+            "robot_sysid messages",
+            "built" if built else "not found",
+            built,
+            remedy=_SET_UP + _compilers(),
+        ),
+    ]
+
+
+def check_loopback(timeout_s: float = _LOOPBACK_S) -> Check:
+    """A message from one process to another and back, over DDS on this machine."""
+    environment = {
+        **os.environ,
+        "ROS_DOMAIN_ID": str(free_domain()),
+        "ROS_AUTOMATIC_DISCOVERY_RANGE": "LOCALHOST",
+    }
+    command = [sys.executable, "-m", "sysid_nodes.client.loopback"]
+    pipe = subprocess.PIPE
+    echo = subprocess.Popen(
+        [*command, "echo", str(timeout_s)], env=environment, stdout=pipe, stderr=pipe
+    )
+    try:
+        ask = subprocess.run(
+            [*command, "ask", str(timeout_s)],
+            env=environment,
+            timeout=2 * timeout_s,
+            capture_output=True,
+            text=True,
+        )
+        answered, trip, trouble = ask.returncode == 0, ask.stdout.strip(), ask.stderr.strip()
+    except subprocess.TimeoutExpired:
+        answered, trip, trouble = False, "", "no end"
+    finally:
+        echo.terminate()
+        try:
+            echo.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            echo.kill()
+            echo.communicate()
+    last = trouble.splitlines()[-1] if trouble else "no answer"
+    return Check(
+        "DDS between processes",
+        f"round trip {trip} ms" if answered else f"fails: {last}",
+        answered,
+        remedy="Allow UDP multicast on the loopback (`ip link set lo multicast on`), check the"
+        " firewall, and that /dev/shm is writable; try another RMW_IMPLEMENTATION.",
+    )
+
+
+def check_optional_ros() -> list[Check]:
+    """What some uses of the live nodes need."""
+    optional = (
+        ("launch_ros", "launch files", "`sysid up` starts the same nodes without it."),
+        ("control_msgs", "FollowJointTrajectory", "Install ros-<distro>-control-msgs."),
+    )
+    return [
+        Check(
+            f"{module} ({what})",
+            "found" if (found := _importable(module)) else "not found",
+            found,
+            False,
+            remedy,
+        )
+        for module, what, remedy in optional
+    ]
+
+
+def free_domain() -> int:
+    """A ROS_DOMAIN_ID on whose discovery port nothing listens yet."""
+    for domain in range(101, 0, -1):  # ports 7400 + 250 d stay below the ephemeral ones
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind(("", 7400 + 250 * domain))
+            except OSError:
+                continue
+        return domain
+    raise SysIdError(
+        "No ROS_DOMAIN_ID from 1 to 101 is free.", remedy="End some of the running ROS graphs."
+    )
+
+
+def _version(distribution: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _importable(module: str) -> bool:
+    try:
+        return util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def _compilers() -> str:
+    missing = [tool for tool in ("cmake", "gcc") if shutil.which(tool) is None]
+    return f" First install {' and '.join(missing)}." if missing else ""
+
+
+@app.command(epilog=example("sysid doctor --offline"))
+def doctor(
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Leave out ROS: for work on recordings alone.")
+    ] = False,
+    json_out: Annotated[
+        str, typer.Option("--json", help="Also write the findings here; - for standard output.")
+    ] = "",
+) -> None:
+    """Say what is installed, which ROS, whether DDS works, and what to do about what is missing.
+
+    Exit status 0 if everything needed is there, else 1.
+    """
+    checks = [check_python(), *check_packages(), check_solver(), check_robots()]
+    without_ros = all(check.ok for check in checks if check.required)
+    if not offline:
+        ros = check_ros()
+        checks += ros
+        if all(check.ok for check in ros):
+            checks.append(check_loopback())
+        checks += check_optional_ros()
+    healthy = all(check.ok for check in checks if check.required)
+    if json_out != "-":
+        _show(checks, healthy, without_ros)
+    if json_out:
+        _write(json_out, {"healthy": healthy, "checks": [asdict(check) for check in checks]})
+    raise typer.Exit(0 if healthy else 1)
+
+
+def _show(checks: list[Check], healthy: bool, without_ros: bool) -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None)
+    for column in ("", "what", "found"):
+        table.add_column(column)
+    for check in checks:
+        word, style = (
+            ("ok", "green") if check.ok else ("no", "red") if check.required else ("–", "yellow")
+        )
+        mark = Text(word, style)
+        table.add_row(mark, check.name, check.found)
+    print_table(table)
+    for check in checks:
+        if not check.ok:
+            remark(f"{check.name}:", check.remedy, "bold")
+    if healthy:
+        console.print("Everything needed is here.", style="green")
+    elif without_ros:
+        console.print("Not ready for live work. Ready offline: plan, identify, weigh, validate.")
+    else:
+        console.print("Not ready.", style="red")
+
+
+def _write(target: str, result: dict[str, Any]) -> None:
+    text = json.dumps(result, indent=2)
+    if target == "-":
+        print(text)
+    else:
+        with open(target, "w", encoding="utf-8") as file:
+            file.write(text + "\n")

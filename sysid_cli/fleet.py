@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid fleet`: nightly recordings of many robots, and what drifts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sysid_cli.app import console, example, group, require_folder
+from sysid_cli.settings import (
+    ClusterOption,
+    MemoryOption,
+    ResumeOption,
+    WorkersOption,
+    progress_shown,
+)
+
+if TYPE_CHECKING:
+    from sysid_fleet import FleetState
+
+fleet = group(
+    "fleet",
+    "Nightly recordings of many robots, and what drifts.",
+    "sysid fleet watch results/fleet",
+    {"identify": "fleet", "watch": "fleet"},
+)
+
+RegistryOption = Annotated[
+    Path, typer.Option(help="YAML: robots with description, calibration, recordings and tools.")
+]
+OutOption = Annotated[Path, typer.Option(help="Folder for rows (Parquet), alarms and page.")]
+
+
+@fleet.command(
+    epilog=example("sysid fleet identify nights/ --registry fleet.yaml --out results/fleet")
+)
+def identify(
+    recordings: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="BAGS...", help="Bags, folders, patterns, or addresses such as s3://bucket/x."
+        ),
+    ],
+    registry: RegistryOption,
+    out: OutOption,
+    workers: WorkersOption = 0,
+    cluster: ClusterOption = "",
+    memory: MemoryOption = "2GiB",
+    resume: ResumeOption = False,
+) -> None:
+    """Friction, load and sensor of every recording, and an alarm where they changed for good.
+
+    Exit status 1 where there are alarms, 3 where there is too little to see any.
+    """
+    from sysid_core.batch import Engine, Rows
+    from sysid_fleet import identify_fleet, load_registry, write_state
+
+    require_folder(out)
+    known, rows = load_registry(registry), Rows(out / "rows")
+    with Engine(workers, cluster, memory) as engine, progress_shown("recordings", 0) as show:
+        state = identify_fleet(recordings, known, rows, engine, resume=resume, progress=show)
+    console.print(
+        f"{state.done} recordings ({state.skipped} done before, {state.failed} gave no numbers) in"
+        f" {state.seconds:.0f} s"
+    )
+    raise typer.Exit(_say(write_state(rows, known, out), out))
+
+
+@fleet.command(epilog=example("sysid fleet watch nights/ --registry fleet.yaml --out fleet"))
+def watch(
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Folder or address to follow.")],
+    registry: RegistryOption,
+    out: OutOption,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between looks.")] = 60.0,
+    looks: Annotated[int, typer.Option(min=0, help="End after so many; 0: Ctrl-C ends.")] = 0,
+    workers: WorkersOption = 1,
+    cluster: ClusterOption = "",
+    memory: MemoryOption = "2GiB",
+) -> None:
+    """Follow a folder: whatever is new and no longer grows is identified, the page written anew."""
+    from sysid_core.batch import Engine, Rows, Source, find_sources, run_jobs
+    from sysid_core.errors import BatchError
+    from sysid_fleet import fleet_jobs, load_registry, recording_rows, write_state
+
+    require_folder(out)
+    known, rows = load_registry(registry), Rows(out / "rows")
+    before: set[Source] = set()
+    done = rows.done()
+    look = 0
+    with Engine(workers, cluster, memory) as engine:
+        while True:
+            look += 1
+            try:
+                here = set(find_sources([folder]))
+            except BatchError:
+                here = set()  # nothing there yet
+            settled = sorted(here & before, key=lambda s: s.address)
+            jobs = [job for job in fleet_jobs(settled, known) if job.key not in done]
+            before = here
+            if jobs:
+                state = run_jobs(engine, recording_rows, jobs, rows, total=len(jobs))
+                done |= {job.key for job in jobs}
+                console.print(f"{state.done} new recordings, {state.failed} gave no numbers")
+                _say(write_state(rows, known, out), out)
+            if looks and look >= looks:
+                return
+            time.sleep(every)
+
+
+def _say(state: FleetState, out: Path) -> int:
+    """Alarms, and the exit status."""
+    alarms = state.alarms()
+    for a in alarms[:20]:
+        console.print(
+            f"· {a['robot']} {a['tool']} {a['parameter']}: {a['before']:.4g} to {a['after']:.4g}"
+            f" {a['unit']} since {a['begins']:%Y-%m-%d}, noticed {a['noticed']:%Y-%m-%d}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if state.copies:
+        console.print(
+            f"{len(state.copies)} recordings are copies of others, which count once: see the page"
+        )
+    more = f" ({len(alarms) - 20} more in the page)" if len(alarms) > 20 else ""
+    console.print(
+        f"{len(alarms)} alarms{more}; {state.false_alarms:g} false ones are expected for each robot"
+        f" and year. Written to {out}: rows, alarms.parquet, fleet.html",
+        soft_wrap=True,
+    )
+    if not state.watched:
+        console.print("Not judged: too few recordings gave numbers to see a change.")
+    return state.outcome.exit_status

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sysid identify`, `validate`, `certify` and `verify`: parameters of a whole robot from recordings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.table import Table
+
+from sysid_cli.app import app, console, copy_json, errors, example, remark, require_folder, tick
+from sysid_cli.progress import shown_by
+from sysid_cli.settings import JsonPathOption, command
+from sysid_cli.tables import print_table, print_verdict
+from sysid_core import workflows
+from sysid_core.workflows import IdentifySettings, ValidateSettings
+
+if TYPE_CHECKING:
+    from sysid_core.estimation.arm import Identification
+    from sysid_core.estimation.loaded_arm import LoadedIdentification
+    from sysid_core.validation import Prediction
+    from sysid_core.workflows import ArmFit, IdentifiedArm, SequentialFit, ValidatedArm
+
+
+@dataclass(frozen=True, kw_only=True)
+class IdentifyOptions:
+    """Everything that `sysid identify` is given."""
+
+    settings: IdentifySettings
+    out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")]
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid identify examples/ur5/train.csv --robot ur5 --columns examples/ur5/columns.yaml --validate examples/ur5/validate.csv --out results/ur5",
+)
+def identify(options: IdentifyOptions) -> None:
+    """Identify inertial, friction and drive parameters of a robot from recorded motion."""
+    require_folder(options.out)
+    with errors.status("reading recordings") as status:
+        found = workflows.identify(options.settings, shown_by(status))
+        files = found.write(options.out)
+    print_remarks(found)
+    text = (options.out / "result.json").read_text(encoding="utf-8")
+    if not copy_json(text, options.json_path):
+        print_identified(found)
+        written = f"written to {options.out}: {', '.join(files)}"
+        print_line(written)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions:
+    """Everything that `sysid validate` is given."""
+
+    settings: ValidateSettings
+    out: Annotated[Path | None, typer.Option(help="Folder for validation.json and .html.")] = None
+    json_path: JsonPathOption = ""
+
+
+@command(
+    app,
+    example="sysid validate results/ur5 examples/ur5/validate.csv --robot ur5 --columns examples/ur5/columns.yaml",
+)
+def validate(options: ValidateOptions) -> None:
+    """Predict the efforts of recordings with an identified robot, and compare with the raw ones."""
+    with errors.status("predicting efforts") as status:
+        found = workflows.validate(options.settings, shown_by(status))
+        if options.out is not None:
+            workflows.write_validation(found, options.out)
+    if not copy_json(workflows.json_text(found.to_dict()), options.json_path):
+        print_validated(found)
+    raise typer.Exit(found.verdict.exit_status)
+
+
+@app.command(epilog=example("sysid certify results/ur5 --out certificate.json"))
+def certify(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Folder that `sysid identify` wrote.")
+    ],
+    robot_id: Annotated[str, typer.Option(help="Serial number or name of this very robot.")] = "",
+    as_found: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Identification that was in use before; default: the URDF."
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Default: DIR/certificate.json.")] = None,
+) -> None:
+    """Repeat an identification, and write down what it states: errors as found and as left,
+    uncertainty budget, hashes of data and model, versions.
+    """
+    with errors.status("repeating the identification") as status:
+        content = workflows.certify(
+            folder, robot=robot_id, earlier=as_found, progress=shown_by(status)
+        )
+        path = out or folder / "certificate.json"
+        path.write_text(workflows.json_text(content), encoding="utf-8")
+    unit = " N m" if "loops" in {file["role"] for file in content["files"]} else ""
+    for run in content["recordings"]:
+        found, left = (
+            f"{run[key]:.3g}{unit}" if unit else f"{100 * run[key]:.2f} %"
+            for key in ("as_found", "as_left")
+        )
+        fitted = " (fitted)" if run["fitted"] else ""
+        console.print(f"{run['name']}{fitted}: as found {found}, as left {left}", highlight=False)
+    console.print(f"written: {path}", soft_wrap=True)
+
+
+@app.command(epilog=example("sysid verify certificate.json --data recordings"))
+def verify(
+    certificate: Annotated[
+        Path, typer.Argument(help="File that `sysid certify` or `sysid export` wrote.")
+    ],
+    data: Annotated[
+        Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
+    ] = None,
+) -> None:
+    """Check the files of a certificate, or of an export's `proof.json`, by their hashes, and repeat
+    its numbers from the data.
+
+    Exit status 1 where anything doesn't hold.
+    """
+    proof = workflows.is_proof(certificate)
+    repeat = workflows.verify_export if proof else workflows.verify
+    with errors.status(f"repeating the {'proof' if proof else 'identification'}") as status:
+        checks = repeat(certificate, data=data, progress=shown_by(status))
+    for check in checks:
+        console.print(tick(check.ok), check.name, check.detail, highlight=False, soft_wrap=True)
+    raise typer.Exit(int(not all(check.ok for check in checks)))
+
+
+def print_line(text: str) -> None:
+    """A line of text as it is."""
+    console.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def print_remarks(found: IdentifiedArm) -> None:
+    """Remarks on the description, and gravity where it was asked for, on standard error."""
+    for warning in found.data.model.warnings:
+        remark("warning:", warning, to=errors)
+    gravity = found.data.gravity
+    if gravity is not None:
+        shown = ",".join(f"{x:.3f}" for x in gravity.gravity)
+        errors.print(
+            f"Gravity in the base frame: {shown} m/s^2, ± {math.degrees(gravity.angle_sd):.2f}°;"
+            f" {math.degrees(gravity.angle):.1f}° from the URDF's.",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def print_identified(found: IdentifiedArm) -> None:
+    """Verdict, errors run by run, and notes."""
+    lacks = found.description is None and not found.verdict.ok
+    print_verdict(found.verdict, "identified.urdf isn't written without --force." if lacks else "")
+    from sysid_core.report import export_sentence
+
+    print_summary(found.identification, found.training, found.validation)
+    for line in _sentences(found.fit):
+        print_line(line)
+    if found.description is not None:
+        print_line(export_sentence(found.description.error, "identified.urdf"))
+
+
+def print_validated(found: ValidatedArm) -> None:
+    """Verdict and errors run by run."""
+    print_verdict(found.verdict)
+    _print_predictions(found.identification, found.predictions)
+
+
+def print_summary(
+    result: Identification, training: Sequence[Prediction], validation: Sequence[Prediction]
+) -> None:
+    """Errors run by run, and what is doubtful."""
+    from sysid_core.report import consistency_sentence
+
+    estimate = result.estimate
+    table = Table(title=f"{estimate.robot}, {estimate.method}: raw efforts against prediction")
+    for column in ("joint", "RMS", "URDF's RMS", "R²", "R² whole run"):
+        table.add_column(column, justify="left" if column == "joint" else "right")
+    for kind, predictions in (("fitted", training), ("not fitted", validation)):
+        for p in predictions:
+            still = not p.motion.any()  # R² of a constant says nothing
+            beside = p if p.nominal is None else p.beside()
+            whole, nominal = p.joints(whole=True), beside.joints()
+            shares = (p.relative_error(), beside.relative_error(), p.relative_error(whole=True))
+            error, other, all_of_it = (f"{100 * share:.2f} %" for share in shares)
+            table.add_row(
+                f"{kind}: {Path(p.source).stem}{' (at rest)' if still else ''}",
+                *(f"{error} (whole run {all_of_it})", other),
+                style="bold",
+            )
+            for i, (name, stats) in enumerate(p.joints().items(), 1):
+                table.add_row(
+                    name,
+                    f"{stats['rms']:.4g} {p.unit}",
+                    f"{nominal[name]['rms']:.4g} {p.unit}",
+                    *("–" if still else f"{s[name]['r2']:.4f}" for s in (p.joints(), whole)),
+                    end_section=i == len(p.joint_names),
+                )
+    print_table(table)
+    console.print(
+        f"rank {estimate.rank} of {estimate.structural_rank}, condition number"
+        f" {estimate.condition_number:.0f}; {consistency_sentence(result)}",
+        soft_wrap=True,
+    )
+    for note in estimate.notes:
+        console.print(f"· {note}", highlight=False, soft_wrap=True, markup=False)
+
+
+def _print_predictions(identification: Identification, predictions: Sequence[Prediction]) -> None:
+    table = Table(title=f"{identification.model.name}: raw efforts against prediction")
+    for column in ("run", "joint", "RMS", "URDF's RMS", "R²", "RMS whole run"):
+        table.add_column(column, justify="left" if column in ("run", "joint") else "right")
+    for p in predictions:
+        still = not p.motion.any()  # R² of a constant says nothing
+        beside = p if p.nominal is None else p.beside()
+        whole, nominal = p.joints(whole=True), beside.joints()
+        for name, stats in p.joints().items():
+            label = Path(p.source).stem + (" (at rest)" if still else "")
+            table.add_row(
+                label if name == p.joint_names[0] else "",
+                name,
+                f"{stats['rms']:.3g} {p.unit}",
+                f"{nominal[name]['rms']:.3g} {p.unit}",
+                "–" if still else f"{stats['r2']:.4f}",
+                f"{whole[name]['rms']:.3g} {p.unit}",
+            )
+        table.add_row(
+            "",
+            "all",
+            f"{100 * p.relative_error():.2f} %",
+            f"{100 * beside.relative_error():.2f} %",
+            "",
+            f"{100 * p.relative_error(whole=True):.2f} %",
+            end_section=True,
+        )
+    print_table(table)
+
+
+def _sentences(fit: ArmFit | SequentialFit) -> list[str]:
+    """Rivals of a sequential fit; delay, source of the velocities, gains and load of others."""
+    if isinstance(fit, workflows.SequentialFit):
+        return [f"{name}, {_error_of(p)}" for name, some in fit.rivals.items() for p in some]
+    processing, errors_of = fit.identification.processing, fit.differentiations
+    if processing.delay:
+        what = "corrected"
+    elif fit.lags.common.worth_correcting:
+        what = "not corrected: --delay auto would"
+    else:
+        what = "not corrected: that wouldn't improve the prediction of held-out data"
+    lines = [
+        "the motion doesn't show by how much efforts lag behind positions"
+        if not fit.lags.common.shows
+        else f"efforts lag {1e3 * fit.lags.common.seconds:.1f} ± {1e3 * fit.lags.common.sd:.1f} ms behind positions"
+        f" ({what})"
+    ]
+    way = processing.differentiate.value
+    if way == "positions" and way in errors_of:
+        lines.append(
+            "measured velocities aren't used: with positions alone, held-out parts are predicted"
+            f" within {100 * errors_of[way]:.1f} % instead of {100 * errors_of['filter']:.1f} %"
+        )
+    return lines if fit.loaded is None else lines + _load_sentences(fit.loaded)
+
+
+def _load_sentences(found: LoadedIdentification) -> list[str]:
+    from sysid_core.estimation.payload import summarise_payload
+
+    load = summarise_payload(found.payload)
+    joints = found.identification.model.joint_names
+    gains = ", ".join(
+        f"{joint} {gain:.4g} ± {sd:.2g}"
+        for joint, gain, sd in zip(joints, found.gains.gains, found.gains.sd, strict=True)
+    )
+    com = ", ".join(f"{c:.3f} ± {sd:.3f}" for c, sd in zip(load.com, load.com_sd, strict=True))
+    return [
+        f"drive gains [N m per unit of effort]: {gains}",
+        f"the load's centre of mass [m]: {com}",
+    ]
+
+
+def _error_of(prediction: Prediction) -> str:
+    r2 = ", ".join(f"{stats['r2']:.4f}" for stats in prediction.joints().values())
+    share = 100 * prediction.relative_error()
+    return f"{Path(prediction.source).stem}: {share:.2f} %, R² {r2}"

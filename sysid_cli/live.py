@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that need ROS, which is imported only when one of them is called: up, run, watch, robot, bag replay."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import threading
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sysid_cli.app import app, console, example, group
+from sysid_cli.bag import PathArgument, bag
+from sysid_core.errors import SysIdError
+
+
+def ros_module(name: str) -> Any:
+    """A module of the ROS layer, only when it is called for: everything offline works without ROS.
+
+    SIGINT ends what it does, as with `ros2 launch`: also where the shell started it with SIGINT ignored
+    (`nohup`, the background of a script).
+
+    Raises:
+        SysIdError: ROS or the built interfaces aren't there.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return importlib.import_module(name)
+    except ImportError as err:
+        raise SysIdError(
+            f"The live commands need ROS 2 and the built interfaces ({err}).",
+            remedy="Run `make setup` and `source scripts/env.sh`, or source your ROS 2 workspace;"
+            " `sysid doctor` says what is missing.",
+        ) from err
+
+
+@app.command(epilog=example("sysid up demo --scenario arm"))
+def up(
+    graph: Annotated[str, typer.Argument(help="demo (simulated robot) or bringup (real robot).")],
+    scenario: Annotated[
+        str, typer.Option(help="Scenario of the demo: payload, sequential, arm or leg.")
+    ] = "payload",
+    out: Annotated[Path, typer.Option(help="Folder for bag, report and logs.")] = Path(
+        "results/demo"
+    ),
+    config: Annotated[
+        Path | None, typer.Option(help="Parameters of a bringup, see config/bringup_*.yaml.")
+    ] = None,
+    namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
+    fast: Annotated[bool, typer.Option(help="A shorter motion, for a quick look.")] = False,
+) -> None:
+    """Start the nodes. `demo` plays a whole identification on a simulated robot and reports."""
+    if graph == "demo":
+        status = ros_module("sysid_demos.run").run(scenario, out, namespace=namespace, fast=fast)
+    elif graph == "bringup":
+        status = ros_module("sysid_nodes.bringup").bring_up(config, out, namespace=namespace)
+    else:
+        raise SysIdError(f"No graph '{graph}'.", remedy="Choose demo or bringup.")
+    raise typer.Exit(status)
+
+
+@app.command(epilog=example("sysid run config/bringup_ur.yaml plan --out results/run"))
+def run(
+    config: Annotated[Path, typer.Argument(help="Bringup file, see config/bringup_*.yaml.")],
+    plan: Annotated[Path, typer.Argument(help="Trajectory or folder that `sysid plan` wrote.")],
+    out: Annotated[Path, typer.Option(help="New folder for bag, results and logs.")] = Path(
+        "results/run"
+    ),
+    namespace: Annotated[str, typer.Option(help="Namespace of all nodes.")] = "",
+    slow: Annotated[
+        float,
+        typer.Option(min=0.0, max=1.0, help="Speed of a first pass, share of the plan's; 0: none."),
+    ] = 0.3,
+    method: Annotated[str, typer.Option(help="Estimator, for plans of a whole arm.")] = "lmi",
+    calibration: Annotated[
+        Path | None, typer.Option(help="Kept calibration of the sensor, for plans without tare.")
+    ] = None,
+    until: Annotated[
+        str,
+        typer.Option(
+            help="Stop the motion smoothly once 'mass', 'com' or 'inertia' of a payload is known."
+        ),
+    ] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Don't ask before the robot moves.")] = False,
+) -> None:
+    """Check a motion, play it slowly, then fully and recorded; weigh the payload or identify the arm.
+
+    The robot's driver must be running. Nothing moves before you have said yes; Ctrl-C stops smoothly.
+    """
+    module = ros_module("sysid_nodes.bringup")
+    if out.exists() and any(out.iterdir()):
+        raise SysIdError(f"'{out}' isn't empty.", remedy="Give another --out.")
+    if until not in ("", "mass", "com", "inertia"):
+        raise SysIdError(f"No quantity '{until}'.", remedy="Give --until mass, com or inertia.")
+    if calibration is not None and not calibration.is_file():
+        raise SysIdError(f"No file '{calibration}'.", remedy="`sysid tare` writes one.")
+    options = module.RunOptions(
+        out=out,
+        namespace=namespace,
+        slow=slow,
+        method=method,
+        calibration=calibration,
+        until=until,
+    )
+    raise typer.Exit(
+        module.run_plan(config, plan, options, lambda text: yes or typer.confirm(text))
+    )
+
+
+@app.command(epilog=example("sysid watch --seconds 60"))
+def watch(
+    namespace: Annotated[str, typer.Option(help="Namespace of the nodes.")] = "",
+    seconds: Annotated[float, typer.Option(min=0.0, help="How long [s]; 0: until Ctrl-C.")] = 0.0,
+) -> None:
+    """Show nodes, streams, motion, payload and parameters of the running graph, over ssh too.
+
+    Example: `sysid watch --namespace left`. Exit status 1: no node is heard, or one has an error.
+    """
+    show = ros_module("sysid_monitor.watch").watch
+    raise typer.Exit(show(namespace, seconds or float("inf")))
+
+
+robot = group(
+    "robot",
+    "What a running robot says about itself.",
+    "sysid robot save robot.urdf",
+    {"save": "live"},
+)
+
+
+@robot.command(epilog=example("sysid robot save robot.urdf"))
+def save(
+    path: Annotated[Path, typer.Argument(help="URDF file to write.")],
+    topic: Annotated[
+        str, typer.Option(help="Where the robot publishes it (latched).")
+    ] = "robot_description",
+    namespace: Annotated[str, typer.Option(help="Namespace of a relative topic.")] = "",
+    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait, in s.")] = 10.0,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Save the robot's description as a URDF file, with the hash that plans are made for."""
+    module = ros_module("sysid_nodes.client")
+    raise typer.Exit(
+        module.save_robot(path, topic=topic, namespace=namespace, timeout_s=timeout, force=force)
+    )
+
+
+@bag.command(epilog=example("sysid bag replay recording.mcap --rate 2 --clock"))
+def replay(
+    path: PathArgument,
+    rate: Annotated[float, typer.Option(min=0.01, max=1000.0, help="Times real time.")] = 1.0,
+    start: Annotated[
+        float, typer.Option(min=0.0, help="Leave out so much of the beginning, s.")
+    ] = 0.0,
+    loop: Annotated[bool, typer.Option("--loop", help="Begin again at the end.")] = False,
+    clock: Annotated[
+        bool, typer.Option("--clock", help="Publish /clock, for nodes with use_sim_time.")
+    ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0.0, help="For subscribers, at most so long, s.")
+    ] = 10.0,
+    listeners: Annotated[
+        list[str] | None,
+        typer.Option("--for", metavar="NODE", help="Wait for this node, too (repeatable)."),
+    ] = None,
+) -> None:
+    """Send a bag's messages again (needs ROS): space pauses, s sends one; ~/pause and ~/step too."""
+    module = ros_module("sysid_nodes.replay")
+    sent = module.replay(
+        path,
+        rate=rate,
+        start_s=start,
+        loop=loop,
+        clock=clock,
+        wait_s=wait,
+        listeners=listeners or (),
+        say=console.print,
+    )
+    console.print(f"{sent} messages sent.")

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of a node as a frozen dataclass: names, types, ranges and descriptions stand there once."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, TypeVar
+
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rclpy.node import Node
+
+from sysid_core.errors import SysIdError
+
+_ELEMENTS: dict[str, type] = {"tuple[float, ...]": float, "tuple[str, ...]": str}
+
+
+class ParameterError(SysIdError):
+    """A ROS parameter with a value that it can't have."""
+
+
+def parameter(
+    default: Any,
+    description: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+    live: bool = False,
+) -> Any:
+    """A field of a node's configuration.
+
+    Args:
+        default: Its value when not set; lists are given as tuples, kinds as an Enum.
+        description: What it is, with its unit.
+        minimum: Smallest value allowed.
+        maximum: Largest value allowed.
+        choices: Words allowed, for text; those of an Enum are its values.
+        live: Whether a change takes effect at once; others are refused while the node is configured.
+    """
+    if isinstance(default, Enum):
+        choices = tuple(kind.value for kind in type(default))
+    return dataclasses.field(
+        default=default,
+        metadata={
+            "description": description,
+            "minimum": minimum,
+            "maximum": maximum,
+            "choices": choices,
+            "live": live,
+        },
+    )
+
+
+def descriptor_of(field: dataclasses.Field[Any]) -> ParameterDescriptor:
+    """What `ros2 param describe` shows."""
+    meta = field.metadata
+    text = meta["description"]
+    if meta["choices"]:
+        text += f" One of: {', '.join(meta['choices'])}."
+    if not meta["live"]:
+        text += " Read-only while the node is configured."
+    out = ParameterDescriptor(name=field.name, description=text)
+    low, high = meta["minimum"], meta["maximum"]
+    if low is not None or high is not None:
+        if isinstance(field.default, float):
+            out.floating_point_range = [
+                FloatingPointRange(
+                    from_value=float("-inf") if low is None else float(low),
+                    to_value=float("inf") if high is None else float(high),
+                )
+            ]
+        elif isinstance(field.default, int) and not isinstance(field.default, bool):
+            out.integer_range = [
+                IntegerRange(
+                    from_value=-(2**62) if low is None else int(low),
+                    to_value=2**62 if high is None else int(high),
+                )
+            ]
+    return out
+
+
+def plain(value: Any) -> Any:
+    """A value as ROS has it: of an Enum its text."""
+    return value.value if isinstance(value, Enum) else value
+
+
+def check(schema: type, name: str, value: Any) -> Any:
+    """One value against its field: type, range and choices.
+
+    Returns:
+        The value as ROS has it, but lists as tuples, and integers as floats where a float is meant.
+
+    Raises:
+        ParameterError: It doesn't fit.
+    """
+    fields = {f.name: f for f in dataclasses.fields(schema)}
+    if name not in fields:
+        raise ParameterError(
+            f"Unknown parameter '{name}'.", remedy=f"Parameters: {', '.join(sorted(fields))}."
+        )
+    default, meta = plain(fields[name].default), fields[name].metadata
+    given = value = plain(value)
+    meant = f"the type of {default!r}"
+    if isinstance(default, tuple):
+        several = isinstance(value, Sequence) and not isinstance(value, str)
+        value = tuple(value) if several else (None,)
+        kind = _ELEMENTS.get(str(fields[name].type))
+        meant = "a list" if kind is None else f"a list of {kind.__name__}"
+        if kind is float:
+            value = tuple(float(x) if isinstance(x, int) else x for x in value)
+        bad = kind is not None and any(type(x) is not kind for x in value)
+    else:
+        if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        bad = type(value) is not type(default)
+    if bad:
+        raise ParameterError(
+            f"Parameter '{name}' is {given!r}, expected {meant}.",
+            remedy=meta["description"],
+        )
+    if meta["choices"] and value not in meta["choices"]:
+        raise ParameterError(
+            f"Parameter '{name}' is '{value}'.",
+            remedy=f"Choose one of: {', '.join(meta['choices'])}.",
+        )
+    low, high = meta["minimum"], meta["maximum"]
+    for x in value if isinstance(value, tuple) else (value,):
+        if isinstance(x, float) and not math.isfinite(x):
+            raise ParameterError(f"Parameter '{name}' is {x}.", remedy="Give a finite number.")
+        if (low is not None and x < low) or (high is not None and x > high):
+            raise ParameterError(
+                f"Parameter '{name}' is {x}, outside {low} … {high}.", remedy=meta["description"]
+            )
+    return value
+
+
+def typed(schema: type, name: str, value: Any) -> Any:
+    """A value as the configuration has it: checked, and a member of its Enum where it has one.
+
+    Raises:
+        ParameterError: It doesn't fit.
+    """
+    (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
+    default = field.default
+    checked = check(schema, name, [] if value is None and isinstance(default, tuple) else value)
+    return type(default)(checked) if isinstance(default, Enum) else checked
+
+
+@dataclass(frozen=True)
+class CommonConfig:
+    """Parameters of every node, besides its own."""
+
+    autostart: bool = parameter(
+        True, "Configure and activate at once; false leaves that to a lifecycle manager."
+    )
+    use_sim_time: bool = parameter(False, "Take the time from /clock.", live=True)
+    joints: tuple[str, ...] = parameter(
+        (),
+        "Joints of the description that move, names or patterns such as fr3_joint*; empty: those that"
+        " joint_states has. All others are held.",
+    )
+    lock: tuple[str, ...] = parameter(
+        (),
+        "Joints that are held besides, JOINT or JOINT=POSITION (rad or m); where no position is"
+        " given, the state or the description says it.",
+    )
+    mount: tuple[float, ...] = parameter(
+        (),
+        "How the base is mounted in the world, where not as the description says: roll, pitch, yaw"
+        " [rad]; list of numbers, 3 or none.",
+    )
+
+
+Config = TypeVar("Config")
+
+
+def value_to_set(schema: type, name: str, value: Any, *, configured: bool) -> Any:
+    """A value that somebody sets on a node, checked.
+
+    Raises:
+        ParameterError: It doesn't fit, or the parameter is structural and the node configured.
+    """
+    (field,) = (f for f in dataclasses.fields(schema) if f.name == name)
+    if configured and not field.metadata["live"]:
+        raise ParameterError(
+            f"Parameter '{name}' can't change while the node is configured.",
+            remedy="Deactivate and clean up the node (ros2 lifecycle set), set it, configure again;"
+            " or start the node with it.",
+        )
+    return typed(schema, name, value)
+
+
+def declare(node: Node, schema: type) -> None:
+    """Declare every field of the schema on a node, but those that it has already."""
+    for field in dataclasses.fields(schema):
+        if node.has_parameter(field.name):
+            continue
+        default = plain(field.default)
+        default = list(default) if isinstance(default, tuple) else default
+        if default == []:  # an empty list has no type of its own
+            default = [0.0][:0] if "list of numbers" in field.metadata["description"] else [""][:0]
+            descriptor = descriptor_of(field)
+            descriptor.dynamic_typing = True
+            node.declare_parameter(field.name, default, descriptor)
+        else:
+            node.declare_parameter(field.name, default, descriptor_of(field))
+
+
+def read(node: Node, schema: type[Config]) -> Config:
+    """The configuration as set now.
+
+    Raises:
+        ParameterError: A value doesn't fit its field.
+    """
+    return schema(
+        **{
+            field.name: typed(schema, field.name, node.get_parameter(field.name).value)
+            for field in dataclasses.fields(schema)  # type: ignore[arg-type]
+        }
+    )

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Qualities of service of our topics; subscriptions with those that a publisher offers, and their losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from rclpy.event_handler import QoSSubscriptionEventType, UnsupportedEventTypeError
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+
+from sysid_nodes.lifecycle.health import WARN
+
+if TYPE_CHECKING:
+    from sysid_nodes.lifecycle.guarded_node import GuardedNode
+
+# To controllers and late joiners: the last message stays available.
+LATCHED = QoSProfile(
+    depth=1,
+    history=HistoryPolicy.KEEP_LAST,
+    reliability=ReliabilityPolicy.RELIABLE,
+    durability=DurabilityPolicy.TRANSIENT_LOCAL,
+)
+# Identification data: nothing may be lost in between, even when a process stalls for seconds
+# (measured: depth 1-10 loses at 1 kHz; 200 loses when a busy machine stalls a node for a second).
+DATA = QoSProfile(depth=4000, reliability=ReliabilityPolicy.RELIABLE)
+
+
+_PERIOD_S, _SHOWN_S = 1.0, 30.0  # between two looks at losses; how long they are shown
+
+
+def offered_qos(publishers: list[Any], depth: int) -> QoSProfile:
+    """The reliability and durability that all publishers of a topic offer."""
+    profiles = [publisher.qos_profile for publisher in publishers]
+    best_effort = any(p.reliability == ReliabilityPolicy.BEST_EFFORT for p in profiles)
+    latched = all(p.durability == DurabilityPolicy.TRANSIENT_LOCAL for p in profiles)
+    return QoSProfile(
+        depth=depth,
+        reliability=ReliabilityPolicy.BEST_EFFORT if best_effort else ReliabilityPolicy.RELIABLE,
+        durability=DurabilityPolicy.TRANSIENT_LOCAL if latched else DurabilityPolicy.VOLATILE,
+    )
+
+
+class AdaptiveSubscription:
+    """A subscription that begins as soon as somebody publishes, with what is offered.
+
+    Args:
+        node: That subscribes; where the queue is deeper than 1, it reports what is lost.
+        message_type: Type of the topic.
+        topic: Its name.
+        callback: Called with each message, or with its bytes.
+        raw: Give bytes.
+        depth: Depth of the queue; 1 where only the newest counts.
+    """
+
+    def __init__(
+        self,
+        node: GuardedNode,
+        message_type: type,
+        topic: str,
+        callback: Callable[..., None],
+        *,
+        raw: bool = False,
+        depth: int = 10,
+    ) -> None:
+        self._node, self._subscription = node, None
+        self._topic = node.resolve_topic_name(topic)
+
+        def attempt() -> None:
+            publishers = node.get_publishers_info_by_topic(self._topic)
+            if publishers:
+                self._timer.cancel()
+                qos = offered_qos(publishers, depth)
+                self._subscription = node.create_subscription(
+                    message_type, topic, callback, qos, raw=raw
+                )
+                if depth > 1:
+                    node.losses.watch(self._subscription)
+
+        self._timer = node.create_timer(0.05, attempt)
+
+    def stop(self) -> None:
+        """Subscribe no longer."""
+        self._timer.cancel()
+        if self._subscription is not None:
+            self._node.destroy_subscription(self._subscription)
+
+
+class LossWatch:
+    """Asks DDS once a second how many messages of a subscription were lost, and reports them.
+
+    The `message_lost` event is asked for, not waited for: as a waitable it would end the process
+    (see `Actions`).
+
+    Args:
+        node: Whose subscriptions these are.
+    """
+
+    def __init__(self, node: GuardedNode) -> None:
+        self._node = node
+        self._events: dict[Subscription, Any] = {}
+        self._timer = node.create_timer(_PERIOD_S, self.look, clock=node.health.clock)
+
+    def watch(self, subscription: Subscription) -> None:
+        """Report what this subscription loses from now on."""
+        kind = QoSSubscriptionEventType.RCL_SUBSCRIPTION_MESSAGE_LOST
+        try:
+            with subscription.handle:
+                self._events[subscription] = rclpy_implementation.EventHandle(
+                    subscription.handle, kind
+                )
+        except UnsupportedEventTypeError:  # a DDS that doesn't count
+            return
+
+    def forget(self, subscription: Subscription) -> None:
+        """The subscription goes away."""
+        event = self._events.pop(subscription, None)
+        if event is not None:
+            event.destroy_when_not_in_use()
+
+    def look(self) -> None:
+        """Ask now."""
+        for subscription, event in self._events.items():
+            with event:
+                lost = event.take_event()
+            if lost is None or lost.total_count_change <= 0:
+                continue
+            topic = subscription.topic_name
+            words = (
+                f"{lost.total_count_change} messages of {topic} were lost on the way here"
+                f" ({lost.total_count} in all): is the network or this machine too busy? A wired"
+                " connection, a reliable publisher or a larger net.core.rmem_max helps."
+            )
+            self._node.log_error(words, key=f"lost{topic}")
+            self._node.health.say(
+                f"lost {topic}", WARN, words, for_s=_SHOWN_S, lost=lost.total_count
+            )

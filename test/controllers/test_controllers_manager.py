@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers under ros2_control's own manager, on its mock hardware: where a ROS 2 has both."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from two_joint_arm import URDF
+
+rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
+services = pytest.importorskip("controller_manager_msgs.srv", reason="needs ros2_control")
+PREFIXES = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p]
+INDEX = Path("share/ament_index/resource_index/controller_interface__pluginlib__plugin/robot_sysid")
+MANAGER = next(
+    (p for p in (x / "lib/controller_manager/ros2_control_node" for x in PREFIXES) if p.is_file()),
+    None,
+)
+if MANAGER is None or not any((p / INDEX).is_file() for p in PREFIXES):
+    pytest.skip("needs robot_sysid built beside ros2_control", allow_module_level=True)
+
+from geometry_msgs.msg import Inertia, Vector3  # noqa: E402
+from rclpy.executors import SingleThreadedExecutor  # noqa: E402
+from rclpy.qos import DurabilityPolicy, QoSProfile  # noqa: E402
+from robot_sysid.msg import InertialEstimate, PayloadEstimate  # noqa: E402
+from sensor_msgs.msg import JointState  # noqa: E402
+from std_msgs.msg import Empty, String  # noqa: E402
+from std_srvs.srv import Trigger  # noqa: E402
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
+
+from sysid_core.export import Projection  # noqa: E402
+from sysid_core.export.c_code import c_parameters, write_c  # noqa: E402
+from sysid_core.robot import (  # noqa: E402
+    DriveTrain,
+    FrictionModel,
+    FrictionTerm,
+    RobotModel,
+    pi_from_mass_com_inertia,
+)
+from sysid_nodes.client import own_domain  # noqa: E402
+
+pytestmark = pytest.mark.ros
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+JOINTS, ACCELERATION = ["j1", "j2"], [5.0, 4.0]
+KINDS = ("position", "velocity", "effort")
+MOCK = "".join(
+    f'<joint name="{joint}">'
+    + "".join(
+        f'<command_interface name="{kind}"/><state_interface name="{kind}"/>' for kind in KINDS
+    )
+    + "</joint>"
+    for joint in JOINTS
+)
+HARDWARE = (
+    '<ros2_control name="mock" type="system"><hardware><plugin>mock_components/GenericSystem'
+    f"</plugin></hardware>{MOCK}</ros2_control></robot>"
+)
+
+
+class Manager:
+    """A running controller manager and a node that calls it."""
+
+    def __init__(self) -> None:
+        self.node = rclpy.create_node("user")
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.node)
+        self.states: list[tuple[float, np.ndarray]] = []
+        self.said: dict[str, str] = {}
+        self.node.create_subscription(JointState, "/joint_states", self._on_state, 1000)
+        self.beat = self.node.create_publisher(Empty, "/motion_guard/heartbeat", 1)
+        self.beating = False
+        self.node.create_timer(0.02, lambda: self.beating and self.beat.publish(Empty()))
+        self.node.create_subscription(
+            String, "/motion_guard/state", lambda m: self.said.update(guard=m.data), LATCHED
+        )
+
+    def _on_state(self, message: JointState) -> None:
+        columns = [message.name.index(joint) for joint in JOINTS]
+        rows = [np.array(x)[columns] for x in (message.position, message.velocity, message.effort)]
+        stamp = message.header.stamp
+        self.states.append((stamp.sec + 1e-9 * stamp.nanosec, np.stack(rows)))
+
+    def until(self, true: Callable[[], bool], what: str, seconds: float = 30.0) -> None:
+        end = time.monotonic() + seconds
+        while not true():
+            assert time.monotonic() < end, f"never happened: {what}"
+            self.executor.spin_once(timeout_sec=0.02)
+
+    def call(self, kind: Any, service: str, **fields: Any) -> Any:
+        client = self.node.create_client(kind, service)
+        self.until(client.service_is_ready, service)
+        future = client.call_async(kind.Request(**fields))
+        self.until(future.done, service)
+        return future.result()
+
+    def switch(self, on: list[str] = (), off: list[str] = ()) -> bool:
+        return bool(
+            self.call(
+                services.SwitchController,
+                "/controller_manager/switch_controller",
+                activate_controllers=on,
+                deactivate_controllers=off,
+                strictness=services.SwitchController.Request.STRICT,
+            ).ok
+        )
+
+    def start(self, *names: str) -> None:
+        for name in names:
+            for kind in (services.LoadController, services.ConfigureController):
+                verb = "load" if kind is services.LoadController else "configure"
+                assert self.call(kind, f"/controller_manager/{verb}_controller", name=name).ok, name
+            assert self.switch(on=[name]), name
+
+    def publish(self, message: Any, topic: str) -> None:
+        out = self.node.create_publisher(type(message), topic, LATCHED)
+        self.until(lambda: out.get_subscription_count() > 0, f"somebody hears {topic}")
+        out.publish(message)
+
+    @property
+    def efforts(self) -> np.ndarray:
+        seen = len(self.states)
+        self.until(lambda: len(self.states) > seen + 2, "joint states")
+        return self.states[-1][1][2]
+
+
+@pytest.fixture(scope="module")
+def robot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Projection, Path]:
+    model = RobotModel.from_urdf(URDF)
+    terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
+    friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
+    ours = Projection(model, friction, np.linspace(0.1, 0.6, len(friction.names)))
+    folder = tmp_path_factory.mktemp("model")
+    _, source = write_c(folder, ours, "arm")
+    library = folder / "libarm.so"
+    if shutil.which("gcc") is None:
+        pytest.skip("no C compiler")
+    subprocess.run(
+        ["gcc", "-O3", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
+    )
+    return ours, library
+
+
+@pytest.fixture
+def manager(robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
+    """A manager at 200 Hz, with the controllers' parameters and a description of mock hardware."""
+    guard = {
+        "type": "robot_sysid_controllers/MotionGuard",
+        "joints": JOINTS,
+        "command_interfaces": ["position", "velocity"],
+        "limits": {
+            "lower": [-3.0] * 2,
+            "upper": [3.0] * 2,
+            "velocity": [2.0] * 2,
+            "acceleration": ACCELERATION,
+        },
+        "executor_timeout": 0.3,
+    }
+    torques = {
+        "type": "robot_sysid_controllers/TorqueController",
+        "model_library": str(robot[1]),
+        "effort_limit": [50.0, 50.0],
+        "torque_change": 200.0,
+        "payload_body": "b",
+        "payload_position": [0.3, 0.0, 0.0],
+    }
+    after = {
+        **guard,
+        "command_interfaces": list(KINDS[:2]) + ["acceleration"],
+        "downstream": "torque_controller",
+        "deviation": 10.0,  # mock joints without a command of position stay
+    }
+    nodes = {
+        "controller_manager": {"update_rate": 200},
+        "joint_state_broadcaster": {"type": "joint_state_broadcaster/JointStateBroadcaster"},
+        "motion_guard": guard,
+        "guard_before": after,
+        "torque_controller": torques,
+    }
+    file = tmp_path / "controllers.yaml"
+    types = {
+        name: {"type": p.pop("type"), "params_file": [str(file)]}
+        for name, p in nodes.items()
+        if "type" in p
+    }
+    nodes["controller_manager"].update(types)
+    file.write_text(json.dumps({k: {"ros__parameters": v} for k, v in nodes.items()}))
+    with own_domain() as domain:
+        for key, value in domain.items():
+            monkeypatch.setenv(key, value)
+        with (tmp_path / "manager.log").open("w") as log:
+            process = subprocess.Popen(
+                [str(MANAGER), "--ros-args", "--params-file", str(file)],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            rclpy.init()
+            try:
+                found = Manager()
+                description = String(data=URDF.replace("</robot>", HARDWARE))
+                found.publish(description, "/robot_description")
+                found.start("joint_state_broadcaster")
+                yield found
+            finally:
+                rclpy.shutdown()
+                process.terminate()
+                process.wait(timeout=30)
+                print((tmp_path / "manager.log").read_text()[-4000:])
+
+
+def swing(seconds: float = 4.0, points: int = 81) -> tuple[JointTrajectory, np.ndarray]:
+    """From rest at zero to rest at (1, -0.7), and its rows (K, 3, 2)."""
+    u = np.linspace(0.0, 1.0, points)[:, None]
+    far = np.array([1.0, -0.7])
+    s = 10 * u**3 - 15 * u**4 + 6 * u**5
+    ds, dds = 30 * u**2 - 60 * u**3 + 30 * u**4, 60 * u - 180 * u**2 + 120 * u**3
+    rows = np.stack([far * s, far * ds / seconds, far * dds / seconds**2], axis=1)
+    message = JointTrajectory(joint_names=JOINTS)
+    for when, (q, v, a) in zip(seconds * u[:, 0], rows, strict=True):
+        point = JointTrajectoryPoint(positions=q, velocities=v, accelerations=a)
+        point.time_from_start.sec = int(when)
+        point.time_from_start.nanosec = int(1e9 * (when % 1.0))
+        message.points.append(point)
+    return message, rows
+
+
+def test_a_guard_plays_and_brakes_along_its_path_when_the_executor_falls_silent(manager):
+    manager.start("motion_guard")
+    manager.beating = True
+    manager.until(lambda: manager.said.get("guard") == "holding", "the guard holds")
+    trajectory, rows = swing()
+    assert not manager.call(Trigger, "/motion_guard/play").success
+    manager.publish(trajectory, "/motion_guard/trajectory")
+    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    start = len(manager.states)
+    manager.until(lambda: manager.states[-1][1][0, 0] > 0.3, "it moves")
+    manager.beating = False
+    manager.until(lambda: "executor is silent" in manager.said["guard"], "it brakes")
+    manager.until(lambda: manager.said["guard"] == "holding", "it stands")
+    t = np.array([when for when, _ in manager.states[start:]])
+    q, v, _ = np.moveaxis(np.array([row for _, row in manager.states[start:]]), 1, 0)
+    assert 0.3 < q[-1, 0] < 0.99 and np.all(v[-1] == 0.0)
+    assert np.interp(q[:, 0], rows[:, 0, 0], rows[:, 0, 1]) == pytest.approx(q[:, 1], abs=1e-3)
+    # Periods are those that the manager measured; stamps are when it began each.
+    step = np.abs(np.diff(v, axis=0)) - np.array(ACCELERATION) * np.diff(t)[:, None]
+    assert step.max() <= 5.0 * 0.005  # by a period, stamps and measured periods may differ
+    assert manager.switch(off=["motion_guard"])
+
+
+def test_a_guard_that_is_deactivated_in_motion_leaves_no_velocity_behind(manager):
+    manager.start("motion_guard")
+    manager.beating = True
+    manager.publish(swing()[0], "/motion_guard/trajectory")
+    manager.until(lambda: manager.call(Trigger, "/motion_guard/play").success, "it plays")
+    manager.until(lambda: manager.states[-1][1][1, 0] > 0.2, "it moves")
+    assert manager.switch(off=["motion_guard"])
+    manager.until(lambda: bool(np.all(manager.states[-1][1][1] == 0.0)), "no velocity")
+    q = manager.states[-1][1][0]
+    assert 0.0 < q[0] < 1.0
+
+
+def test_torques_are_the_models_and_follow_what_a_person_accepts(manager, robot):
+    ours, _ = robot
+    still = np.zeros((1, 2))
+    gravity = ours.model.inverse_dynamics(still, still, still)[0]
+    manager.start("torque_controller")
+    assert manager.efforts == pytest.approx(gravity, abs=1e-9)
+    theta = np.concatenate([ours.model.pi.ravel(), ours.values])
+
+    def offer(scale: float) -> None:
+        names = list(c_parameters(ours))
+        message = InertialEstimate(model="robot", names=names, values=list(scale * theta))
+        manager.publish(message, "/torque_controller/parameters")
+
+    use = "/torque_controller/use_parameters"
+    offer(4.0)  # more than gravity_factor
+    assert not manager.call(Trigger, use).success
+    offer(1.5)
+    manager.until(lambda: manager.call(Trigger, use).success, "parameters are used")
+    manager.until(lambda: np.allclose(manager.efforts, 1.5 * gravity, atol=1e-9), "new torques")
+    load = PayloadEstimate(state=PayloadEstimate.INERTIA_KNOWN)
+    load.inertia = Inertia(m=2.0, com=Vector3(z=0.1), ixx=0.01, iyy=0.01, izz=0.01)
+    manager.publish(load, "/torque_controller/payload")
+    use = "/torque_controller/use_payload"
+    manager.until(lambda: manager.call(Trigger, use).success, "the payload is used")
+    held = pi_from_mass_com_inertia(2.0, [0.3, 0.0, 0.1], 0.01 * np.eye(3))
+    pi = 1.5 * ours.model.pi + np.stack([0.0 * held, held])
+    heavier = ours.model.with_pi(pi).inverse_dynamics(still, still, still)[0]
+    manager.until(lambda: np.allclose(manager.efforts, heavier, atol=1e-9), "it is carried")
+    assert manager.switch(off=["torque_controller"])
+    manager.until(lambda: bool(np.all(manager.efforts == 0.0)), "no torque")
+
+
+def test_a_guard_before_torques_chains_and_unchains(manager, robot):
+    ours, _ = robot
+    still = np.zeros((1, 2))
+    gravity = ours.model.inverse_dynamics(still, still, still)[0]
+    manager.start("torque_controller", "guard_before")
+    assert manager.efforts == pytest.approx(gravity, abs=1e-9)  # held where it stands
+    assert not manager.switch(off=["torque_controller"])  # somebody refers to it
+    assert manager.switch(off=["guard_before"])
+    assert manager.efforts == pytest.approx(gravity, abs=1e-9)
