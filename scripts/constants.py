@@ -19,7 +19,7 @@ ROOMS = {
     "identifiability": ("identifiability",),
     "planning": ("planning",),
     "estimation of chains": tuple(
-        f"estimation/{room}" for room in ("fit", "recorded", "arm", "sequential", "closed_chain")
+        f"estimation/{room}" for room in ("fit", "recorded", "arm", "sequential")
     ),
 }
 SENSITIVITY = ROOT / "benchmarks" / "estimation" / "constants.json"

@@ -8,9 +8,10 @@ from pathlib import Path
 from rich.console import Console
 
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.closed_chain import ConstrainedEquations, identified_chain
+from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay
 from sysid_core.report import Report
-from sysid_core.robot.loops import ClosedChain
+from sysid_core.robot import DriveTrain, FrictionModel
+from sysid_core.robot.loops import ClosedChain, DrivenRobot, chain_with_parameters
 from sysid_core.signals.bags import read_bag
 from sysid_core.validation import torque_errors
 from sysid_demos.parts import show_rows
@@ -25,11 +26,11 @@ def show_torques(
     truth: ClosedChain,
 ) -> float:
     """RMS of predicted torques on a run that wasn't fitted; the worst ratio to the truth's."""
-    equations = ConstrainedEquations.build(nominal, [read_bag(bag)]).without_delay()
-    errors = [
-        torque_errors(equations, chain)
-        for chain in (identified_chain(nominal, estimate), nominal, truth)
-    ]
+    friction = FrictionModel(DriveTrain.direct(nominal.actuated))
+    equations = ArmEquations.build(DrivenRobot.of(nominal), [read_bag(bag)], friction, Processing())
+    equations = equations.with_delay(torque_delay(equations).seconds)
+    identified = chain_with_parameters(nominal, estimate.names, estimate.values)
+    errors = [torque_errors(equations, chain) for chain in (identified, nominal, truth)]
     rows: list[list[object]] = [[j, *(e[j].rms for e in errors)] for j in nominal.actuated]
     show_rows(
         console,

@@ -134,14 +134,12 @@ def _beside(
 
 
 def _parameter_figure(study: ConstrainedStudy) -> Figure:
-    names = study.seeds[0].estimates["identified"].names
+    names = tuple(study.seeds[0].truth)
     errors = {}
     for seed in study.seeds:
         estimate = seed.estimates["identified"]
+        sd = dict(zip(estimate.names, estimate.standard_deviations, strict=True))
         errors[f"robot {seed.seed}"] = [
-            (value - seed.truth[name]) / sd
-            for name, value, sd in zip(
-                names, estimate.values, estimate.standard_deviations, strict=True
-            )
+            (estimate[name] - true) / sd[name] for name, true in seed.truth.items()
         ]
     return dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))

@@ -32,6 +32,7 @@ from sysid_core.robot import (
     inertial_scale,
     joint_torque_regressor,
 )
+from sysid_core.robot.loops import DrivenRobot
 from sysid_core.signals import JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
@@ -198,9 +199,17 @@ class ArmEquations(ChainEquations[JointStream]):
             used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
             time=chosen.time,
             motion_time=chosen.motion_time,
+            massless=self._massless(),
             recordings=chosen.recordings,
         )
         return regression if fast <= 0.0 else self._fast_only(regression, chosen, fast)
+
+    def _massless(self) -> tuple[str, ...]:
+        """Bodies of a closed chain that are described without mass, such as rods."""
+        if not isinstance(self.model, DrivenRobot):
+            return ()
+        bodies = zip(self.model.body_names, self.model.pi, strict=True)
+        return tuple(name for name, pi in bodies if not np.any(pi))
 
     def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
         """The equations without those near a joint's standstill or reversal."""

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.closed_chain import ConstrainedEquations, identify_constrained_equations
-from sysid_core.robot import RobotModel, joint_torque_regressor
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.fit import ConsistentLeastSquares
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
     Coupling,
+    DrivenRobot,
     assemble,
     constrained_motion,
     constrained_torques,
@@ -118,9 +120,11 @@ def test_an_arm_with_a_parallelogram_is_identified(chain):
     stream = JointStream(
         chain.actuated, np.round(t * 1e9).astype(np.int64), q, v, None, tau, EffortKind.LINK_TORQUE
     )
-    equations = ConstrainedEquations.build(chain, [Recording(stream, source="simulated")])
-    estimate = identify_constrained_equations(equations, inertials=True)
-    base = equations.regression(inertials=True).base
+    friction = FrictionModel(DriveTrain.direct(chain.actuated))
+    recordings = [Recording(stream, source="simulated")]
+    equations = ArmEquations.build(DrivenRobot.of(chain), recordings, friction, Processing())
+    regression = equations.regression(equations.prior)
+    estimate, base = ConsistentLeastSquares().fit(regression), regression.base
     values = base.base_values(np.append(true.model.pi.ravel(), np.zeros(len(base.names) - 40)))
     assert estimate.rank == estimate.structural_rank
     found = estimate.measured or estimate
