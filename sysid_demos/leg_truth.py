@@ -25,7 +25,7 @@ def show_torques(
     nominal: ClosedChain,
     truth: ClosedChain,
 ) -> float:
-    """RMS of predicted torques on a run that wasn't fitted; the worst ratio to the truth's."""
+    """RMS of predicted torques on a held-out run; the worst ratio to the truth's."""
     friction = FrictionModel(DriveTrain.direct(nominal.actuated))
     equations = ArmEquations.build(DrivenRobot.of(nominal), [read_bag(bag)], friction, Processing())
     equations = equations.with_delay(torque_delay(equations).seconds)
@@ -35,7 +35,7 @@ def show_torques(
     show_rows(
         console,
         report,
-        "Predicted torques on a motion that wasn't fitted, RMS [N m]",
+        "Predicted torques on a held-out motion, RMS [N m]",
         ("joint", "identified", "nominal", "truth"),
         rows,
     )

@@ -64,7 +64,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         _parameter_figure(study),
         "Error of every parameter over its standard deviation; a dot per robot, grey: ±2.",
     )
-    report.heading("Table I: torque prediction on a run that wasn't fitted, RMS [N m]")
+    report.heading("Table I: torque prediction on a held-out run, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
     report.paragraph("The same where the joint moves faster than 0.05 rad/s, without stiction:")
     _table(report, study, study.torque_table(moving=True))
