@@ -20,10 +20,10 @@ from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import (
     ArmEquations,
     Identification,
+    full_parameters,
     load_identification,
 )
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.estimation.recorded import full_parameters
 from sysid_core.robot import RobotModel
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording

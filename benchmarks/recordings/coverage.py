@@ -30,12 +30,12 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import (
     ArmEquations,
+    Estimator,
     Processing,
     identify_equations,
     prediction_spread,
 )
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.robot import FrictionModel
 from sysid_core.signals import Recording
 

@@ -13,10 +13,9 @@ from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.recorded_motion import RecordedMotion
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
-from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.planning.design import Unknowns
 from sysid_core.reasons import Outcome, Verdict, failure, not_judged, warning

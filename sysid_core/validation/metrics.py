@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.arm import ArmEquations
-from sysid_core.estimation.recorded import filled
+from sysid_core.estimation.arm import ArmEquations, filled
 from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
 from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
-from sysid_core.estimation.recorded import JointDelay
+from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints

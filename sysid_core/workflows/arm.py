@@ -13,6 +13,7 @@ from sysid_core.estimation.arm import (
     NO_PRIOR,
     ArmEquations,
     ArmLags,
+    Estimator,
     Identification,
     PredictionSpread,
     Processing,
@@ -33,7 +34,6 @@ from sysid_core.estimation.loaded_arm import (
     identify_with_load,
     with_gains,
 )
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction

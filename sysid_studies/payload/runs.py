@@ -141,7 +141,7 @@ def solvers(
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
         "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
-        RUNNING: lambda: running.fit(data, experiment.covariance),
+        RUNNING: lambda: running.fit(data),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.recorded import filled
+from sysid_core.estimation.arm.spans import filled
 from sysid_core.robot import Array, RobotModel, joint_torque_regressor
 from sysid_core.robot.loops import DrivenRobot, try_assemble
 

@@ -10,8 +10,8 @@ import numpy as np
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.robot import Array
 
 

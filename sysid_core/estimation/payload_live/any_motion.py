@@ -203,17 +203,8 @@ def _postures(
         )
     q = joints.q[rows]
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
-    data = PayloadData(
-        (stamps - stamps[0]) * 1e-9,
-        recording.wrench.wrench[of_wrench],
-        motion.a,
-        motion.omega,
-        motion.alpha,
-        motion.gravity,
-        recording.source,
-        motion.R_WF,
-    )
-    return data, None
+    time, wrench = (stamps - stamps[0]) * 1e-9, recording.wrench.wrench[of_wrench]
+    return PayloadData.of(time, wrench, motion, source=recording.source), None
 
 
 def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:

@@ -15,8 +15,8 @@ from sysid_core.estimation.arm import (
     ArmEquations,
     Identification,
     Processing,
+    full_parameters,
 )
-from sysid_core.estimation.recorded import full_parameters
 from sysid_core.estimation.sequential.identify import SequentialFit, SequentialLeastSquares
 from sysid_core.planning import Segment, Trajectory
 from sysid_core.robot import Array, FrictionModel, RobotModel

@@ -20,7 +20,7 @@ from sysid_core.robot.loops import (
     load_closed_chain,
     loop_residual,
 )
-from sysid_core.robot.loops.file import closed_chain_from_mapping, save_closed_chain
+from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.robot.loops.mimic import chain_of_mimic_joints
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import ClosedChainPlant
@@ -129,15 +129,6 @@ def test_an_arm_with_a_parallelogram_is_identified(chain):
     assert estimate.rank == estimate.structural_rank
     found = estimate.measured or estimate
     assert np.mean(np.abs(found.values - values) < 2.0 * found.standard_deviations) > 0.9
-
-
-def test_couplings_are_written_and_read_back(chain, tmp_path):
-    (tmp_path / "robot.urdf").write_text(palletiser())
-    save_closed_chain(chain, tmp_path / "loops.yaml", "robot.urdf")
-    again = load_closed_chain(tmp_path / "loops.yaml")
-    assert [(c.name, dict(c.joints), c.offset) for c in again.couplings] == [
-        (c.name, dict(c.joints), c.offset) for c in chain.couplings
-    ]
 
 
 @pytest.mark.parametrize(
