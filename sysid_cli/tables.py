@@ -63,7 +63,9 @@ def print_list(
 def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
     """Print the payload as calls for each vendor's controller, counted in a frame."""
     if settings:
-        console.print(f"For controllers, in '{frame}' (add anything mounted between the flange and this frame):")
+        console.print(
+            f"For controllers, in '{frame}' (add anything mounted between the flange and this frame):"
+        )
     for s in settings:
         console.print(
             f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",

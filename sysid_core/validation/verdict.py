@@ -27,9 +27,7 @@ _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
 UNSEEN = "held-out runs"
-DISAGREEMENT = (
-    4.0  # variance of the residual in held-out runs over that in those that were
-)
+DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in those that were
 
 
 def judge(
