@@ -34,6 +34,8 @@ def _by_cost(error: ExportedError) -> list[str]:
 _LOST = {
     LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world):",
     LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.EFFORT_LIMITS: "effort limits of",
+    LossCode.ACCELERATION_LIMITS: "acceleration limits, to be filled in, of",
     LossCode.MIMIC: "what these joints follow:",
     LossCode.SHAPES: "shapes for pictures and contacts of",
     LossCode.NAMES: "names that the format doesn't take, which were replaced:",

@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from sysid_core.diagnosis import require_joints
-from sysid_core.errors import SignalError
+from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.arm import Processing
 from sysid_core.robot import DriveTrain, RobotModel
 from sysid_core.robot.loops import ClosedChain, DrivenRobot
@@ -66,6 +68,33 @@ def load_recording(
             else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
         )
     return read_table(path, columns)
+
+
+def samples_key(run: Recording) -> str:
+    """Hash of a recording's positions and efforts, whatever its file is."""
+    found = hashlib.sha256()
+    for values in (run.joints.q, run.joints.effort):
+        found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())
+    return found.hexdigest()
+
+
+def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
+    """Refuse to judge by recordings that were fitted, whatever their files are called.
+
+    Args:
+        judging: Recordings that are predicted.
+        fitted: Sources of those that were fitted, by `samples_key`.
+
+    Raises:
+        EstimationError: With the first pair.
+    """
+    for run in judging:
+        source = fitted.get(samples_key(run))
+        if source is not None:
+            raise EstimationError(
+                f"'{run.source}' holds the samples of '{source}', which was fitted: it can't judge the fit.",
+                remedy="Give a recording of another motion, or leave it out.",
+            )
 
 
 def _read_loop_bag(

@@ -21,8 +21,7 @@ from sysid_core.signals.filters import ZeroPhaseFilter
 from sysid_core.validation import Prediction, predict_recording
 from sysid_core.workflows import ArmData, FitSettings, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
-from sysid_studies.bench.read import Split, read_split
-from sysid_studies.bench.recipe import Recipe, wrong_files
+from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
 from sysid_studies.bench.sensor import sensor_rows
 
 BAND_HZ = 8.0  # rigid bodies move below it

@@ -11,13 +11,6 @@ import numpy as np
 
 from sysid_core.report import Report
 from sysid_studies.payload.arm import record_arm, table_iv
-from sysid_studies.payload.campaign import (
-    FIGURE_METHODS,
-    Extent,
-    Progress,
-    Runs,
-    run_all,
-)
 from sysid_studies.payload.checks import stop_and_go_table, timing_table
 from sysid_studies.payload.figures import (
     density_figure,
@@ -29,8 +22,13 @@ from sysid_studies.payload.figures import (
 from sysid_studies.payload.objects import modular_objects
 from sysid_studies.payload.runs import (
     BASELINE,
+    FIGURE_METHODS,
     PAYLOAD_METHODS,
     RIVALS,
+    Extent,
+    Progress,
+    Runs,
+    run_all,
 )
 from sysid_studies.payload.tables import (
     Goal,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier series and sines."""
+"""Fourier series."""
 
 from __future__ import annotations
 
@@ -7,26 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import MotionLimits
 from sysid_core.planning.fourier import FourierBasis
-from sysid_core.robot import RobotModel
-
-UR5_FRAME = "tool0"
-
-
-@pytest.fixture(scope="module")
-def wrist() -> RobotModel:
-    """The last three joints of a UR5: a small arm that plans quickly."""
-    model = RobotModel.from_urdf("ur5")
-    return model.with_locked(dict(zip(model.joint_names[:3], [0.0, -1.2, 1.2], strict=True)))
-
-
-@pytest.fixture(scope="module")
-def limits(wrist) -> MotionLimits:
-    return MotionLimits.from_model(wrist, tcp_frame=UR5_FRAME, ground_height=0.0)
-
-
-# --- the series
 
 
 @pytest.mark.parametrize("n_harmonics", [3, 5, 8])
