@@ -680,6 +680,21 @@ TEXTS: Mapping[str, Text] = {
         "",
         "payload_identification.md",
     ),
+    "part-held": Text("A known load", "Held is '{name}', with a probability of {probability:.3f}."),
+    "part-other": Text(
+        "Another load than expected",
+        "Held is '{name}' (probability {probability:.3f}), not '{expected}'.",
+        "Put it down: a wrong part, two at once, or none.",
+        "One load, none or an unknown one has a probability beyond 20 to 1, and it isn't the expected one.",
+        "payload_identification.md",
+    ),
+    "part-open": Text(
+        "A load that isn't decided",
+        "Which load is held stays open; '{likeliest}' has a probability of {probability:.2f}.",
+        "Read for longer, tare anew, or tilt so that centres of mass show.",
+        "No load reaches a probability of 20 to 1.",
+        "payload_identification.md",
+    ),
     "load-changed": Text(
         "A load that changed",
         "The load changed during the motion ({kind}, {mass:+.2g} kg): what came before is not used.",

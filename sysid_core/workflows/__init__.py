@@ -36,7 +36,13 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
+    from sysid_core.workflows.weighing import (
+        FoundPart,
+        Weighed,
+        WeighedRecording,
+        weigh,
+        which_part,
+    )
 
 __getattr__ = names_of(__name__, __file__)
 
@@ -45,6 +51,7 @@ __all__ = [
     "ArmFit",
     "Carried",
     "FitSettings",
+    "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
     "Progress",
@@ -77,5 +84,6 @@ __all__ = [
     "verify_export",
     "weigh",
     "weigh_by_torques",
+    "which_part",
     "write_validation",
 ]

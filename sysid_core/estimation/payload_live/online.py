@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from sysid_core.errors import EstimationError
@@ -19,6 +21,7 @@ from sysid_core.estimation.payload_live.change import (
     PayloadChange,
     kind_of_change,
 )
+from sysid_core.estimation.payload_live.parts import KnownLoad, part_probabilities
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason, advice_of
@@ -172,6 +175,14 @@ class OnlinePayload:
                 else self.estimator.solve(self.information)
             )
         return self._estimate
+
+    def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
+        """Probabilities of known loads, since the load last changed (`part_probabilities`).
+
+        Raises:
+            EstimationError: There are no samples.
+        """
+        return part_probabilities(*self._running.likelihood(), parts)
 
     @property
     def state(self) -> PayloadState:

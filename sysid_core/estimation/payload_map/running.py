@@ -218,6 +218,26 @@ class RunningMAP:
             warnings=warnings,
         )
 
+    def likelihood(self) -> tuple[Array, Array]:
+        """What the samples say of any body, as `|R pi - r|`, the sensor's errors as declared.
+
+        Noise is no less than what no body explains.
+
+        Returns:
+            R, shape (p, 10), and r, shape (p,).
+
+        Raises:
+            EstimationError: No samples.
+        """
+        if self.n_samples == 0:
+            raise EstimationError("No samples yet.", remedy="Give it samples first.")
+        self._take_waiting()
+        R, r, back = self._sum.compressed()
+        pi = np.linalg.lstsq(R, r, rcond=None)[0]
+        u = back[:, -1] - back[:, :-1] @ pi
+        noise = max(1.0, self._sum.left(u, pi, self.n_samples))
+        return R / noise, r / noise
+
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
         """Wrench that what is held needs by the samples so far, what that leaves open, and the noise.
 
