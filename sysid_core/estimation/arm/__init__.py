@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Chains, open or closed: from recordings to an identified robot."""
 
+from sysid_core.estimation.arm.block_scores import ENOUGH
 from sysid_core.estimation.arm.delay_step import JointDelay, TorqueDelay
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identification_file import load_identification, save_identification
@@ -37,6 +38,7 @@ from sysid_core.estimation.arm.structure import arm_structural_rows
 from sysid_core.estimation.arm.torque_delay import ArmLags, torque_delay, torque_lags
 
 __all__ = [
+    "ENOUGH",
     "NO_PRIOR",
     "ArmEquations",
     "ArmLags",
