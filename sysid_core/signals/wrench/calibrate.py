@@ -157,9 +157,8 @@ def calibrate_static(
         covariance=covariance,
         residual_rms=np.sqrt(np.mean(np.hstack([forces.residual, torques.residual]) ** 2, axis=0)),
         matrix=matrix,
-        mounting_left=float(
-            np.hypot(mounting_sd.max(), CROSSTALK_SD)
-        ),  # skew crosstalk looks alike
+        # The skew part of crosstalk looks like a mounting.
+        mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
         tilt_left=float(np.hypot(tilt, tilt_sd).max()),
     )
     return FullCalibration(
