@@ -15,7 +15,7 @@ from rich.table import Table
 from sysid_cli.app import app, console, copy_json, errors, remark, require_folder
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table, print_verdict
+from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.reasons import advice_of
@@ -120,15 +120,8 @@ def show(answer: WeighedRecording) -> None:
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    settings = answer.settings if answer.verdict.ok else ()
-    if settings:
-        console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
-    for s in settings:
-        console.print(
-            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
-            highlight=False,
-            soft_wrap=True,
-        )
+    if answer.verdict.ok:
+        print_settings(answer.settings, frame)
     print_verdict(answer.verdict)
 
 

@@ -263,7 +263,7 @@ def validate(
     *,
     columns: ColumnMap | str | Path | None = None,
 ) -> ValidatedArm:
-    """Whether an identified robot predicts the efforts of recordings that weren't fitted.
+    """Whether an identified robot predicts the efforts of held-out recordings.
 
     Args:
         found: What `identify` gave.
@@ -277,7 +277,7 @@ def validate(
         SysIdError: A recording can't be read, doesn't fit the robot, or was fitted.
 
     References:
-        Sousa and Cortesão 2014 (parameters are judged by data that weren't fitted).
+        Sousa and Cortesão 2014 (parameters are judged by held-out data).
 
     Examples:
         >>> import sysid_core as sysid

@@ -50,7 +50,7 @@ def sentence(template: str, data: Mapping[str, object]) -> str:
 
 
 _EVIDENCE = (
-    " Evidence: so understood, the URDF's masses leave {urdf_after:.2g%} of the torques' variance"
+    " Evidence: under this hypothesis, the URDF's masses leave {urdf_after:.2g%} of the torques' variance"
     " unexplained instead of {urdf_before:.2g%}, free masses {free_after:.2g%} instead of"
     " {free_before:.2g%}."
 )
@@ -219,7 +219,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "load-lacking": Text(
         "A tool or payload that the URDF lacks",
-        "The torques ask for {mass:.2g} ± {sd:.1g} kg more at '{link}' than the URDF has; so understood,"
+        "The torques ask for {mass:.2g} ± {sd:.1g} kg more at '{link}' than the URDF has; under this hypothesis,"
         " {less:.0f%} less of their variance on held-out blocks is left.",
         "Is a tool or payload attached that the description lacks? It becomes part of the last link's"
         " parameters.",
@@ -227,7 +227,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "load-surplus": Text(
         "A tool or payload that the robot lacks",
-        "The torques ask for {mass:.2g} ± {sd:.1g} kg less at '{link}' than the URDF has; so understood,"
+        "The torques ask for {mass:.2g} ± {sd:.1g} kg less at '{link}' than the URDF has; under this hypothesis,"
         " {less:.0f%} less of their variance on held-out blocks is left.",
         "Has the URDF a tool that isn't attached, or has the controller subtracted the payload that it is"
         " configured for? Take the tool out of the URDF, or record efforts with the controller's payload"
@@ -236,8 +236,8 @@ TEXTS: Mapping[str, Text] = {
     ),
     "no-model": Text(
         "Efforts that don't follow the motion",
-        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on blocks of"
-        " time that weren't fitted (a constant leaves 100 %, more than {limit:.0f%} is no model): efforts,"
+        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on held-out blocks"
+        " of time (a constant leaves 100 %, more than {limit:.0f%} is no model): efforts,"
         " positions and URDF don't belong together.",
         "Check columns, units and joint names, and plot the efforts beside the motion. Springs, cables"
         " and contacts do it too.",
@@ -246,15 +246,15 @@ TEXTS: Mapping[str, Text] = {
     ),
     "much-left": Text(
         "A model that leaves much",
-        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on blocks of"
-        " time that weren't fitted.",
+        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on held-out blocks"
+        " of time.",
         _LEFT_REMEDY,
         _LEFT,
         "identify.md",
     ),
     "joint-chance": Text(
         "Efforts that don't follow the motion",
-        "Efforts of {joints} follow the motion no better than chance: blocks of time that weren't fitted"
+        "Efforts of {joints} follow the motion no better than chance: held-out blocks of time"
         " are predicted worse than by their mean.",
         "Record more motion of these joints, or lock them.",
         "Rigid bodies with any masses and friction can't explain these efforts from this motion.",
@@ -270,7 +270,7 @@ TEXTS: Mapping[str, Text] = {
     "data-agree": Text(
         "Data and description agree",
         "URDF, signs, units and time stamps agree with the efforts: the URDF's masses leave"
-        " {urdf:.2g%} of the torques' variance, any masses {free:.2g%} on blocks that weren't fitted.",
+        " {urdf:.2g%} of the torques' variance, any masses {free:.2g%} on held-out blocks.",
     ),
     # Single streams.
     "effort-dead": Text(
@@ -545,7 +545,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "unseen-missing": Text(
         "No unseen recording",
-        "Predictions of runs that weren't fitted: none was given.",
+        "Predictions of held-out runs: none was given.",
         "Record another motion and give it by --validate.",
     ),
     "nothing-predicted": Text(
@@ -605,13 +605,13 @@ TEXTS: Mapping[str, Text] = {
         "No better than the URDF",
         "{test}: {identified:.3g} identified, {nominal:.3g} nominal.",
         "Keep the URDF's parameters, or record more motion like the one that matters.",
-        "On runs that weren't fitted the identified model predicts no better than the URDF's numbers.",
+        "On held-out runs the identified model predicts no better than the URDF's numbers.",
     ),
     "joints-no-better": Text(
         "No better than the URDF",
         "{test}: {joints} no better than nominal.",
         "Record more motion of these joints.",
-        "On runs that weren't fitted the identified model predicts no better than the URDF's numbers.",
+        "On held-out runs the identified model predicts no better than the URDF's numbers.",
     ),
     "torque-limit": Text(
         "Torque limits",

@@ -12,7 +12,7 @@ from sysid_core.report.html import Report
 
 def export_sentence(error: ExportedError, file: str) -> str:
     """Errors inside and as exported, and what was lost, in one sentence."""
-    runs = "runs that weren't fitted" if error.held_out else "the fitted runs"
+    runs = "held-out runs" if error.held_out else "the fitted runs"
     text = (
         f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
         f" the identified model leaves {100 * error.inside:.2f} %"

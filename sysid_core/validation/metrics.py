@@ -34,7 +34,7 @@ def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, Torq
     """Torque prediction on recordings, per actuated joint, filtered as in a fit.
 
     Args:
-        equations: Equations of recordings that weren't fitted.
+        equations: Equations of held-out recordings.
         chain: The model on trial.
     """
     parts = []

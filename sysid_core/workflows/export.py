@@ -85,7 +85,7 @@ class ArmResult:
     Attributes:
         identification: The identified robot.
         fitted: Runs of the fit.
-        others: Runs that weren't fitted.
+        others: Held-out runs.
         files: Role, path and sha256 of all inputs.
         places: Folders in which meshes may be.
         carried: What the exported robot holds; None: nothing.

@@ -118,7 +118,7 @@ def validate_runs(
 
     Args:
         found: The identified robot.
-        runs: Recordings that weren't fitted.
+        runs: Held-out recordings.
         fitted_share: Share of variance that was left in the fitted recordings, if it is known.
 
     Raises:

@@ -448,7 +448,7 @@ def _report(answer: WeighedRecording) -> Report:
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
         next_steps=[
-            "Send it to the controller: numbers for each vendor stand at the end of this page."
+            "Send it to the controller: the line for each vendor is below (For your controller)."
         ]
         if answer.verdict.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
@@ -463,13 +463,9 @@ def _report(answer: WeighedRecording) -> Report:
         filtered=answer.weighing.filtered,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
+        settings=answer.settings if answer.verdict.ok else (),
+        controller_frame=answer.flange_frame or frame,
     )
-    if answer.settings:
-        report.table(
-            ("controller", "what to set", "error torque left [N m]"),
-            [(s.vendor, s.text, s.error_torque) for s in answer.settings],
-            f"In the frame '{answer.flange_frame or frame}'; what hangs before it must be added.",
-        )
     model = answer.model
     report.provenance(
         {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of a recipe: each method's errors on what it wasn't fitted to."""
+"""What is measured of a recipe: each method's errors on held-out data."""
 
 from __future__ import annotations
 

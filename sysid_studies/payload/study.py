@@ -40,7 +40,7 @@ from sysid_studies.payload.tables import (
 )
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from sysid_core.report import Figure
 
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
@@ -60,7 +60,7 @@ class PayloadStudy:
     """
 
     tables: list[StudyTable] = field(default_factory=list)
-    figures: list[tuple[go.Figure, str]] = field(default_factory=list)
+    figures: list[tuple[Figure, str]] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
     runs: int = 0
 
@@ -174,7 +174,7 @@ def _accuracy_tables(runs: Runs) -> list[StudyTable]:
     ]
 
 
-def _figures(extent: Extent, runs: Runs, figure4: go.Figure) -> list[tuple[go.Figure, str]]:
+def _figures(extent: Extent, runs: Runs, figure4: Figure) -> list[tuple[Figure, str]]:
     """Figures 4 to 8 with captions."""
     tee = modular_objects()["Tee"]
     return [
