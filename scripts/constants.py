@@ -18,9 +18,7 @@ ROOMS = {
     "signals": ("signals",),
     "identifiability": ("identifiability",),
     "planning": ("planning",),
-    "estimation of chains": tuple(
-        f"estimation/{room}" for room in ("fit", "recorded", "arm", "sequential", "closed_chain")
-    ),
+    "estimation of chains": tuple(f"estimation/{room}" for room in ("fit", "arm", "sequential")),
 }
 SENSITIVITY = ROOT / "benchmarks" / "estimation" / "constants.json"
 

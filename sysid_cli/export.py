@@ -12,6 +12,7 @@ from rich.text import Text
 from sysid_cli.app import app, console, errors, example, tick
 from sysid_cli.progress import shown_by
 from sysid_core import workflows
+from sysid_core.errors import ModelError
 
 if TYPE_CHECKING:
     from sysid_core.export import Target
@@ -24,8 +25,14 @@ def export(
     ],
     out: Annotated[Path, typer.Option(help="Folder for the files and proof.json.")],
     to: Annotated[
-        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c.")
+        str, typer.Option(help="Targets with commas: urdf, mjcf, sdf, usd, c, ros2_control.")
     ] = "urdf,mjcf,c",
+    payload: Annotated[
+        Path | None, typer.Option(help="What it holds: a folder that `sysid payload` wrote.")
+    ] = None,
+    payload_frame: Annotated[
+        str, typer.Option(help="Frame that the payload is fixed to: the sensor's.")
+    ] = "",
     data: Annotated[
         Path | None, typer.Option(help="Folder with the recordings, if they were moved.")
     ] = None,
@@ -39,8 +46,15 @@ def export(
     from sysid_core.report import export_sentence, loss_sentence
 
     targets = _targets(to)
+    if (payload is None) != (not payload_frame):
+        raise ModelError(
+            "A payload is exported in a frame.", remedy="Give both --payload and --payload-frame."
+        )
+    carried = None if payload is None else workflows.Carried(payload, payload_frame)
     with errors.status("exporting") as status:
-        made = workflows.export_result(result, targets, out, data=data, progress=shown_by(status))
+        made = workflows.export_result(
+            result, targets, out, data=data, carried=carried, progress=shown_by(status)
+        )
     for one in made:
         worst = max(one.differences.values())
         mark = tick(one.equal)
@@ -55,7 +69,6 @@ def export(
 
 
 def _targets(text: str) -> list[Target]:
-    from sysid_core.errors import ModelError
     from sysid_core.export import Target
 
     names = [name.strip() for name in text.split(",") if name.strip()]

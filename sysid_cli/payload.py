@@ -15,7 +15,7 @@ from rich.table import Table
 from sysid_cli.app import app, console, copy_json, errors, remark, require_folder
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table, print_verdict
+from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.errors import SignalError, SysIdError
 from sysid_core.reasons import advice_of
@@ -23,7 +23,7 @@ from sysid_core.workflows import WeighSettings
 
 if TYPE_CHECKING:
     from sysid_core.estimation import Estimate
-    from sysid_core.workflows import WeighedRecording
+    from sysid_core.workflows import FoundPart, WeighedRecording
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,13 @@ class PayloadOptions:
         Path | None,
         typer.Option(help="Folder of recordings of one object: how repeatable is the answer?"),
     ] = None
+    parts: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of known loads (YAML): which of them is held? Needs --calibration."
+        ),
+    ] = None
+    expect: Annotated[str, typer.Option(help="Of --parts: the load that should be held.")] = ""
     out: Annotated[Path, typer.Option(help="Folder for estimate, result and report.")] = Path(
         "results/payload"
     )
@@ -59,6 +66,12 @@ def payload(options: PayloadOptions) -> None:
             "Exactly one of a recording and --repeat is needed.",
             remedy="Give a bag, or --repeat with a folder of bags.",
         )
+    if options.parts is not None and options.recording is not None:
+        which = workflows.which_part(
+            options.recording, options.settings, options.parts, options.expect
+        )
+        show_part(which, options.json_path)
+        raise typer.Exit(which.verdict.exit_status)
     require_folder(options.out)
 
     def weigh(recording: Path) -> WeighedRecording:
@@ -81,6 +94,16 @@ def payload(options: PayloadOptions) -> None:
     raise typer.Exit(found.verdict.exit_status)
 
 
+def show_part(found: FoundPart, json_path: str) -> None:
+    """Probabilities of known loads, and the decision."""
+    result = {"probabilities": dict(found.probabilities), "verdict": found.verdict.to_dict()}
+    if copy_json(json.dumps(result, indent=1), json_path):
+        return
+    for name, probability in found.probabilities.items():
+        console.print(f"{probability:6.3f}  {name}", markup=False, highlight=False)
+    print_verdict(found.verdict)
+
+
 def show(answer: WeighedRecording) -> None:
     """Table, remarks and settings on the console."""
     from sysid_core.report import comparison_rows
@@ -97,15 +120,8 @@ def show(answer: WeighedRecording) -> None:
         soft_wrap=True,
     )
     frame = answer.flange_frame or answer.weighing.sensor_frame
-    settings = answer.settings if answer.verdict.ok else ()
-    if settings:
-        console.print(f"For controllers, in '{frame}' (what hangs before it must be added):")
-    for s in settings:
-        console.print(
-            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
-            highlight=False,
-            soft_wrap=True,
-        )
+    if answer.verdict.ok:
+        print_settings(answer.settings, frame)
     print_verdict(answer.verdict)
 
 

@@ -14,7 +14,7 @@ from rich.table import Table
 from sysid_cli.app import app, console, copy_json, errors, require_folder
 from sysid_cli.progress import shown_by
 from sysid_cli.settings import JsonPathOption, command
-from sysid_cli.tables import print_table, print_verdict
+from sysid_cli.tables import print_settings, print_table, print_verdict
 from sysid_core import workflows
 from sysid_core.reasons import text_of
 from sysid_core.workflows import TorqueWeighingSettings
@@ -48,6 +48,8 @@ def payload_torques(options: PayloadTorquesOptions) -> None:
         print_verdict(found.verdict)
         said = tuple(map(text_of, found.verdict.notable))
         print_summary(found.fit, found.true_mass, options.out, said)
+        if found.verdict.ok:
+            print_settings(found.settings, found.frame)
     raise typer.Exit(found.verdict.exit_status)
 
 

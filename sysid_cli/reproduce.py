@@ -151,7 +151,7 @@ def cheetah3(html_path: _Html = Path("cheetah3.html"), json_path: _Json = "") ->
     console.print(
         "The zeros are where the paper has them; magnitudes belong to our own robot and gait."
         if study.pattern_matches
-        else "The zeros are not where the paper has them."
+        else "The zeros differ from the paper's."
     )
     console.print(f"Report: {html_path}", highlight=False)
 

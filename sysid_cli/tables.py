@@ -15,6 +15,8 @@ from sysid_core.reasons import Outcome, Verdict, advice_of
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from sysid_core.controller_payload import ControllerSetting
+
 _PIPED = 100_000  # characters a line: nobody's terminal cuts what goes into a file
 
 
@@ -56,6 +58,20 @@ def print_list(
         console.print(line, highlight=False, soft_wrap=True)
     if shown < len(lines):
         console.print(f"… {len(lines) - shown} more: {option}", style="dim", highlight=False)
+
+
+def print_settings(settings: Sequence[ControllerSetting], frame: str) -> None:
+    """Print the payload as calls for each vendor's controller, counted in a frame."""
+    if settings:
+        console.print(
+            f"For controllers, in '{frame}' (add anything mounted between the flange and this frame):"
+        )
+    for s in settings:
+        console.print(
+            f"  {s.vendor:7} {s.text}  leaves {s.error_torque:.1g} N m",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 _STYLES = {

@@ -91,7 +91,7 @@ def print_full(full: FullCalibration) -> None:
 
 
 def print_summary(calibration: SensorCalibration, out: Path) -> None:
-    """Bias and noise of each axis, and what hangs there."""
+    """Bias and noise of each axis, and the mounted load."""
     import numpy as np
 
     from sysid_core.signals.wrench import WRENCH_AXES

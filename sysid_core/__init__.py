@@ -26,18 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__getattr__ = names_of(
-    __name__,
-    {
-        ".errors": ("SysIdError",),
-        ".estimation": ("Estimate",),
-        ".front": ("identifiable", "identify", "load", "plan_motion", "validate", "weigh"),
-        ".planning": ("MotionLimits as Limits", "check_motion"),
-        ".robot": ("FrictionModel as Friction", "RobotModel as Robot"),
-        ".robot.shapes": ("Shape",),
-        ".signals": ("Recording",),
-    },
-)
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "Estimate",

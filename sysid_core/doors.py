@@ -1,37 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
 """Doors that import a name's file when the name is used: the one way in which this package is lazy.
 
-A door that gathers heavy rooms lists its names below `TYPE_CHECKING` for readers and type checkers,
-and has `__getattr__ = names_of(__name__, {...})` for the interpreter (PEP 562).
+A door that gathers heavy rooms imports its names below `TYPE_CHECKING`, for readers and type checkers, and
+has `__getattr__ = names_of(__name__, __file__)` for the interpreter (PEP 562), which reads the same lines.
 """
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
-def names_of(package: str, modules: Mapping[str, tuple[str, ...]]) -> Callable[[str], Any]:
+def names_of(package: str, file: str) -> Callable[[str], Any]:
     """A door's `__getattr__`.
 
     Args:
         package: `__name__` of the door.
-        modules: Names by the module, relative to the door, that has them; `its as ours` where they
-            differ.
+        file: `__file__` of the door, whose imports from its package say where the names are.
     """
     where = {
-        name.split(" as ")[-1]: (module, name.split(" as ")[0])
-        for module, names in modules.items()
-        for name in names
+        name.asname or name.name: (node.module, name.name)
+        for node in ast.walk(ast.parse(Path(file).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(f"{package}.")
+        for name in node.names
     }
 
     def get(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module '{package}' has no attribute '{name}'")
         module, its = where[name]
-        value = getattr(import_module(module, package), its)
+        value = getattr(import_module(str(module)), its)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -44,6 +44,7 @@ from sysid_core.workflows import (
     identify_data,
     is_bag,
     load_recording,
+    require_unseen,
     validate_runs,
 )
 
@@ -262,7 +263,7 @@ def validate(
     *,
     columns: ColumnMap | str | Path | None = None,
 ) -> ValidatedArm:
-    """Whether an identified robot predicts the efforts of recordings that weren't fitted.
+    """Whether an identified robot predicts the efforts of held-out recordings.
 
     Args:
         found: What `identify` gave.
@@ -273,10 +274,10 @@ def validate(
         `predictions`, measured and predicted efforts of shape (K, n) each, and `verdict`.
 
     Raises:
-        SysIdError: A recording can't be read or doesn't fit the robot.
+        SysIdError: A recording can't be read, doesn't fit the robot, or was fitted.
 
     References:
-        Sousa and Cortesão 2014 (parameters are judged by data that weren't fitted).
+        Sousa and Cortesão 2014 (parameters are judged by held-out data).
 
     Examples:
         >>> import sysid_core as sysid
@@ -288,6 +289,7 @@ def validate(
     """
     known = ColumnMap.load(columns) if isinstance(columns, str | Path) else columns
     runs = _recordings(recordings, known or found.data.columns)
+    require_unseen(runs, found.data.fitted)
     return validate_runs(found.identification, runs)
 
 

@@ -152,7 +152,7 @@ def compare(
 
     Args:
         folder: That `sysid identify` wrote.
-        bag: A run that wasn't fitted.
+        bag: A held-out run.
         model: The robot as described.
         true_pi: True parameters of the simulated robot, shape (n_bodies, 10).
         true_friction: The same for every joint, by symbol, such as F_c.
@@ -205,8 +205,8 @@ def show_comparison(console: Console, report: Report, comparison: Comparison) ->
             strict=True,
         )
     ]
-    caption = "Predicted torques on a motion that wasn't fitted, RMS [N m]"
-    report.heading("A motion that wasn't fitted")
+    caption = "Predicted torques on a held-out motion, RMS [N m]"
+    report.heading("A held-out motion")
     show_rows(console, report, f"{caption}, against raw, noisy torques", columns, rows)
     report.figure(
         prediction_chart(comparison.predictions["identified"]),

@@ -91,7 +91,7 @@ def play(out: Path, *, namespace: str = "", fast: bool = False) -> int:
         )
         client.start_recording(str(bag))
         _execute(client, console, trajectory_file, timeout_s=trajectory.duration + 60.0)
-        client.wait_until_steady("estimator/payload_estimate", "samples_used", 1.5, 60.0)
+        client.wait_until_settled("estimator/payload_estimate", 1.5, 60.0)
         client.stop_recording()
         # Subscriptions that come late still get the latched result.
         client.follow(InertialEstimate, "estimator/payload_parameters")

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 from rclpy.qos import QoSProfile
 from rich.console import Console
 from robot_sysid.msg import Mark
@@ -18,7 +17,7 @@ from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from sysid_core.planning import Trajectory
-from sysid_core.report import Report, curves
+from sysid_core.report import Figure, Report, curves
 from sysid_core.robot import Array
 from sysid_demos.parts import identify, record, show_rows
 from sysid_nodes import conversions
@@ -146,7 +145,7 @@ def use_identified(client: LiveClient, console: Console) -> None:
     console.print(f"computed_torque_controller: {answer.message}")
 
 
-def tracking_figure(before: Tracking, after: Tracking) -> go.Figure:
+def tracking_figure(before: Tracking, after: Tracking) -> Figure:
     """Errors of both runs over time, joint by joint."""
     runs = {"nominal parameters": before, "identified": after}
     return curves(

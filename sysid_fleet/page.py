@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 
 import numpy as np
-import plotly.graph_objects as go
 
 from sysid_core.reasons import Outcome
-from sysid_core.report import Report, with_deviation
+from sysid_core.report import COLOURS, Figure, Report, heat_map, with_deviation
 from sysid_fleet.analysis import FleetState, Key, Trend
 
 _TRENDS = 8  # charts
@@ -96,7 +95,7 @@ def _worst(state: FleetState) -> list[Key]:
     return sorted(state.trends, key=lambda key: -severity(state.trends[key]))
 
 
-def _heat_map(state: FleetState) -> go.Figure:
+def _heat_map(state: FleetState) -> Figure:
     worst = _worst(state)
     robots = list(dict.fromkeys(f"{r} {t}".strip() for r, t, _ in worst))
     names = sorted({name for _, _, name in worst})
@@ -104,32 +103,21 @@ def _heat_map(state: FleetState) -> go.Figure:
     for (robot, tool, name), trend in state.trends.items():
         row = robots.index(f"{robot} {tool}".strip())
         values[row, names.index(name)] = min(severity(trend), 2.0)
-    figure = go.Figure(
-        go.Heatmap(z=values, x=names, y=robots, zmin=0.0, zmax=2.0, colorscale="YlOrRd")
-    )
-    figure.update_layout(height=max(300, 60 + 18 * len(robots)))
-    figure.update_yaxes(autorange="reversed")
-    return figure
+    return heat_map(values, names, robots, 0.0, 2.0, "alarm")
 
 
-def _trend_chart(key: Key, trend: Trend) -> go.Figure:
+def _trend_chart(key: Key, trend: Trend) -> Figure:
     when = [datetime.fromtimestamp(float(t), timezone.utc) for t in trend.series.time]
-    figure = go.Figure()
+    days = np.asarray(trend.series.time, dtype=float) / 86400.0  # since 1970
+    figure = Figure(height=300)
     own = trend.series.deviation * trend.spread.scale
     bars = 2.0 * np.sqrt(np.nan_to_num(own) ** 2 + trend.spread.between**2) * trend.scale
-    figure.add_scatter(
-        x=when,
-        y=trend.monitored.corrected * trend.scale,
-        error_y={"type": "data", "array": bars},
-        mode="markers",
-        name="estimate ± 2 deviations",
-    )
-    for change in trend.monitored.changes:
-        figure.add_scatter(
-            x=[when[change.begins], when[-1]],
-            y=[change.after * trend.scale] * 2,
-            mode="lines",
-            name=f"since {when[change.begins]:%Y-%m-%d}",
-        )
-    figure.update_layout(yaxis_title=f"{key[2]} [{trend.unit}]")
+    values = trend.monitored.corrected * trend.scale
+    figure.add(0, "dots", days, values, "estimate ± 2 deviations", bars=bars, upright=True)
+    for k, change in enumerate(trend.monitored.changes, 1):
+        name = f"since {when[change.begins]:%Y-%m-%d}"
+        level = [change.after * trend.scale] * 2
+        figure.line(0, days[[change.begins, -1]], level, name, COLOURS[k % len(COLOURS)])
+    figure.axis("x", dates=True)
+    figure.axis("y", title=f"{key[2]} [{trend.unit}]")
     return figure

@@ -16,8 +16,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from sysid_monitor.graph_view import GraphView, Snapshot
-from sysid_monitor.words import bridge_state, margins, payload_state, recorded
+from sysid_monitor.graph_view import (
+    GraphView,
+    Snapshot,
+    bridge_state,
+    margins,
+    payload_state,
+    recorded,
+)
 
 STYLES = {"ok": "green", "warn": "yellow", "error": "bold red", "stale": "dim"}
 

@@ -12,8 +12,7 @@ from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 
 from sysid_core.report import with_deviation
-from sysid_monitor.graph_view import Snapshot
-from sysid_monitor.words import payload_state
+from sysid_monitor.graph_view import Snapshot, payload_state
 from sysid_rqt.drawings import arm_bars, convergence, nominal_values, object_views, residual_curves
 from sysid_rqt.panel import COLOURS, Panel, draw, fill, table
 

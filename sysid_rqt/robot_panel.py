@@ -18,8 +18,7 @@ from robot_sysid.action import ExecuteTrajectory
 from robot_sysid.srv import Arm, MarkRecording, StartRecording, StopRecording
 from std_srvs.srv import Trigger
 
-from sysid_monitor.graph_view import Snapshot
-from sysid_monitor.words import margins, recorded
+from sysid_monitor.graph_view import Snapshot, margins, recorded
 from sysid_rqt.panel import COLOURS, Panel, button, fill, table
 
 STOP = "background-color: #b3261e; color: white; font-weight: bold; font-size: 18px; padding: 10px"

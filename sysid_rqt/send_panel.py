@@ -11,8 +11,7 @@ from rcl_interfaces.srv import GetParameters, SetParameters
 from robot_sysid.srv import ConfirmPayload, ProposePayload
 from std_srvs.srv import Trigger
 
-from sysid_monitor.graph_view import Snapshot
-from sysid_monitor.words import bridge_state
+from sysid_monitor.graph_view import Snapshot, bridge_state
 from sysid_rqt.panel import Panel, button, fill, table
 
 BRIDGE = "payload_bridge"

@@ -22,7 +22,7 @@ EMPTY = """[...document.querySelectorAll('.chart')].filter(chart => !chart.data?
   .map(chart => chart.getAttribute('aria-label'))"""
 # Two frames later: charts have taken a new width.
 DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-ROBOT = "[...document.querySelectorAll('.chart')].find(c => c.data[0].type == 'scatter3d')"
+ROBOT = "[...document.querySelectorAll('.chart')].find(c => c.data[0].type == 'points3d')"
 
 
 class Clicks:

@@ -24,7 +24,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
     "execution": (),
     "signals": ("filters", "wrench", "bags"),
     "estimation": (
-        "fit", "recorded", "arm", "closed_chain", "sequential", "payload", "payload_map", "payload_live",
+        "fit", "arm", "sequential", "payload", "payload_map", "payload_live",
         "loaded_arm",
     ),
     "diagnosis": (),

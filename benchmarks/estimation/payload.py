@@ -71,16 +71,16 @@ def show_times(repeats: int) -> None:
             belief = SplineMotion(robot(), motion.frame, splines, motion.time)
             return PayloadMAP(thing.shape).fit(experiment.smoothed, belief)
 
-        data, covariance = experiment.causal, experiment.covariance
+        data = experiment.causal
         information = CompressedWrenches.from_data(data, 300.0)
         socp = PointMassDiscretization(thing.shape)
         qp = PointMassDiscretization(thing.shape, squared=True)
         online = OnlinePayload(thing.shape)
 
-        def stream(online=online, data=data, covariance=covariance) -> None:
+        def stream(online=online, data=data) -> None:
             online.reset()
             for k in range(150):
-                online.take(data, k, covariance[k])
+                online.update(data.select([k]))
 
         running = RunningMAP(thing.shape)
         running.fit(data.select(slice(0, 150)))
@@ -103,11 +103,11 @@ def choose(count: int) -> None:
         ).fit(e.smoothed, copy.copy(e.belief))
     for correlation in (0.0, 0.02, 0.05):
         candidates[f"running, correlation {correlation}"] = lambda o, e, s, c=correlation: (
-            RunningMAP(o.shape, sensor=s, motion_correlation=c).fit(e.causal, e.covariance)
+            RunningMAP(o.shape, sensor=s, motion_correlation=c).fit(e.causal)
         )
     candidates["running, measured motion"] = lambda o, e, s: RunningMAP(
         o.shape, sensor=s, measured_motion=True
-    ).fit(e.causal, e.covariance)
+    ).fit(e.causal)
     for weight in (0.1, 1.0, 10.0):
         candidates[f"GEO weight {weight}"] = lambda o, e, s, w=weight: EntropicRegression(
             o.shape, weight=w

@@ -66,7 +66,7 @@ def moments(count: int) -> None:
                 mass, com, inertia = mass_com_inertia_from_pi(thing.pi)
                 online = OnlinePayload(thing.shape, sensor=sensor)
                 for k, t in enumerate(run.causal.time):
-                    online.take(run.causal, k, run.covariance[k])
+                    online.update(run.causal.select([k]))
                     i = int(np.argmin(np.abs(MOMENTS - t)))
                     if abs(MOMENTS[i] - t) > 1e-6:
                         continue
@@ -121,8 +121,7 @@ def swings(count: int) -> None:
                     faults=faults, amplitude=amplitude,
                 )  # fmt: skip
                 online = OnlinePayload(thing.shape, sensor=sensor)
-                for k in range(len(run.causal)):
-                    online.take(run.causal, k, run.covariance[k])
+                online.update(run.causal)
                 p = summarise_payload(online.estimate())
                 sd = online.uncertainty(p)[2]
                 off = np.diag(p.inertia - mass_com_inertia_from_pi(thing.pi)[2])
@@ -191,7 +190,7 @@ def _stamps_of_changes(run: Experiment, wrench: Array) -> list[float]:
     online, found, before = OnlinePayload(sensor=SensorModel()), [], None
     data = replace(run.causal, wrench=wrench)
     for k in range(len(data)):
-        online.take(data, k, run.covariance[k])
+        online.update(data.select([k]))
         if online.change is not before:
             before = online.change
             assert before is not None

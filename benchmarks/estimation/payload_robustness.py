@@ -171,14 +171,10 @@ def nuisance_experiment(
     assert filtered.v is not None and filtered.a is not None
     splines = JointSplines.fit(time, q)
     belief = SplineMotion(model, frame, splines, time)
-    causal, smoothed = (
-        PayloadData(time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
-        for m in (
-            model.frame_motion(frame, filtered.q, filtered.v, filtered.a),
-            belief.frame_motion(),
-        )
-    )
-    return Experiment(causal, smoothed, belief, filtered_motion_covariance(model, frame, filtered))
+    seen = model.frame_motion(frame, filtered.q, filtered.v, filtered.a)
+    covariance = filtered_motion_covariance(model, frame, filtered)
+    causal = PayloadData.of(time, wrench, seen, covariance=covariance)
+    return Experiment(causal, PayloadData.of(time, wrench, belief.frame_motion()), belief)
 
 
 def _true_wrench(motion: Swing, thing: StudyObject, tilt: float, rng: np.random.Generator) -> Array:
@@ -220,9 +216,7 @@ def _fits(
         "MAP": lambda: PayloadMAP(shape, sensor=sensor).fit(
             experiment.smoothed, copy.copy(experiment.belief)
         ),
-        "running": lambda: RunningMAP(shape, sensor=sensor).fit(
-            experiment.causal, experiment.covariance
-        ),
+        "running": lambda: RunningMAP(shape, sensor=sensor).fit(experiment.causal),
     }
 
 
@@ -293,4 +287,4 @@ def main(objects: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2)

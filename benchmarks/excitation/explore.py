@@ -15,6 +15,7 @@ import time
 import numpy as np
 from rich.console import Console
 
+from sysid_core.estimation.payload import PayloadData
 from sysid_core.estimation.payload_live import OnlinePayload, PayloadState
 from sysid_core.planning import MotionChecker, MotionLimits, Trajectory, Unknowns
 from sysid_core.planning.design import Ending, Expectation, Explorer, Goal, plan_arm_motion
@@ -133,11 +134,9 @@ def _weighed(
     tared = np.diag(np.r_[load_sd, TARED_SD] ** 2)
     online.reset(SensorCalibration("link_eef", np.zeros(6), np.zeros(4), tared))
     known = dict.fromkeys(KNOWN, np.inf)
+    data = PayloadData.of(t - t[0], wrench, motion)
     for k in range(round(LONGEST / 0.01)):
-        online.update(
-            t[k] - t[0], wrench[k], motion.omega[k], motion.alpha[k], motion.a[k],
-            motion.gravity[k], None, motion.R_WF[k],
-        )  # fmt: skip
+        online.update(data.select([k]))
         if k % 20 or k < 20:
             continue
         state = online.state

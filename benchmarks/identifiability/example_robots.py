@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The structural answer for every URDF of example-robot-data, as a Markdown table.
 
-Run: python benchmarks/identifiability/example_robots.py [--write docs/identifiability.md]
+Run: python benchmarks/identifiability/example_robots.py [--write docs/evidence/identifiability.md]
 With --write the table replaces what stands between the file's two marks.
 """
 

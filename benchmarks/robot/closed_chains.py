@@ -14,7 +14,6 @@ from sysid_core.control import (
     recording_of,
     track,
 )
-from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.planning.closed_chain import sine_trajectory
 from sysid_core.robot.loops import (
     constrained_motion,
@@ -24,6 +23,7 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.robot.loops.assembly import assemble_along
 from sysid_core.simulation import ClosedChainPlant
+from sysid_studies.constrained.robot import identify_drives
 
 
 def seconds(action: Callable[[], object], repeats: int = 3) -> float:
@@ -52,7 +52,7 @@ def main() -> None:
         ("MuJoCo step of 1 ms, with control", seconds(lambda: track(plant, control), 1), K),
         (
             "identification of friction and drives",
-            seconds(lambda: identify_constrained(run, leg), 1),
+            seconds(lambda: identify_drives(leg, [run]), 1),
             K,
         ),
     ]

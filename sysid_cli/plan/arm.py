@@ -28,9 +28,8 @@ from sysid_core.errors import ExcitationError
 from sysid_core.workflows import load_recording
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from sysid_core.planning import ArmPlan, Trajectory, Unknowns
+    from sysid_core.report import Figure
     from sysid_core.robot import RobotModel
 
 # Shares of the search: random motions are drawn; the end can be foreseen.
@@ -385,7 +384,7 @@ def _curve(found: ArmPlan) -> list[tuple[str, str, str]]:
     return rows
 
 
-def progress_figure(found: ArmPlan) -> go.Figure:
+def progress_figure(found: ArmPlan) -> Figure:
     """Criterion over the iterations of the run that won."""
     from sysid_core.report import curves
 

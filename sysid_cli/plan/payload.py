@@ -127,6 +127,8 @@ def expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> 
         frame: Frame of the sensor.
         trajectory: The motion.
     """
+    from dataclasses import replace
+
     import numpy as np
 
     from sysid_core.estimation.payload import PayloadData, summarise_payload
@@ -143,9 +145,7 @@ def expected_accuracy(model: RobotModel, frame: str, trajectory: Trajectory) -> 
     A = wrench_regressor(motion.a, motion.omega, motion.alpha)
     wrench = A @ Shape.box([0.2, 0.2, 0.2]).homogeneous(1.0)
     wrench = wrench + noise * np.random.default_rng(0).normal(size=wrench.shape)
-    data = PayloadData(
-        trajectory.time[::step], wrench, motion.a, motion.omega, motion.alpha, motion.gravity
-    )
+    data = replace(PayloadData.of(trajectory.time[::step], wrench, motion), R_WS=None)
     found = summarise_payload(PayloadMAP(None, sensor=SensorModel()).fit(data))
     inertia = float(np.max(np.diag(found.inertia_sd) / np.diag(found.inertia)))
     return (

@@ -17,10 +17,10 @@ from sysid_cli.tables import print_table
 from sysid_core.errors import ExcitationError
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
     from rich.table import Table
 
     from sysid_core.planning import MotionCheck, MotionLimits, Trajectory
+    from sysid_core.report import Figure
     from sysid_core.robot import RobotModel
 
 PlanRobotArgument = Annotated[
@@ -223,7 +223,7 @@ class Planned:
     title: str
     facts: Mapping[str, object]
     remarks: Sequence[str] = ()
-    figures: Sequence[tuple[go.Figure, str]] = ()
+    figures: Sequence[tuple[Figure, str]] = ()
     tables: Sequence[tuple[str, Sequence[str], Sequence[Sequence[object]]]] = ()
     lines: Sequence[str | Table] = field(default_factory=tuple)
     others: Mapping[str, Trajectory] = field(default_factory=dict)

@@ -35,13 +35,12 @@ class Source:
         return self.address.rstrip("/").rpartition("/")[2]
 
 
-def find_sources(places: Sequence[str], suffixes: Sequence[str] = SUFFIXES) -> Iterator[Source]:
+def find_sources(places: Sequence[str]) -> Iterator[Source]:
     """Recordings at places, each once, in the order of their addresses.
 
     Args:
         places: Files, folders (searched through), patterns with `*`; local, or of any storage that
             fsspec knows (`s3://`, `gs://`, `az://`, `sftp://`).
-        suffixes: What recordings end with in folders.
 
     Raises:
         BatchError: Nothing there, or a storage that isn't known.
@@ -49,7 +48,7 @@ def find_sources(places: Sequence[str], suffixes: Sequence[str] = SUFFIXES) -> I
     seen: set[str] = set()
     for place in places:
         found = False
-        for path, info in _walk(place, suffixes):
+        for path, info in _walk(place):
             found = True
             if path not in seen:
                 seen.add(path)
@@ -57,11 +56,11 @@ def find_sources(places: Sequence[str], suffixes: Sequence[str] = SUFFIXES) -> I
         if not found:
             raise BatchError(
                 f"There are no recordings at '{place}'.",
-                remedy=f"Give files, folders or patterns; recordings end with {', '.join(suffixes)}.",
+                remedy=f"Give files, folders or patterns; recordings end with {', '.join(SUFFIXES)}.",
             )
 
 
-def _walk(place: str, suffixes: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _walk(place: str) -> Iterator[tuple[str, dict[str, Any]]]:
     storage, path = _storage(place)
     local = "://" not in place
     try:
@@ -69,7 +68,7 @@ def _walk(place: str, suffixes: Sequence[str]) -> Iterator[tuple[str, dict[str, 
             found = storage.glob(path, detail=True)
         elif storage.isdir(path):
             found = storage.find(path, detail=True)
-            found = {p: i for p, i in found.items() if p.endswith(tuple(suffixes))}
+            found = {p: i for p, i in found.items() if p.endswith(SUFFIXES)}
         else:
             found = {path: storage.info(path)} if storage.exists(path) else {}
     except (OSError, ImportError, ValueError) as err:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a controller may use identified parameters: bodies that exist, torques that make sense."""
+"""Whether a controller may use identified parameters: consistent bodies and plausible torques."""
 
 from __future__ import annotations
 

@@ -20,13 +20,11 @@ class JointSensorNoise:
         position_step: Quantisation of the encoders [rad].
         velocity_sd: Standard deviation of white noise [rad/s].
         effort_share: Standard deviation of white noise over each joint's RMS effort.
-        effort_delay: How late efforts are reported [s].
     """
 
     position_step: float = 1e-5
     velocity_sd: float = 1e-3
     effort_share: float = 0.02
-    effort_delay: float = 0.0
 
 
 def recording_of(
@@ -53,9 +51,6 @@ def recording_of(
     effort[:, : len(run.actuated)] = run.effort
     if rng is not None:
         noise = noise or JointSensorNoise()
-        if noise.effort_delay:
-            late = run.time - noise.effort_delay
-            effort = np.column_stack([np.interp(late, run.time, x) for x in effort.T])
         if noise.position_step:
             q = noise.position_step * np.round(q / noise.position_step)
         v = v + noise.velocity_sd * rng.normal(size=v.shape)

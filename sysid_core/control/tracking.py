@@ -113,26 +113,6 @@ class ComputedTorque:
         else:
             self.feedforward = np.zeros_like(self.trajectory.q)
 
-    def effort(self, t: float, q_a: ArrayLike, v_a: ArrayLike) -> Array:
-        """Efforts of the actuated joints at a time since the start, shape (n_a,) [N m].
-
-        Args:
-            t: [s]; held at the ends.
-            q_a: Measured actuated positions, shape (n_a,).
-            v_a: Measured actuated velocities, shape (n_a,).
-        """
-        q_d, v_d, _ = self.trajectory.at(t)
-        return np.clip(self.unlimited(t, q_d - q_a, v_d - v_a), -self.limits, self.limits)
-
-    def unlimited(self, t: float, e: ArrayLike, e_dot: ArrayLike) -> Array:
-        """Efforts before saturation, from the errors; shape (n_a,)."""
-        time = self.trajectory.time
-        t = float(np.clip(t, time[0], time[-1]))
-        i = int(np.clip(np.searchsorted(time, t) - 1, 0, len(time) - 2))
-        s = (t - time[i]) / (time[i + 1] - time[i])
-        u_ff = (1.0 - s) * self.feedforward[i] + s * self.feedforward[i + 1]
-        return u_ff + self.gains.K_p * np.asarray(e) + self.gains.K_d * np.asarray(e_dot)
-
 
 @dataclass(frozen=True, eq=False)
 class TrackingRun:

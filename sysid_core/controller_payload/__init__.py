@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payloads in the terms of vendors' controllers, and the exchange with them."""
 
-from sysid_core.controller_payload.exchange import ExchangeState, PayloadExchange
+from sysid_core.controller_payload.exchange import (
+    ControllerSetting,
+    ExchangeState,
+    PayloadExchange,
+    controller_settings,
+)
 from sysid_core.controller_payload.payload import ControllerPayload, PayloadLimits, fixed_pose
-from sysid_core.controller_payload.settings import ControllerSetting, controller_settings
 from sysid_core.controller_payload.vendors import (
     VENDORS,
     VendorRequest,

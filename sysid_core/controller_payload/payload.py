@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A payload as robot controllers want it, and whether it is plausible enough to be sent to one.
 
-Controllers take everything that hangs on the flange (sensor, gripper and object together): mass,
+Controllers take everything mounted on the flange (sensor, gripper and object together): mass,
 centre of mass from the flange, and some the inertia about the centre of mass, in the flange's axes.
 """
 
@@ -24,7 +24,7 @@ from sysid_core.robot import (
 
 @dataclass(frozen=True, eq=False)
 class ControllerPayload:
-    """What hangs on the flange.
+    """The load on the flange.
 
     Attributes:
         mass: [kg].

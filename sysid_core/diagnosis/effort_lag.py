@@ -11,9 +11,9 @@ from sysid_core.errors import SysIdError
 from sysid_core.estimation.arm import (
     ArmEquations,
     Processing,
+    TorqueDelay,
     torque_delay,
 )
-from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.robot import DriveTrain, FrictionModel, RobotModel
 from sysid_core.signals import EffortKind, Recording
 

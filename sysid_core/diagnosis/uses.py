@@ -13,17 +13,14 @@ from sysid_core.diagnosis.fitness import stream_faults
 from sysid_core.diagnosis.recorded_motion import RecordedMotion
 from sysid_core.diagnosis.stream_checks import effort_faults
 from sysid_core.errors import SysIdError
-from sysid_core.estimation.closed_chain import (
-    ConstrainedEquations,
-    identify_constrained_equations,
-)
+from sysid_core.estimation.arm import ArmEquations, Processing, TorqueDelay
+from sysid_core.estimation.fit import LeastSquares
 from sysid_core.estimation.payload_live import MOTION_SEGMENTS, TARE_PREFIX, motion_window
-from sysid_core.estimation.recorded import TorqueDelay
 from sysid_core.estimation.sequential import motion_segments
 from sysid_core.planning.design import Unknowns
 from sysid_core.reasons import Outcome, Verdict, failure, not_judged, warning
-from sysid_core.robot import Array, RobotModel
-from sysid_core.robot.loops import ClosedChain
+from sysid_core.robot import Array, DriveTrain, FrictionModel, RobotModel
+from sysid_core.robot.loops import ClosedChain, DrivenRobot
 from sysid_core.signals import EffortKind, Recording, standstill_share
 from sysid_core.signals.wrench import ClockOffset, clock_of_recording, wrench_faults, wrench_hum
 
@@ -173,10 +170,12 @@ class UseJudge:
         """A mechanism with loops, by its driven joints."""
         if self.chain is None:
             return Use("closed-chain", Verdict((not_judged("loops-missing"),)))
-        equations = ConstrainedEquations.build(self.chain, [self.recording])
-        estimate = identify_constrained_equations(equations, inertials=True)
+        robot = DrivenRobot.of(self.chain)
+        friction = FrictionModel(DriveTrain.direct(robot.joint_names))
+        equations = ArmEquations.build(robot, [self.recording], friction, Processing())
+        estimate = LeastSquares("joint").fit(equations.regression(equations.prior))
         shown = f"rank {estimate.rank} of {estimate.structural_rank}"
-        verdict = self._standstill()
+        verdict = self._standstill() + self._late(robot)
         if not estimate.maximally_exciting:
             full = estimate.structural_rank
             verdict += (warning("chain-rank", rank=estimate.rank, full=full),)

@@ -52,7 +52,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def last_move(self) -> Array:
-        """How far the last command is from the one before, shape (n,): not yet gone by the robot."""
+        """Difference between the last two commands, shape (n,), which the robot has yet to follow."""
 
     @abstractmethod
     def command(self) -> tuple[Array, Array, Array]:

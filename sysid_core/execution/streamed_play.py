@@ -59,7 +59,7 @@ class StreamedPlay(Play):
 
     @property
     def last_move(self) -> Array:
-        """How far the last command is from the one before, shape (n,): not yet gone by the robot."""
+        """Difference between the last two commands, shape (n,), which the robot has yet to follow."""
         return self._last_move
 
     def command(self) -> tuple[Array, Array, Array]:

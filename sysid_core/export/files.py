@@ -16,6 +16,7 @@ from sysid_core.export.geometry import MeshFolder
 from sysid_core.export.losses import Loss, losses_of
 from sysid_core.export.mjcf import MESH_FORMATS, MjcfReader, joint_fields, mjcf_of, write_mjcf
 from sysid_core.export.projection import Projection
+from sysid_core.export.ros2_control import controllers_of
 from sysid_core.export.sdf import SDF_MESH_FORMATS, SdfReader, sdf_of
 from sysid_core.export.targets import Target
 from sysid_core.export.urdf import UrdfReader, urdf_of
@@ -91,9 +92,12 @@ def write_target(
         files = [folder / f"{name}.usda", folder / f"{name}_actuators.yaml"]
         files[0].write_text(usd_of(robot), encoding="utf-8")
         write_yaml(files[1], {"actuators": actuators_of(robot)})
-    elif target is Target.C:
+    elif target in (Target.C, Target.ROS2_CONTROL):
         header, source = write_c(folder, robot, name)
         files = [source, header]
+        if target is Target.ROS2_CONTROL:
+            files.append(folder / f"{name}_controllers.yaml")
+            files[-1].write_text(controllers_of(robot, name, folder), encoding="utf-8")
     else:
         raise _no_such(target)
     return Written(target, tuple(files), losses_of(robot.model, target, meshes))
@@ -120,7 +124,7 @@ def reader_of(target: Target, file: Path, robot: Projection) -> Reader:
         named = prim_names(robot.model)
         joints = [named[f"joint {name}"] for name in names]
         return UsdReader(str(file), joints, robot.model.gravity, friction.coulomb_velocity)
-    if target is Target.C:
+    if target in (Target.C, Target.ROS2_CONTROL):
         return CReader(file, len(names), len(friction.drives.axis_names))
     raise _no_such(target)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sysid_core.export.geometry import MeshFolder
+from sysid_core.export.ros2_control import without
 from sysid_core.export.targets import Target
 from sysid_core.export.usd import prim_names
 from sysid_core.kinds import Kind
@@ -20,6 +21,8 @@ class LossCode(Kind):
 
     GRAVITY = "gravity_direction"  # the format has none: the reader's world must be turned
     VELOCITY_LIMITS = "velocity_limits"
+    EFFORT_LIMITS = "effort_limits"
+    ACCELERATION_LIMITS = "acceleration_limits"  # no description has them
     MIMIC = "mimic"  # a follower whose leader is no joint of the robot, or can't be written
     SHAPES = "shapes"  # for pictures and contacts
     NAMES = "names"  # that the format doesn't take: replaced
@@ -63,6 +66,10 @@ def losses_of(model: RobotModel, target: Target, meshes: MeshFolder | None) -> t
             for name, limit in zip(model.joint_names, model.velocity_limits, strict=True)
             if 0.0 < limit < np.inf
         ]
+    if target is Target.ROS2_CONTROL:
+        found[LossCode.VELOCITY_LIMITS] = without(model, model.velocity_limits)
+        found[LossCode.EFFORT_LIMITS] = without(model, model.effort_limits)
+        found[LossCode.ACCELERATION_LIMITS] = list(model.joint_names)
     followers = [f for f in mimic_joints(model) if target is not Target.URDF]
     found[LossCode.MIMIC] = [
         f.joint for f in followers if target is not Target.MJCF or f.leader not in model.joint_names

@@ -17,8 +17,7 @@ import numpy as np
 from scipy.optimize import least_squares
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.arm import Identification, prepare
-from sysid_core.estimation.recorded import filled
+from sysid_core.estimation.arm import Identification, filled, prepare
 from sysid_core.export.targets import Target
 from sysid_core.robot import (
     Array,

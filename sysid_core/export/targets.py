@@ -15,6 +15,7 @@ class Target(Kind):
     SDF = "sdf"  # Gazebo, Drake
     USD = "usd"  # Isaac Sim and Isaac Lab
     C = "c"  # a controller of one's own
+    ROS2_CONTROL = "ros2_control"  # C, and parameters of this package's controllers on it
 
     @property
     def terms(self) -> tuple[FrictionTerm, ...]:
@@ -45,7 +46,7 @@ class Target(Kind):
 
 _DRY_AND_VISCOUS = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS)
 _WITH_ARMATURE = (*_DRY_AND_VISCOUS, FrictionTerm.INERTIA)
-_WHOLE = (Target.C,)
+_WHOLE = (Target.C, Target.ROS2_CONTROL)
 _TERMS = {
     Target.URDF: _DRY_AND_VISCOUS,  # <dynamics friction damping>
     # frictionloss, damping, armature; the offset is the motor's bias
@@ -53,4 +54,5 @@ _TERMS = {
     Target.SDF: _DRY_AND_VISCOUS,  # <dynamics><friction><damping>
     Target.USD: _WITH_ARMATURE,  # physxJointAxis: friction efforts, viscous coefficient, armature
     Target.C: tuple(FrictionTerm),
+    Target.ROS2_CONTROL: tuple(FrictionTerm),
 }

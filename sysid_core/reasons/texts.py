@@ -50,7 +50,7 @@ def sentence(template: str, data: Mapping[str, object]) -> str:
 
 
 _EVIDENCE = (
-    " Evidence: so understood, the URDF's masses leave {urdf_after:.2g%} of the torques' variance"
+    " Evidence: under this hypothesis, the URDF's masses leave {urdf_after:.2g%} of the torques' variance"
     " unexplained instead of {urdf_before:.2g%}, free masses {free_after:.2g%} instead of"
     " {free_before:.2g%}."
 )
@@ -69,7 +69,6 @@ _LEFT_REMEDY = (
     " (--delay auto), noise."
 )
 _MORE = "Plan what is missing: `sysid plan arm ROBOT --after estimate.yaml`, and record it."
-_RECORD = "Record again, or leave out what is damaged."
 
 TEXTS: Mapping[str, Text] = {
     # What is wrong with data or description, from competing explanations.
@@ -240,7 +239,7 @@ TEXTS: Mapping[str, Text] = {
     "data-agree": Text(
         "Data and description agree",
         "URDF, signs, units and time stamps agree with the efforts: the URDF's masses leave"
-        " {urdf:.2g%} of the torques' variance, any masses {free:.2g%} on blocks that weren't fitted.",
+        " {urdf:.2g%} of the torques' variance, any masses {free:.2g%} on held-out blocks.",
     ),
     # Single streams.
     "effort-dead": Text(
@@ -515,7 +514,7 @@ TEXTS: Mapping[str, Text] = {
     ),
     "unseen-missing": Text(
         "No unseen recording",
-        "Predictions of runs that weren't fitted: none was given.",
+        "Predictions of held-out runs: none was given.",
         "Record another motion and give it by --validate.",
     ),
     "nothing-predicted": Text(
@@ -575,13 +574,13 @@ TEXTS: Mapping[str, Text] = {
         "No better than the URDF",
         "{test}: {identified:.3g} identified, {nominal:.3g} nominal.",
         "Keep the URDF's parameters, or record more motion like the one that matters.",
-        "On runs that weren't fitted the identified model predicts no better than the URDF's numbers.",
+        "On held-out runs the identified model predicts no better than the URDF's numbers.",
     ),
     "joints-no-better": Text(
         "No better than the URDF",
         "{test}: {joints} no better than nominal.",
         "Record more motion of these joints.",
-        "On runs that weren't fitted the identified model predicts no better than the URDF's numbers.",
+        "On held-out runs the identified model predicts no better than the URDF's numbers.",
     ),
     "torque-limit": Text(
         "Torque limits",
@@ -648,6 +647,21 @@ TEXTS: Mapping[str, Text] = {
         "No body has these parameters.",
         "Weigh again; look for contact, cables and a wrong frame.",
         "",
+        "payload_identification.md",
+    ),
+    "part-held": Text("A known load", "Held is '{name}', with a probability of {probability:.3f}."),
+    "part-other": Text(
+        "Another load than expected",
+        "Held is '{name}' (probability {probability:.3f}), not '{expected}'.",
+        "Put it down: a wrong part, two at once, or none.",
+        "One load, none or an unknown one has a probability beyond 20 to 1, and it isn't the expected one.",
+        "payload_identification.md",
+    ),
+    "part-open": Text(
+        "A load that isn't decided",
+        "Which load is held stays open; '{likeliest}' has a probability of {probability:.2f}.",
+        "Read for longer, tare anew, or tilt so that centres of mass show.",
+        "No load reaches a probability of 20 to 1.",
         "payload_identification.md",
     ),
     "load-changed": Text(

@@ -2,7 +2,15 @@
 """Pictures and tables that people read."""
 
 from sysid_core.report.arm_charts import prediction_chart
-from sysid_core.report.charts import curves, dots, thinned, time_series
+from sysid_core.report.charts import (
+    COLOURS,
+    Figure,
+    curves,
+    dots,
+    heat_map,
+    thinned,
+    time_series,
+)
 from sysid_core.report.exports import (
     export_section,
     export_sentence,
@@ -42,7 +50,9 @@ from sysid_core.report.runs import (
 from sysid_core.report.sequential import sequential_report, step_rows
 
 __all__ = [
+    "COLOURS",
     "LEGEND",
+    "Figure",
     "Report",
     "SavedRun",
     "cell_text",
@@ -57,6 +67,7 @@ __all__ = [
     "export_section",
     "export_sentence",
     "export_warnings",
+    "heat_map",
     "identifiability_report",
     "identifiability_summary",
     "identifiability_table",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +12,13 @@ from sysid_core.estimation import Estimate, ParameterVerdict
 from sysid_core.estimation.arm import Identification
 from sysid_core.report.charts import (
     COLOURS,
+    GREY,
     Dots,
-    add_line,
+    Figure,
     curves,
     dots_with_bars,
     ellipsoid,
-    label_time,
-    panels,
+    points,
     scene,
     skeleton,
     solid_robot,
@@ -32,15 +32,11 @@ from sysid_core.robot import (
 )
 from sysid_core.validation import Prediction
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
-
 NOMINAL = "URDF's inertials"
 SOLIDS = "uniform solids of the same inertia"
 
 
-def prediction_chart(prediction: Prediction) -> go.Figure:
+def prediction_chart(prediction: Prediction) -> Figure:
     """Measured, predicted and remaining effort of every joint over time; all axes zoom together."""
     joints = prediction.joints()
     titles = [
@@ -48,31 +44,24 @@ def prediction_chart(prediction: Prediction) -> go.Figure:
         + (f", R² {joints[name]['r2']:.4f}" if prediction.motion.any() else ", at rest")
         for name in prediction.joint_names
     ]
-    figure = panels(titles)
+    figure = Figure(titles, linked=True)
     for j in range(len(prediction.joint_names)):
         measured, predicted = prediction.measured[:, j], prediction.predicted[:, j]
-        lines = {"measured": (measured, COLOURS[5])}
+        figure.line(j, prediction.time, measured, "measured", COLOURS[5], width=1)
         if prediction.nominal is not None:
-            lines[NOMINAL] = (prediction.nominal[:, j], "#8a8f98")
-        lines["predicted"] = (predicted, COLOURS[2])
-        lines["difference"] = (measured - predicted, COLOURS[1])
-        for name, (values, colour) in lines.items():
-            dash = "dot" if name == NOMINAL else "solid"
-            add_line(
-                figure, j, prediction.time, values, name=name, colour=colour, width=1.0, dash=dash
-            )
+            nominal = prediction.nominal[:, j]
+            figure.line(j, prediction.time, nominal, NOMINAL, GREY, width=1, dash="dot")
+        figure.line(j, prediction.time, predicted, "predicted", COLOURS[2], width=1)
+        figure.line(j, prediction.time, measured - predicted, "difference", COLOURS[1], width=1)
         if np.any(prediction.motion):
             inside = prediction.time[prediction.motion]
-            figure.add_vrect(
-                x0=float(inside[0]), x1=float(inside[-1]), row=j + 1, col=1,
-                fillcolor="#888888", opacity=0.08, line_width=0,
-            )  # fmt: skip
-    figure.update_yaxes(title_text=prediction.unit)
-    label_time(figure)
+            figure.mark(j, "x", float(inside[0]), float(inside[-1]))
+    figure.axis("y", title=prediction.unit)
+    figure.label_time()
     return figure
 
 
-def residual_chart(prediction: Prediction) -> go.Figure | None:
+def residual_chart(prediction: Prediction) -> Figure | None:
     """Spectra of what the model leaves over in motion; None where there is too little of it."""
     rows = np.isfinite(prediction.predicted).all(axis=1)
     if prediction.motion.any():
@@ -87,7 +76,7 @@ def residual_chart(prediction: Prediction) -> go.Figure | None:
 
 def parameter_chart(
     identification: Identification, estimate: Estimate, *, inertial: bool
-) -> go.Figure | None:
+) -> Figure | None:
     """Estimates beside the URDF's values, a panel for each unit.
 
     Args:
@@ -131,7 +120,7 @@ def _deviation(estimate: Estimate, i: int) -> float:
     return float(estimate.standard_deviations[i])
 
 
-def convergence_chart(changes: Sequence[float]) -> go.Figure:
+def convergence_chart(changes: Sequence[float]) -> Figure:
     """Change of the values in every round of an iterated fit, in deviations."""
     rounds = np.arange(1, len(changes) + 1)
     floor = np.finfo(float).tiny  # a round that changed nothing has a place on the axis too
@@ -158,14 +147,13 @@ def nominal_value(identification: Identification, terms: Mapping[str, float]) ->
     return float(sum(c * nominal.get(name, float("nan")) for name, c in terms.items()))
 
 
-def robot_scene(identification: Identification) -> go.Figure:
+def robot_scene(identification: Identification) -> Figure:
     """The arm at its zero posture with its centres of mass by the URDF and as identified.
 
     Uniform ellipsoids with each link's mass and inertia are shown on demand: the identified ones where
     every link is physically consistent, else the URDF's.
     """
     import pinocchio as pin
-    import plotly.graph_objects as go
 
     model = identification.model
     data = model.pin_model.createData()
@@ -173,27 +161,20 @@ def robot_scene(identification: Identification) -> go.Figure:
     poses = [data.oMi[j] for j in range(1, model.pin_model.njoints)]
     traces: list[Any] = solid_robot(model, model.home, opacity=0.25)
     if not traces:
-        x, y, z = skeleton(model, model.home)[0].T
-        line = {"color": "#888888", "width": 7}
-        traces = [go.Scatter3d(x=x, y=y, z=z, mode="lines", line=line, name="joint to joint")]
+        lines = skeleton(model, model.home)[0]
+        traces = [points(lines, "joint to joint", mode="lines", colour=GREY, width=7)]
     whole = bool(np.all(is_physically_consistent(identification.pi)))
     drawn = identification.pi if whole else model.pi
     consistent = np.atleast_1d(is_physically_consistent(drawn))
     for label, pi, symbol, colour in (
-        ("centre of mass, URDF", model.pi, "circle-open", "#888888"),
+        ("centre of mass, URDF", model.pi, "circle-open", GREY),
         ("centre of mass, identified", identification.pi, "diamond", COLOURS[1]),
     ):
         if pi is not model.pi and not whole:
             continue
         known = [k for k in range(model.n_bodies) if pi[k, 0] > 1e-6]
-        points = np.array([poses[k].act(pi[k, 1:4] / pi[k, 0]) for k in known]).reshape(-1, 3)
-        traces.append(
-            go.Scatter3d(
-                x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="markers", name=label,
-                marker={"symbol": symbol, "size": 5, "color": colour},
-                text=[f"{model.body_names[k]}: {pi[k, 0]:.3g} kg" for k in known],
-            )
-        )  # fmt: skip
+        centres = np.array([poses[k].act(pi[k, 1:4] / pi[k, 0]) for k in known])
+        traces.append(points(centres, label, symbol=symbol, size=5, colour=colour))
     solids = [
         _solid(drawn[k], poses[k], COLOURS[k % len(COLOURS)])
         for k in np.flatnonzero(consistent & (drawn[:, 0] > 1e-6))
@@ -213,5 +194,4 @@ def _solid(pi: Array, X_WB: Any, colour: str) -> Any:
     spread = 5.0 * (pseudo_inertia_from_pi(pi)[:3, :3] / pi[0] - np.outer(c, c))
     R = X_WB.rotation
     solid = ellipsoid(X_WB.act(c), R @ spread @ R.T, name=SOLIDS, colour=colour, opacity=0.25)
-    solid.visible = "legendonly"
-    return solid
+    return solid | {"hidden": True}

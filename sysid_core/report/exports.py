@@ -12,7 +12,7 @@ from sysid_core.report.html import Report
 
 def export_sentence(error: ExportedError, file: str) -> str:
     """Errors inside and as exported, and what was lost, in one sentence."""
-    runs = "runs that weren't fitted" if error.held_out else "the fitted runs"
+    runs = "held-out runs" if error.held_out else "the fitted runs"
     text = (
         f"{file}, as others read it, leaves {100 * error.exported:.2f} % of the efforts in {runs};"
         f" the identified model leaves {100 * error.inside:.2f} %"
@@ -34,6 +34,8 @@ def _by_cost(error: ExportedError) -> list[str]:
 _LOST = {
     LossCode.GRAVITY: "the direction of gravity (turn the base in the reader's world):",
     LossCode.VELOCITY_LIMITS: "velocity limits of",
+    LossCode.EFFORT_LIMITS: "effort limits of",
+    LossCode.ACCELERATION_LIMITS: "acceleration limits, to be filled in, of",
     LossCode.MIMIC: "what these joints follow:",
     LossCode.SHAPES: "shapes for pictures and contacts of",
     LossCode.NAMES: "names that the format doesn't take, which were replaced:",

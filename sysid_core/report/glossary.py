@@ -22,24 +22,24 @@ GLOSSARY: Mapping[str, str] = {
     "LMI|lmi": "linear matrix inequality: the constraint that every link is a body that could exist.",
     "prior": "what was known before these data, such as the URDF's values or the object's shape.",
     "prior-dominated": "identifiable, but these data say less about it than the prior does.",
-    "identifiable": "these data show it alone.",
-    "in combination": "shown only together with other parameters; the combination is written out.",
-    "not identifiable": "no motion of this robot shows it in the measured efforts.",
+    "identifiable": "determined by these data alone.",
+    "in combination": "determined only in combination with other parameters; the combination is written out.",
+    "not identifiable": "no motion of this robot affects the measured efforts through it.",
     "base parameter|base parameters": "a combination of inertial parameters that torques depend on; all torques"
     " follow from the base parameters.",
-    "rank": "how many directions of the parameters the data show.",
-    "condition number": "how differently well the directions are shown: near 1 all alike, 1000 is poor.",
+    "rank": "number of directions in parameter space that the data excite.",
+    "condition number": "ratio of the best to the worst excited direction: near 1 is ideal, 1000 is poor.",
     "natural size|natural scale": "size that a parameter has by the URDF's masses and lengths; deviations are"
     " compared with it.",
     "R²": "share of the efforts' variance that the model explains: 1 is all, 0 no more than the mean.",
     "RMS": "root of the mean square.",
     "relative error": "RMS of what is left over RMS of the measured efforts, all joints together.",
     "residual|difference": "measured minus predicted.",
-    "held out|not used for fitting|weren't fitted": "kept away from the fit, to judge it by.",
+    "held out|held-out|not used in the fit": "excluded from the fit, to validate it.",
     "physically consistent": "a body with these parameters could exist: positive mass, and an inertia that some"
     " distribution of mass has.",
     "sd|standard deviation|standard deviations": "standard deviation; two of them hold 95 % if the model is right.",
-    "correlation|Correlation": "how much two estimates err together, from -1 to 1.",
+    "correlation|Correlation": "correlation of the errors of two estimates, from -1 to 1.",
     "F_c": "Coulomb friction, F_c sign(v) [N m].",
     "F_v": "viscous friction, F_v v [N m s/rad].",
     "I_a": "inertia of the drive's rotor as seen behind its gear, I_a a [kg m²].",
@@ -61,8 +61,8 @@ GLOSSARY: Mapping[str, str] = {
     "harmonics": "the sine waves that a Fourier motion is made of.",
     "criterion": "what a planned motion makes small: d, the volume of the expected covariance; a, its mean;"
     " worst, its largest deviation.",
-    "closed chain|loop|loops": "links that form a ring; its passive joints follow the driven ones.",
-    "assembles": "the rings can be closed in this posture.",
+    "closed chain|loop|loops": "links that form a closed kinematic loop; its passive joints follow the driven ones.",
+    "assembles": "the loop closure has a solution in this posture.",
 }
 
 

@@ -14,13 +14,10 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from typing import Any
 
 from sysid_core.reasons import TEXTS, Outcome, Reason, Verdict, advice_of, remedy_of, text_of
-from sysid_core.report.charts.packing import chart_json
+from sysid_core.report.charts.figure import Figure
 from sysid_core.report.glossary import words_in
 
 MARKS: Mapping[str, str] = {"pass": "✓", "warn": "!", "fail": "✗", "not judged": "–", "info": "→"}
@@ -202,7 +199,7 @@ class Report:
             }
         )
 
-    def figure(self, figure: go.Figure, caption: str = "", *, folded: bool = False) -> None:
+    def figure(self, figure: Figure, caption: str = "", *, folded: bool = False) -> None:
         """A chart whose lines can be read off, zoomed, hidden and played, by mouse and keyboard.
 
         Args:
@@ -213,8 +210,7 @@ class Report:
         title = re.split(r"(?<=\w)(?:[.;] | \()", caption, maxsplit=1)[0].rstrip(".") or "Chart"
         caption = caption[len(title) :].lstrip(".; ")
         caption = caption[:1].upper() + caption[1:]
-        height = figure.layout.height or 420
-        chart = {"kind": "chart", "json": chart_json(figure), "height": height, "folded": folded}
+        chart = {"kind": "chart", "json": figure.json(), "folded": folded}
         self._parts.append({**chart, "caption": caption, "title": title})
 
     def save(self, path: str | Path) -> Path:

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from sysid_core.estimation import Estimate, ParameterVerdict
-from sysid_core.estimation.arm import Identification
-from sysid_core.estimation.recorded import TorqueDelay
+from sysid_core.estimation.arm import Identification, TorqueDelay
 from sysid_core.reasons import advice_of
 from sysid_core.report.arm_charts import (
     NOMINAL,

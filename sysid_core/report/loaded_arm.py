@@ -4,21 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sysid_core.controller_payload import ControllerSetting
 from sysid_core.estimation.loaded_arm import ExtraTorque, LoadedArm
-from sysid_core.estimation.payload import summarise_payload
-from sysid_core.reasons import advice_of
-from sysid_core.report.charts import time_series
-from sysid_core.report.html import Report, with_deviation
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from sysid_core.report.charts import Figure, time_series
+from sysid_core.report.html import Report
+from sysid_core.report.payload import controller_block, payload_numbers
 
 
-def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> go.Figure:
+def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> Figure:
     """What the payload adds to every joint's torque: measured, and by the estimate."""
     return time_series(
         extra.time,
@@ -31,51 +27,37 @@ def extra_torque_figure(joint_names: Sequence[str], extra: ExtraTorque) -> go.Fi
 
 
 def loaded_arm_report(
-    fit: LoadedArm, *, gains: Sequence[float], gain_sd: float, true_mass: float | None = None
+    fit: LoadedArm,
+    *,
+    frame: str,
+    gains: Sequence[float],
+    gain_sd: float,
+    true_mass: float | None = None,
+    settings: Sequence[ControllerSetting] = (),
 ) -> Report:
     """One page: verdict, payload with deviations, torques that it explains.
 
     Args:
         fit: The estimate and its torques.
+        frame: Frame that carries the payload.
         gains: Gains of the drives, one per joint [N m/A, or 1].
         gain_sd: Their relative standard deviation.
         true_mass: To compare with [kg].
+        settings: The payload for vendors' controllers.
     """
     estimate = fit.estimate
     report = Report(f"Payload of {estimate.robot} from joint torques", estimate.source)
+    if true_mass is not None:
+        off = estimate.values[0] - true_mass
+        report.paragraph(
+            f"Error of the mass: {off:+.3f} kg, {100 * off / true_mass:+.1f} % from the true"
+            f" {true_mass:g} kg ({off / estimate.standard_deviations[0]:+.1f} standard deviations)."
+        )
     if estimate.values[0] > 0:
-        payload = summarise_payload(estimate)
-        text = f"{payload.mass:.3f} ± {payload.mass_sd:.3f} kg"
-        if true_mass is not None:
-            off = 100.0 * (payload.mass / true_mass - 1.0)
-            text += f", {off:+.1f} % from the true {true_mass:g} kg"
-        report.verdict(not estimate.certify(), text)
-        rows: list[list[object]] = [["mass", with_deviation(payload.mass, payload.mass_sd), "kg"]]
-        rows += [
-            [f"centre of mass {axis}", with_deviation(payload.com[i], payload.com_sd[i]), "m"]
-            for i, axis in enumerate("xyz")
-        ]
-        rows += [
-            [
-                f"I{'xyz'[i]}{'xyz'[j]} about the centre of mass",
-                with_deviation(payload.inertia[i, j], payload.inertia_sd[i, j]),
-                "kg m²",
-            ]
-            for i in range(3)
-            for j in range(i, 3)
-        ]
-        report.table(["quantity", "value ± standard deviation", "unit"], rows)
-    report.bullets([*map(advice_of, estimate.certify()), *estimate.notes])
-    report.heading("Parameters")
-    report.table(
-        ["parameter", "value ± standard deviation", "unit", "verdict"],
-        [
-            [name, with_deviation(x, sd), unit, verdict.value]
-            for name, x, sd, unit, verdict in estimate.rows()
-        ],
-        f"Rank {estimate.rank} of {estimate.structural_rank},"
-        f" condition number {estimate.condition_number:.3g}",
-    )
+        payload_numbers(report, estimate, frame=frame)
+    else:
+        report.bullets(estimate.notes)
+    controller_block(report, settings, frame)
     report.heading("What the payload adds to the torques")
     report.paragraph(
         "Measured torque minus what the unloaded arm needs for the same motion, and the torque of"
@@ -84,9 +66,9 @@ def loaded_arm_report(
     for k, extra in enumerate(fit.extra):
         report.figure(extra_torque_figure(fit.joint_names, extra), f"Loaded recording {k + 1}")
     report.table(
-        ["joint", "gain", "residual RMS [N m]", "payload torque RMS [N m]"],
+        ["joint", "gain", "payload torque RMS [N m]"],
         [
-            [name, float(gain), estimate.residual_rms[name], float(rms)]
+            [name, float(gain), float(rms)]
             for name, gain, rms in zip(
                 fit.joint_names,
                 gains,
@@ -94,6 +76,6 @@ def loaded_arm_report(
                 strict=True,
             )
         ],
-        f"Gains are taken as known to {100 * gain_sd:.3g} % each, independently.",
+        f"Standard deviation of each gain: {100 * gain_sd:.3g} %, independent of the others",
     )
     return report

@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from sysid_core.identifiability import ConstrainedRanks
 from sysid_core.planning.closed_chain import MAX_CONDITION, AssemblyMap, coupled_drives
-from sysid_core.report.charts import COLOURS, add_line, panels
+from sysid_core.report.charts import COLOURS, SCALES, Figure
 from sysid_core.report.html import Report
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -18,9 +16,6 @@ from sysid_core.robot.loops import (
     passive_condition,
     try_assemble,
 )
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 _GRID = 41  # postures along each side of a map
 
@@ -48,9 +43,9 @@ def loops_report(
     report.heading("Where it assembles")
     report.figure(
         assembly_figure(chain, box),
-        "Other driven joints at home. Maps: condition number of J_u (log10), white where it doesn't"
-        " assemble; orange: limits of the passive joints; black: the box to move in. Curves: passive"
-        " joints over the driven one.",
+        "Condition number of the loops and positions of the passive joints. The other driven joints"
+        " are at home. Maps: condition number of J_u (log10), white where it does not assemble. Curves:"
+        " passive joints over the driven one.",
     )
     report.heading("Where motions should stay")
     _box(report, chain, box)
@@ -152,13 +147,13 @@ def _ranks(report: Report, chain: ClosedChain, ranks: ConstrainedRanks) -> None:
     )
 
 
-def assembly_figure(chain: ClosedChain, box: MotionBox) -> go.Figure:
+def assembly_figure(chain: ClosedChain, box: MotionBox) -> Figure:
     """One panel per group of driven joints that move a loop: a map for two, curves for one."""
     pairs = [group for group in coupled_drives(chain) if len(group) == 2]
     paired = {name for group in pairs for name in group}
     alone = [name for name in chain.actuated if name not in paired and _moves_loops(chain, name)]
     titles = [*(" and ".join(pair) for pair in pairs), *alone] or ["no driven joint moves a loop"]
-    figure = panels(titles, columns=2, height=380, linked=False)
+    figure = Figure(titles, columns=2, height=380)
     for k, pair in enumerate(pairs):
         _draw_map(figure, k, chain, box, (pair[0], pair[1]))
     for k, name in enumerate(alone, len(pairs)):
@@ -167,21 +162,16 @@ def assembly_figure(chain: ClosedChain, box: MotionBox) -> go.Figure:
         q = np.where(found.assembled[:, None], found.q, np.nan)
         for i, (joint, j) in enumerate(zip(chain.passive, chain.passive_columns, strict=True)):
             if np.nanmax(q[:, j]) - np.nanmin(q[:, j]) > 1e-6:
-                colour = COLOURS[i % len(COLOURS)]
-                add_line(figure, k, x, q[:, j], name=joint, colour=colour, columns=2)
-        place = {"row": k // 2 + 1, "col": k % 2 + 1}
-        figure.update_xaxes(title_text=f"{name} [rad]", **place)
-        figure.update_yaxes(title_text="passive joints [rad]", **place)
-    figure.update_layout(hovermode="closest")
+                figure.line(k, x, q[:, j], joint, COLOURS[i % len(COLOURS)])
+        figure.axis("x", k, title=f"{name} [rad]")
+        figure.axis("y", k, title="passive joints [rad]")
     return figure
 
 
 def _draw_map(
-    figure: go.Figure, panel: int, chain: ClosedChain, box: MotionBox, pair: tuple[str, str]
+    figure: Figure, panel: int, chain: ClosedChain, box: MotionBox, pair: tuple[str, str]
 ) -> None:
     """Condition number over two driven joints, the passive joints' limits and the box."""
-    import plotly.graph_objects as go
-
     x, y = (_range(chain, name) for name in pair)
     X, Y = np.meshgrid(x, y)
     found = try_assemble(chain, _at_home(chain, {pair[0]: X.ravel(), pair[1]: Y.ravel()}))
@@ -189,35 +179,14 @@ def _draw_map(
     within = np.all((found.q >= lower - 1e-9) & (found.q <= upper + 1e-9), axis=1)
     condition = np.log10(passive_condition(chain, found.q))
     condition[~found.assembled] = np.nan
-    place = {"row": panel // 2 + 1, "col": panel % 2 + 1}
-    grid = {"x": x.round(4).tolist(), "y": y.round(4).tolist()}
-    z = np.round(condition.reshape(X.shape), 2)
-    figure.add_trace(
-        go.Heatmap(
-            z=z, **grid, colorscale="Viridis", reversescale=True, showscale=panel == 0,
-            colorbar={"title": "log10 cond J_u", "len": 0.5}, name="condition",
-        ),
-        **place,
-    )  # fmt: skip
-    figure.add_trace(
-        go.Contour(
-            z=within.reshape(X.shape).astype(int), **grid, showscale=False, hoverinfo="skip",
-            contours={"start": 0.5, "end": 0.5, "size": 1, "coloring": "none"},
-            line={"color": COLOURS[1], "width": 2}, name="limits of passive joints",
-            showlegend=panel == 0,
-        ),
-        **place,
-    )  # fmt: skip
+    z, scale = condition.reshape(X.shape), SCALES["viridis"][::-1]
+    figure.add(panel, "heat", x, y, z=z, scale=scale, title="log10 of the condition number of J_u")
+    inside = within.reshape(X.shape).astype(int)
+    figure.add(panel, "edge", x, y, "limits of passive joints", z=inside, colour=COLOURS[1])
     edge = _outline(chain, box, pair)
-    figure.add_trace(
-        go.Scatter(
-            x=edge[0], y=edge[1], mode="lines", line={"color": "#000000", "width": 2},
-            name="box to move in", showlegend=panel == 0,
-        ),
-        **place,
-    )  # fmt: skip
-    figure.update_xaxes(title_text=f"{pair[0]} [rad]", **place)
-    figure.update_yaxes(title_text=f"{pair[1]} [rad]", **place)
+    figure.line(panel, edge[0], edge[1], "box to move in", "#000000", width=2)
+    figure.axis("x", panel, title=f"{pair[0]} [rad]")
+    figure.axis("y", panel, title=f"{pair[1]} [rad]")
 
 
 def _outline(chain: ClosedChain, box: MotionBox, pair: tuple[str, ...]) -> np.ndarray:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,24 +12,22 @@ from sysid_core.planning import MotionCheck, MotionChecker, MotionLimits, Trajec
 from sysid_core.reasons import Outcome
 from sysid_core.report.charts import (
     COLOURS,
-    add_line,
+    GREY,
+    SCALES,
+    Figure,
     bars,
     cell_traces,
-    label_time,
     moving_robot,
-    panels,
+    points,
     skeleton,
 )
 from sysid_core.report.html import Report
 from sysid_core.robot import RobotModel
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 _STILL = ("still", "settle", "transfer")  # segments that the figures don't tint
 
 
-def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> go.Figure:
+def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> Figure:
     """Position, velocity and acceleration of every joint over time, as shares of the limits."""
     bounded = np.isfinite(limits.upper - limits.lower) & (limits.upper > limits.lower)
     lower, upper = np.where(bounded, [limits.lower, limits.upper], [[-np.pi], [np.pi]])
@@ -40,56 +38,44 @@ def motion_figure(trajectory: Trajectory, limits: MotionLimits) -> go.Figure:
         "velocity / limit": trajectory.v / limits.velocity[columns],
         "acceleration / limit": trajectory.a / limits.acceleration[columns],
     }
-    figure = panels(list(shares), height=240)
+    figure = Figure(list(shares), height=240, linked=True)
     for i, share in enumerate(shares.values()):
         for j, name in enumerate(trajectory.joint_names):
-            colour = COLOURS[j % len(COLOURS)]
-            add_line(figure, i, trajectory.time, share[:, j], name=name, colour=colour)
-    figure.update_yaxes(range=[-1.05, 1.05])
-    for segment in trajectory.segments:
-        if segment.label not in _STILL:
-            figure.add_vrect(
-                x0=segment.start, x1=segment.end, fillcolor="#0072B2", opacity=0.06, line_width=0
-            )
-    label_time(figure)
+            figure.line(i, trajectory.time, share[:, j], name, COLOURS[j % len(COLOURS)])
+        for segment in trajectory.segments:
+            if segment.label not in _STILL:
+                figure.mark(i, "x", segment.start, segment.end, colour=COLOURS[0])
+    figure.axis("y", range=[-1.05, 1.05])
+    figure.label_time()
     return figure
 
 
-def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
+def effort_figure(model: RobotModel, checker: MotionChecker, trajectory: Trajectory) -> Figure:
     """Rigid-body torque of every joint as share of its limit, and the TCP's speed."""
     step = max(1, len(trajectory.time) // 2000)
     columns = model.columns_from(trajectory.joint_names)
     q, v, a = (x[::step, columns] for x in (trajectory.q, trajectory.v, trajectory.a))
     time = trajectory.time[::step]
-    figure = panels(["torque / limit", "TCP speed [m/s]"], height=220)
+    figure = Figure(["torque / limit", "TCP speed [m/s]"], height=220, linked=True)
     torque = model.inverse_dynamics(q, v, a) / checker.limits.effort
     for j, name in enumerate(model.joint_names):
-        add_line(figure, 0, time, torque[:, j], name=name, colour=COLOURS[j % len(COLOURS)])
-    add_line(figure, 1, time, checker.tcp_speed(q, v), name="TCP", colour=COLOURS[6])
-    figure.add_hline(
-        y=checker.limits.tcp_speed, row=2, col=1, line={"dash": "dash", "color": COLOURS[1]}
-    )
-    label_time(figure)
+        figure.line(0, time, torque[:, j], name, COLOURS[j % len(COLOURS)])
+    figure.line(1, time, checker.tcp_speed(q, v), "TCP", GREY)
+    figure.mark(1, "y", checker.limits.tcp_speed, colour=COLOURS[1])
+    figure.label_time()
     return figure
 
 
-def path_figure(checker: MotionChecker, trajectory: Trajectory) -> go.Figure:
+def path_figure(checker: MotionChecker, trajectory: Trajectory) -> Figure:
     """The robot that plays the motion in its cell, and the path of its TCP in space."""
-    import plotly.graph_objects as go
-
     model, frame = checker.model, checker.limits.tcp_frame
     step = max(1, len(trajectory.time) // 1000)
     columns = model.columns_from(trajectory.joint_names)
     q, v = trajectory.q[::step, columns], trajectory.v[::step, columns]
-    points = np.round(skeleton(model, q, frame)[:, -2], 4)  # the tool's end of the last line
-    path = go.Scatter3d(
-        x=points[:, 0], y=points[:, 1], z=points[:, 2], mode="lines", name="path of the TCP",
-        line={
-            "width": 4, "color": np.round(checker.tcp_speed(q, v), 4), "colorscale": "Viridis",
-            "colorbar": {"title": "m/s", "len": 0.6, "thickness": 12},
-        },
-    )  # fmt: skip
-    cell = cell_traces(checker.limits, np.vstack([points, np.zeros(3)]))
+    ends = skeleton(model, q, frame)[:, -2]  # the tool's end of the last line
+    speed = {"colours": checker.tcp_speed(q, v), "scale": SCALES["viridis"]}
+    path = points(ends, "path of the TCP", mode="lines", width=4, **speed)
+    cell = cell_traces(checker.limits, np.vstack([ends, np.zeros(3)]))
     return moving_robot(model, trajectory.time[::step], q, frame=frame, traces=[path, *cell])
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sysid_core.controller_payload import ControllerSetting
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     CompressedWrenches,
@@ -26,7 +27,7 @@ from sysid_core.report.payload_charts import (
     signal_charts,
     wrench_chart,
 )
-from sysid_core.robot import inertia_matrix_from_pi, mass_com_inertia_from_pi
+from sysid_core.robot import mass_com_inertia_from_pi
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording
 from sysid_core.validation import payload_errors
@@ -116,6 +117,8 @@ def payload_report(
     filtered: JointStream | None = None,
     truth: ArrayLike | None = None,
     others: Sequence[Estimate] = (),
+    settings: Sequence[ControllerSetting] = (),
+    controller_frame: str = "",
 ) -> None:
     """Fill a report.
 
@@ -129,8 +132,11 @@ def payload_report(
         filtered: Joint states after the filter.
         truth: pi where it is known, shape (10,).
         others: Results of other methods on the same data.
+        settings: The payload for vendors' controllers.
+        controller_frame: Frame of these settings.
     """
-    _numbers(report, estimate, truth)
+    payload_numbers(report, estimate, truth)
+    controller_block(report, settings, controller_frame)
     if others:
         _other_methods(report, estimate, others, shape, truth)
     report.heading("Wrench, measured against predicted")
@@ -163,17 +169,43 @@ def payload_report(
         report.figure(rates, "The last joint before and after the Kalman filter.")
         report.figure(wrench, "Wrench as measured, with the sensor's bias.")
         report.bullets(recording.notes)
-    inertia = inertia_matrix_from_pi(estimate.values[:10])
-    report.heading("For controllers", 3)
-    report.preformatted(
-        f"pi (sensor frame) = {np.array2string(estimate.values[:10], precision=6)}\n"
-        f"inertia about the sensor's origin =\n{np.array2string(inertia, precision=6)}"
+
+
+def controller_block(report: Report, settings: Sequence[ControllerSetting], frame: str) -> None:
+    """The payload as calls for each vendor's controller, to be copied; nothing without settings.
+
+    Args:
+        report: To be filled.
+        settings: Of the payload in that frame.
+        frame: Frame in which the controller counts its payload.
+    """
+    if not settings:
+        return
+    report.heading("For your controller")
+    report.paragraph(
+        f"Copy the line of your robot. Values are in the frame '{frame}'; add the inertia of"
+        " anything mounted between it and the flange."
     )
+    for s in settings:
+        report.preformatted(
+            f"# {s.vendor}: rounding leaves {s.error_torque:.1g} N m uncompensated\n{s.text}"
+        )
 
 
-def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> None:
-    """Values, deviations and what they rest on."""
-    report.heading("The payload in the sensor frame")
+def payload_numbers(
+    report: Report, estimate: Estimate, truth: ArrayLike | None = None, *, frame: str = ""
+) -> None:
+    """Values, deviations and the quality of the data.
+
+    Args:
+        report: To be filled.
+        estimate: Estimate of a payload.
+        truth: pi where it is known, shape (10,).
+        frame: Name of the frame; default: the sensor's.
+    """
+    report.heading(
+        f"The payload in the frame '{frame}'" if frame else "The payload in the sensor frame"
+    )
     columns = ("quantity", "unit", "estimate ± sd", "truth", "error", "verdict")
     kept = [i for i in range(len(columns)) if truth is not None or i not in (3, 4)]
     report.table(
@@ -182,8 +214,8 @@ def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> Non
             [[*row[:2], _matched(row), *row[4:]][i] for i in kept]
             for row in map(_in_mm, comparison_rows(estimate, truth))
         ],
-        "Inertia about the centre of mass, in the axes of the sensor."
-        " Prior-dominated: these data say less than the shape does.",
+        "Inertia about the centre of mass, in the axes of the frame. Prior-dominated: the prior"
+        " (the shape, or the usual size) determines the value more than the data do.",
     )
     report.table(
         ("", ""),
@@ -198,6 +230,8 @@ def _numbers(report: Report, estimate: Estimate, truth: ArrayLike | None) -> Non
                 for k, v in estimate.residual_rms.items()
             ),
         ),
+        "Quality of the data",
+        folded=True,
     )
     report.bullets([*estimate.notes, *map(advice_of, estimate.certify())])
 

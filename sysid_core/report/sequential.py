@@ -4,28 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_core.estimation.sequential import SequentialFit, SequentialIdentification
-from sysid_core.report.charts import COLOURS, panels
+from sysid_core.report.charts import COLOURS, GREY, Figure
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.identification import identification_report
 from sysid_core.validation import Prediction
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
-
-def error_growth_figure(fit: SequentialFit) -> go.Figure:
+def error_growth_figure(fit: SequentialFit) -> Figure:
     """Standard deviation of every constant, and which step's noise it comes from.
 
     Above: in units of the constant's natural scale, step by step as here and all rows at once.
     Below: shares of the variance. Constants stand in the order of the recursion.
     """
-    import plotly.graph_objects as go
-
     steps = [step.name for step in fit.solution.steps]
     place = {name: i for i, name in enumerate(steps)}  # coupled axes come last
     order = sorted(
@@ -33,37 +27,22 @@ def error_growth_figure(fit: SequentialFit) -> go.Figure:
     )
     scale = np.sqrt(np.diag(fit.prior_covariance))
     names = [fit.constants[k] for k in order]
-    figure = panels(
-        ["standard deviation / natural scale", "share of the variance by noise of joint"],
-        height=300,
-    )
+    titles = ["standard deviation / natural scale", "share of the variance by noise of joint"]
+    figure = Figure(titles, height=325)
     for label, sd, symbol in (
         ("all rows at once", fit.at_once_sd, "circle-open"),
         ("step by step", fit.standard_deviations, "diamond"),
     ):
-        marker = {"symbol": symbol, "size": 8}
-        y = (sd / scale)[order].tolist()
-        dots = go.Scatter(x=names, y=y, name=label, mode="markers", marker=marker)
-        figure.add_trace(dots, row=1, col=1)
+        figure.add(0, "dots", names, (sd / scale)[order], label, symbol=symbol, colour=COLOURS[0])
     shares = np.asarray(fit.inherited_shares())[:, order]
     labels = [*(f"noise of {name}" for name in steps), "not excited: URDF"]
-    colours = [*(COLOURS[i % len(COLOURS)] for i in range(len(steps))), "#c9ced4"]
+    colours = [*(COLOURS[i % len(COLOURS)] for i in range(len(steps))), GREY]
     for label, share, colour in zip(
         labels, [*shares, 1.0 - shares.sum(axis=0)], colours, strict=True
     ):
-        figure.add_trace(
-            go.Bar(x=names, y=share.tolist(), name=label, marker={"color": colour}), row=2, col=1
-        )
-    figure.update_layout(
-        barmode="stack",
-        hovermode="closest",
-        margin_b=150,
-        height=760,
-        legend={"orientation": "v", "x": 1.0, "xanchor": "left", "y": 1.0, "yanchor": "top"},
-    )
-    figure.update_xaxes(tickfont={"size": 9}, tickangle=-60, row=2, col=1)
-    figure.update_xaxes(showticklabels=False, row=1, col=1)
-    figure.update_yaxes(type="log", row=1, col=1)
+        figure.add(1, "bars", names, share, label, colour=colour, stacked=True)
+    figure.axis("x", 0, hidden=True, names=names)
+    figure.axis("y", 0, log=True)
     return figure
 
 
@@ -178,13 +157,3 @@ def comparison_table(report: Report, methods: Mapping[str, Sequence[Prediction]]
             for name, run in zip(names, runs, strict=True)
         )
         report.table(columns, rows, f"{runs[0].source}; relative errors: {relative}")
-
-
-__all__ = [
-    "STEP_COLUMNS",
-    "add_sequential_parts",
-    "comparison_table",
-    "error_growth_figure",
-    "sequential_report",
-    "step_rows",
-]

@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from sysid_core.errors import SignalError
+from sysid_core.identifiability import servo_scales
+from sysid_core.reasons import Outcome
+from sysid_core.report import Report, thinned, time_series, with_deviation
+from sysid_core.robot import hold_joints
 from sysid_core.servos.bodies import Array
-from sysid_core.servos.model import ServoModel
+from sysid_core.servos.identify import ServoIdentification
+from sysid_core.servos.model import TERMS, JointServo, ServoModel, Term
 from sysid_core.servos.recording import ServoRecording, match_joints
 
 
@@ -66,3 +72,73 @@ def overall(values: Iterable[Array], seconds: Iterable[float]) -> float:
     """Root mean square over motions, each weighted by its time."""
     squares = [np.mean(np.square(x)) for x in values]
     return float(np.sqrt(np.average(squares, weights=list(seconds))))
+
+
+_POINTS = 1500  # of a line: more can't be told apart on a screen
+_SHOWN = 6  # motions that are drawn
+
+
+def servo_report(
+    result: ServoIdentification, path: str | Path, *, replays: Sequence[Replay] = ()
+) -> Path:
+    """Write the page.
+
+    Args:
+        result: What was identified.
+        path: The HTML file.
+        replays: Motions beside their simulation.
+    """
+    report = Report("Position servos", ", ".join(result.motions[:_SHOWN]))
+    held = overall([np.array([j.held_out for j in result.joints])], [1.0])
+    command = overall([np.array([j.baseline for j in result.joints])], [1.0])
+    report.headline(
+        Outcome.PASS if result.fit_for_use else Outcome.FAIL,
+        f"Blocks of time kept out of the fit are replayed within {held * 1e3:.1f} mrad rms"
+        f" (the command itself: {command * 1e3:.1f} mrad).",
+        asked="How does the robot move when it is sent position commands?",
+        next_steps=[f.sentence for f in result.findings],
+    )
+    report.heading("Error by joint")
+    report.table(
+        ("joint", "kept out [mrad]", "command [mrad]"),
+        [(j.servo.joint, j.held_out * 1e3, j.baseline * 1e3) for j in result.joints],
+    )
+    report.heading("Servos")
+    report.paragraph(
+        "Angles are torques over the stiffness K of the position loop; K itself is known only"
+        " through gravity and the URDF's masses. Without these:"
+    )
+    robot, joints = result.model.robot, result.model.joints
+    bodies = robot if joints == robot.joint_names else hold_joints(robot, joints=joints)
+    report.paragraph(" ".join(servo_scales(bodies).sentences))
+    for joint in result.joints:
+        report.heading(joint.servo.joint, 3)
+        rows: list[tuple[str, str, str]] = []
+        for term in joint.servo.values:
+            row = (TERMS[term].meaning, term_in_words(joint.servo, term), TERMS[term].unit)
+            rows.append(row)
+        compliance = joint.servo.values.get(Term.COMPLIANCE, 0.0)
+        if compliance > 2 * joint.servo.deviations.get(Term.COMPLIANCE, 0.0):
+            rows.append(("stiffness K", f"{1 / compliance:.3g}", "N m/rad"))
+        report.table(("term", "value", "unit"), rows)
+    for item in replays[:_SHOWN]:
+        r = item.recording
+        some = thinned(np.hstack([r.q, item.q]), _POINTS)
+        shown = {
+            joint: {"measured": r.q[some, j], "simulated": item.q[some, j]}
+            for j, joint in enumerate(r.joints)
+        }
+        report.heading(f"{r.name}: measured beside simulated")
+        report.figure(
+            time_series(r.t[some], shown, ylabel="rad"),
+            f"Open loop from the first position; error {overall([item.rms], [1.0]) * 1e3:.1f} mrad.",
+        )
+    return report.save(path)
+
+
+def term_in_words(servo: JointServo, term: Term) -> str:
+    """A term's value with its deviation in matched digits, or that the search ended at its bound."""
+    value = servo.values[term]
+    if term not in servo.deviations:
+        return f"{value:.3g} (at its bound: not determined)"
+    return with_deviation(value, servo.deviations[term])

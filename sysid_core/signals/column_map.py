@@ -277,7 +277,6 @@ class ColumnMap:
             the base in the world [rad] or from `gravity: [x, y, z]`; None: as the URDF says.
         unused: Joints whose efforts aren't measured or don't count: they read as zero.
         known_torques: Joint to the column of a torque that acts beside its drive [N m, N].
-        gain_source: Where the gains come from, in words; "" where the map doesn't say.
         gain_sd: Relative standard deviation of the gains, shape (n,); None where not given.
     """
 
@@ -304,7 +303,6 @@ class ColumnMap:
     gravity: Array | None = None
     unused: tuple[str, ...] = ()
     known_torques: Mapping[str, Column] = field(default_factory=dict)
-    gain_source: str = ""
     gain_sd: Array | None = None
 
     @classmethod
@@ -354,7 +352,6 @@ class ColumnMap:
             gravity=file.gravity_in_base(),
             unused=() if file.effort is None else file.effort.unused,
             known_torques={} if file.effort is None else file.effort.known_torques,
-            gain_source=file.drives.source,
             gain_sd=file.drives.relative_sd(len(file.joints)),
         )
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sysid_core.estimation.closed_chain import ConstrainedEquations
+from sysid_core.estimation.arm import ArmEquations, filled
 from sysid_core.robot import Array, inertia_matrix_from_pi, mass_com_inertia_from_pi
-from sysid_core.robot.loops import ClosedChain
+from sysid_core.robot.loops import ClosedChain, constrained_motion, constrained_torques
 
 MOVING = 0.05  # [rad/s]: below it stiction, not the model, decides the torque
 
@@ -30,15 +30,26 @@ class TorqueError:
     r2: float
 
 
-def torque_errors(equations: ConstrainedEquations, chain: ClosedChain) -> dict[str, TorqueError]:
-    """Torque prediction on recordings, per actuated joint.
+def torque_errors(equations: ArmEquations, chain: ClosedChain) -> dict[str, TorqueError]:
+    """Torque prediction on recordings, per actuated joint, filtered as in a fit.
 
     Args:
-        equations: Equations of recordings that weren't fitted.
+        equations: Equations of held-out recordings.
         chain: The model on trial.
     """
-    measured, left = equations.residual(chain)
-    moving = np.abs(equations.actuated_velocity()) > MOVING
+    parts = []
+    for span in equations.spans:
+        q, v, a = span.motion.q, filled(span.motion.v), filled(span.motion.a)
+        tau = constrained_torques(chain, constrained_motion(chain, q, v, a))
+        kept = equations.processing.kept(len(q), span.rate_hz)
+        parts.append(
+            [
+                equations.processing.low_pass.apply(x, span.rate_hz)[kept]
+                for x in (span.tau, span.tau - tau, v)
+            ]
+        )
+    measured, left, speed = (np.concatenate(x) for x in zip(*parts, strict=True))
+    moving = np.abs(speed) > MOVING
     out = {}
     for j, name in enumerate(chain.actuated):
         e, u = left[:, j], measured[:, j]

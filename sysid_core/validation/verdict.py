@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.diagnosis import Examination
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.arm import ArmLags, Identification, PredictionSpread
-from sysid_core.estimation.recorded import JointDelay
+from sysid_core.estimation.arm import ArmLags, Identification, JointDelay, PredictionSpread
 from sysid_core.reasons import Reason, Verdict, failure, held, missing, not_judged, warning
 from sysid_core.robot import RobotModel
 from sysid_core.robot.loops import mimic_joints
@@ -27,10 +26,8 @@ _MEASURABLE = 0.02  # less is no evidence against a model
 _CONTRADICTION = 0.05  # beyond what is possible: the fit itself is wrong
 _NEGLIGIBLE = 0.01  # of the efforts: predictions that differ by less are the same to any user
 WARN_SPREAD = 1.2  # of predictions, in residuals (docs/verdicts.md)
-UNSEEN = "runs that weren't fitted"
-DISAGREEMENT = (
-    4.0  # variance of the residual in runs that weren't fitted over that in those that were
-)
+UNSEEN = "held-out runs"
+DISAGREEMENT = 4.0  # variance of the residual in held-out runs over that in those that were
 
 
 def judge(
@@ -38,7 +35,7 @@ def judge(
     comparisons: Mapping[str, tuple[Mapping[str, float], Mapping[str, float]]],
     saturated: Mapping[str, float] | None = None,
 ) -> Verdict:
-    """Compare an identified model with the nominal one on runs that weren't fitted.
+    """Compare an identified model with the nominal one on held-out runs.
 
     It fails when a test as a whole is worse than with the nominal model, or a body is physically
     inconsistent; it warns when a single joint is worse, when the estimate has warnings of its own,

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from sysid_core.workflows.arm_data import ArmData, fixed_base
     from sysid_core.workflows.certificate import certify, verify
     from sysid_core.workflows.choices import friction_terms
-    from sysid_core.workflows.export import export_result, is_proof, verify_export
+    from sysid_core.workflows.export import Carried, export_result, is_proof, verify_export
     from sysid_core.workflows.identification import IdentifiedArm, identify, identify_data
     from sysid_core.workflows.inputs import json_text
     from sysid_core.workflows.progress import Progress
-    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording
+    from sysid_core.workflows.recordings import drives_of, is_bag, load_recording, require_unseen
     from sysid_core.workflows.sequential import SequentialFit
     from sysid_core.workflows.settings import (
         FitSettings,
@@ -36,50 +36,22 @@ if TYPE_CHECKING:
         validate_runs,
         write_validation,
     )
-    from sysid_core.workflows.weighing import Weighed, WeighedRecording, weigh
+    from sysid_core.workflows.weighing import (
+        FoundPart,
+        Weighed,
+        WeighedRecording,
+        weigh,
+        which_part,
+    )
 
-__getattr__ = names_of(
-    __name__,
-    {
-        ".arm": ("ArmFit",),
-        ".arm_data": ("ArmData", "fixed_base"),
-        ".certificate": ("certify", "verify"),
-        ".choices": ("friction_terms",),
-        ".export": (
-            "export_result",
-            "is_proof",
-            "verify_export",
-        ),
-        ".identification": ("IdentifiedArm", "identify", "identify_data"),
-        ".progress": ("Progress",),
-        ".recordings": ("drives_of", "is_bag", "load_recording"),
-        ".inputs": ("json_text",),
-        ".sequential": ("SequentialFit",),
-        ".settings": (
-            "FitSettings",
-            "IdentifySettings",
-            "SequentialSettings",
-            "TorqueWeighingSettings",
-            "ValidateSettings",
-            "TareSettings",
-            "WeighSettings",
-        ),
-        ".taring": ("Tared", "tare"),
-        ".torque_weighing": ("weigh_by_torques",),
-        ".validation": (
-            "ValidatedArm",
-            "validate",
-            "validate_runs",
-            "write_validation",
-        ),
-        ".weighing": ("Weighed", "WeighedRecording", "weigh"),
-    },
-)
+__getattr__ = names_of(__name__, __file__)
 
 __all__ = [
     "ArmData",
     "ArmFit",
+    "Carried",
     "FitSettings",
+    "FoundPart",
     "IdentifiedArm",
     "IdentifySettings",
     "Progress",
@@ -104,6 +76,7 @@ __all__ = [
     "is_proof",
     "json_text",
     "load_recording",
+    "require_unseen",
     "tare",
     "validate",
     "validate_runs",
@@ -111,5 +84,6 @@ __all__ = [
     "verify_export",
     "weigh",
     "weigh_by_torques",
+    "which_part",
     "write_validation",
 ]

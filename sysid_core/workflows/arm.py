@@ -10,9 +10,11 @@ import numpy as np
 
 from sysid_core.errors import ModelError
 from sysid_core.estimation.arm import (
+    ENOUGH,
     NO_PRIOR,
     ArmEquations,
     ArmLags,
+    Estimator,
     Identification,
     PredictionSpread,
     Processing,
@@ -33,7 +35,6 @@ from sysid_core.estimation.loaded_arm import (
     identify_with_load,
     with_gains,
 )
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.report import Report, identification_report
 from sysid_core.robot import FrictionTerm
 from sysid_core.validation import Prediction
@@ -43,7 +44,6 @@ from sysid_core.workflows.known_load import load_dict, load_section
 from sysid_core.workflows.progress import Progress, Step, silent
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 
-ENOUGH = 20_000  # samples that settings are judged on
 MOST_TRIED = 100_000  # samples: some seconds of CPU
 # While terms are chosen, the prior only keeps what the blocks don't show from running away.
 SELECTION_PRIOR = 100.0
@@ -177,9 +177,7 @@ def _equations(
     progress(Step.BUILDING)
     if open_cutoff and settings.differentiate != "spline":
         progress(Step.CUTOFF)
-        equations, _ = choose_motion_cutoff(
-            data.model, data.runs, data.friction, processing, enough=ENOUGH
-        )
+        equations, _ = choose_motion_cutoff(data.model, data.runs, data.friction, processing)
     else:
         equations = ArmEquations.build(data.model, data.runs, data.friction, processing)
     samples = sum(len(run.joints) for run in data.runs)

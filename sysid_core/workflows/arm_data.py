@@ -25,7 +25,7 @@ from sysid_core.robot.loops import DrivenRobot, load_closed_chain
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.workflows.choices import friction_terms
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import drives_of, load_recording
+from sysid_core.workflows.recordings import drives_of, load_recording, samples_key
 from sysid_core.workflows.settings import ESTIMATE, FitSettings, IdentifySettings, LoadSettings
 
 _GRAVITY_SAMPLES = 800  # the fit of three numbers takes no more
@@ -164,6 +164,11 @@ class ArmData:
             unexcited=settings.sequential.unexcited,
             at_once=at_once,
         )
+
+    @property
+    def fitted(self) -> dict[str, str]:
+        """Sources of all recordings that a fit sees, by `samples_key`."""
+        return {samples_key(run): run.source for run in (*self.runs, *self.loaded, *self.at_once)}
 
     @property
     def gain_sd(self) -> float:

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Differentiation, Processing
+from sysid_core.estimation.arm import Differentiation, Estimator, Processing
 from sysid_core.estimation.fit import ConsistentLeastSquares, LeastSquares
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.robot import GEARED_ARM_TERMS, USUAL_TERMS, FrictionTerm
 from sysid_core.workflows.settings import WITH_PRIOR, FitSettings
 

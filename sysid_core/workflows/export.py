@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sysid_core.batch import hash_of
 from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
+from sysid_core.estimation.loaded_arm import with_load
 from sysid_core.export import (
     ExportedError,
     Loss,
@@ -25,7 +26,13 @@ from sysid_core.export import (
     write_target,
 )
 from sysid_core.files import FileKind, read_json
-from sysid_core.robot import RobotModel, example_robots
+from sysid_core.robot import (
+    INERTIAL_NAMES,
+    Array,
+    RobotModel,
+    example_robots,
+    is_physically_consistent,
+)
 from sysid_core.settings import build_settings
 from sysid_core.signals import ColumnMap, Recording
 from sysid_core.validation import predict_recording
@@ -43,6 +50,34 @@ REPEATED = 1e-6
 _PROOF = FileKind("proof", "Give the proof.json that `sysid export` wrote.", EstimationError)
 
 
+@dataclass(frozen=True)
+class Carried:
+    """A weighed payload, as a body fixed to a frame.
+
+    Attributes:
+        folder: That `sysid payload` wrote.
+        frame: The frame of the robot that its parameters are in: the sensor's.
+    """
+
+    folder: Path
+    frame: str
+
+    def on(self, robot: Projection) -> Projection:
+        """The robot that holds it.
+
+        Raises:
+            SysIdError: No payload's estimate, a body that can't exist, a frame that doesn't move.
+        """
+        estimate = Estimate.load(self.folder / "estimate.yaml")
+        names = tuple(name.rsplit(".", 1)[-1] for name in estimate.names)
+        if names != INERTIAL_NAMES or not is_physically_consistent(estimate.values):
+            raise EstimationError(
+                f"'{self.folder}' holds no payload that can exist.",
+                remedy="Give a folder of `sysid payload` whose estimate is consistent.",
+            )
+        return replace(robot, model=with_load(robot.model, self.frame, estimate.values))
+
+
 @dataclass(frozen=True, eq=False)
 class ArmResult:
     """What a folder of `sysid identify` says, with its recordings.
@@ -50,9 +85,10 @@ class ArmResult:
     Attributes:
         identification: The identified robot.
         fitted: Runs of the fit.
-        others: Runs that weren't fitted.
+        others: Held-out runs.
         files: Role, path and sha256 of all inputs.
         places: Folders in which meshes may be.
+        carried: What the exported robot holds; None: nothing.
     """
 
     identification: Identification
@@ -60,6 +96,7 @@ class ArmResult:
     others: tuple[Recording, ...]
     files: tuple[Mapping[str, str], ...]
     places: tuple[Path, ...]
+    carried: Carried | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +174,7 @@ def export_result(
     out: Path,
     *,
     data: Path | None = None,
+    carried: Carried | None = None,
     progress: Progress = silent,
 ) -> tuple[ExportedTarget, ...]:
     """Write a result for others, and a proof of what the files say.
@@ -146,13 +184,15 @@ def export_result(
         targets: What to write.
         out: Folder of the exports and of proof.json.
         data: Where recordings are looked for that aren't where they were.
+        carried: What the robot holds.
         progress: Shows steps.
 
     Raises:
         SysIdError: The result can't be read, or has something that a target can't express.
     """
     progress(Step.READING)
-    return export_arm(load_result(folder, data), targets, out, folder=folder, progress=progress)
+    result = replace(load_result(folder, data), carried=carried)
+    return export_arm(result, targets, out, folder=folder, progress=progress)
 
 
 def export_arm(
@@ -181,7 +221,7 @@ def export_arm(
         robot, given_back = projections(result.identification, result.fitted, target)
         written = write_target(
             target,
-            robot,
+            robot if result.carried is None else result.carried.on(robot),
             out,
             places=result.places,
             remarks=remarks_on(result.identification),
@@ -205,6 +245,13 @@ def export_arm(
         "urdf_hash": result.identification.model.urdf_hash,
         "result": None if folder is None else str(folder.resolve()),
         "model": None if folder is None else _hashed(folder / "parameters.yaml", folder),
+        "carried": None
+        if result.carried is None
+        else {
+            **_hashed(result.carried.folder / "estimate.yaml", result.carried.folder),
+            "folder": str(result.carried.folder.resolve()),
+            "frame": result.carried.frame,
+        },
         "data": [dict(file) for file in result.files],
         "states": STATES,
         "seed": SEED,
@@ -231,15 +278,19 @@ def verify_export(
         proof = read_json(path, _PROOF)
         folder, model, exports = Path(proof["result"] or "."), proof["model"], proof["exports"]
         states, seed = int(proof["states"]), int(proof["seed"])
+        held = proof.get("carried")
+        carried = None if held is None else Carried(Path(held["folder"]), held["frame"])
     except (KeyError, TypeError, ValueError) as err:
         raise _PROOF.refusal(path, "isn't the proof of an export") from err
     if not isinstance(model, dict):
         raise _PROOF.refusal(path, "is of a result in memory, whose data aren't kept")
     checks = [_same(model, folder, "model")]
     checks += [_same(f, path.parent, one["target"]) for one in exports for f in one["files"]]
+    if carried is not None:
+        checks.append(_same(held, carried.folder, "payload"))
     if not all(check.ok for check in checks):
         return checks
-    result = load_result(folder, data)
+    result = replace(load_result(folder, data), carried=carried)
     for one in exports:
         target = Target(one["target"])
         progress(Step.PREDICTING)
@@ -276,16 +327,24 @@ def _judged(
     states: int = STATES,
     seed: int = SEED,
 ) -> tuple[dict[str, float], float, ExportedError]:
-    """Differences of torques by joint, what is allowed, and errors inside and as exported."""
-    reader = reader_of(target, file, robot)
+    """Differences of torques by joint, what is allowed, and errors inside and as exported.
+
+    What is carried was in no run: its torques are taken off before errors are judged.
+    """
+    written = robot if result.carried is None else result.carried.on(robot)
+    reader = reader_of(target, file, written)
     differences, torque = largest_differences(
-        reader, robot, whole=target.holds_all, states=states, seed=seed
+        reader, written, whole=target.holds_all, states=states, seed=seed
     )
     runs = result.others or result.fitted
+
+    def unloaded(q: Array, v: Array, a: Array) -> Array:
+        return reader.torques(q, v, a) - written.torques(q, v, a) + robot.torques(q, v, a)
+
     error = judge_export(
         result.identification,
         target,
-        reader.torques,
+        reader.torques if result.carried is None else unloaded,
         runs,
         [predict_recording(result.identification, run) for run in runs],
         held_out=bool(result.others),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sysid_core.errors import EstimationError
 from sysid_core.estimation import Estimate, residual_statistics
 from sysid_core.estimation.arm import Identification, save_identification
 from sysid_core.export import Description, ExportedError, Target, describe
@@ -22,7 +21,6 @@ from sysid_core.report import (
     save_and_list,
 )
 from sysid_core.robot import write_urdf
-from sysid_core.signals import Recording
 from sysid_core.validation import (
     Prediction,
     judge_identification,
@@ -34,6 +32,7 @@ from sysid_core.workflows.arm_data import ArmData
 from sysid_core.workflows.inputs import inputs_of, write_result
 from sysid_core.workflows.known_load import write_columns
 from sysid_core.workflows.progress import Progress, Step, silent
+from sysid_core.workflows.recordings import require_unseen
 from sysid_core.workflows.sequential import SequentialFit, fit_sequentially
 from sysid_core.workflows.settings import FitSettings, IdentifySettings
 
@@ -107,6 +106,7 @@ class IdentifiedArm:
         return {
             "schema": "robot_sysid/identification/1",
             "inputs": dict(self.inputs),
+            "fitted_samples": self.data.fitted,
             "verdict": self.verdict.to_dict(),
             "unexplained": unexplained(self.training) if self.training else None,
             "gravity": self.data.model.gravity.tolist(),
@@ -218,7 +218,7 @@ def identify_data(
     Raises:
         SysIdError: The recordings don't determine what is asked.
     """
-    _require_unseen(data)
+    require_unseen(data.others, data.fitted)
     fit: ArmFit | SequentialFit
     if settings.method == "sequential":
         fit = fit_sequentially(data, settings, progress)
@@ -245,28 +245,6 @@ def identify_data(
         )
         verdict += export_warnings(_exports(description))
     return IdentifiedArm(data, settings, fit, training, others, verdict, description, inputs or {})
-
-
-def _require_unseen(data: ArmData) -> None:
-    """Refuse to judge by recordings that are fitted, whatever their files are called.
-
-    Raises:
-        EstimationError: With the first pair.
-    """
-    for other in data.others:
-        for run in (*data.runs, *data.loaded, *data.at_once):
-            if _same(run, other):
-                raise EstimationError(
-                    f"'{other.source}' holds the samples of '{run.source}', which is fitted: it can't"
-                    " judge the fit.",
-                    remedy="Give another motion as --validate, or leave it out.",
-                )
-
-
-def _same(a: Recording, b: Recording) -> bool:
-    """Whether two recordings hold the same motion and efforts."""
-    pairs = ((a.joints.q, b.joints.q), (a.joints.effort, b.joints.effort))
-    return all(x is not None and y is not None and np.array_equal(x, y) for x, y in pairs)
 
 
 def _exports(description: Description | None) -> list[tuple[ExportedError, str]]:

@@ -3,17 +3,26 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from sysid_core.diagnosis import require_joints
-from sysid_core.errors import SignalError
-from sysid_core.estimation.closed_chain import read_loop_bag
+from sysid_core.errors import EstimationError, SignalError
+from sysid_core.estimation.arm import Processing
 from sysid_core.robot import DriveTrain, RobotModel
-from sysid_core.robot.loops import DrivenRobot
-from sysid_core.signals import ColumnMap, EffortKind, Recording, read_table
+from sysid_core.robot.loops import ClosedChain, DrivenRobot
+from sysid_core.signals import (
+    ColumnMap,
+    EffortKind,
+    JointStream,
+    Recording,
+    interpolate_at,
+    read_table,
+)
 from sysid_core.signals.bags import read_bag
 
 
@@ -45,7 +54,7 @@ def load_recording(
         if effort_kind:
             kind = _kind(effort_kind)
         if isinstance(model, DrivenRobot):
-            return read_loop_bag(path, model.chain, kind)
+            return _read_loop_bag(path, model.chain, kind)
         run = read_bag(path, effort_kind=kind)
         return run if columns is None else replace(run, joints=columns.without_unused(run.joints))
     if columns is None:
@@ -59,6 +68,69 @@ def load_recording(
             else "Give --columns MAP; `sysid init TABLE --robot URDF` writes one to start from.",
         )
     return read_table(path, columns)
+
+
+def samples_key(run: Recording) -> str:
+    """Hash of a recording's positions and efforts, whatever its file is."""
+    found = hashlib.sha256()
+    for values in (run.joints.q, run.joints.effort):
+        found.update(np.ascontiguousarray(0.0 if values is None else values + 0.0).tobytes())
+    return found.hexdigest()
+
+
+def require_unseen(judging: Iterable[Recording], fitted: Mapping[str, str]) -> None:
+    """Refuse to judge by recordings that were fitted, whatever their files are called.
+
+    Args:
+        judging: Recordings that are predicted.
+        fitted: Sources of those that were fitted, by `samples_key`.
+
+    Raises:
+        EstimationError: With the first pair.
+    """
+    for run in judging:
+        source = fitted.get(samples_key(run))
+        if source is not None:
+            raise EstimationError(
+                f"'{run.source}' holds the samples of '{source}', which was fitted: it can't judge the fit.",
+                remedy="Give a recording of another motion, or leave it out.",
+            )
+
+
+def _read_loop_bag(
+    path: str | Path, chain: ClosedChain, effort_kind: EffortKind | None
+) -> Recording:
+    """A bag's driven joints, and those passive ones that have an encoder, mapped by name.
+
+    What the bag says of the efforts of passive joints (NaN, zero, nothing) doesn't matter. Where
+    other messages than the driven joints' carry them, they are interpolated.
+
+    Args:
+        path: rosbag2 folder or file.
+        chain: The mechanism.
+        effort_kind: As in `read_bag`.
+
+    Raises:
+        SignalError: No bag, or joints are missing.
+    """
+    driven = read_bag(path, joints=chain.actuated, effort_kind=effort_kind)
+    if not chain.measured:
+        return driven
+    a, b = driven.joints, read_bag(path, joints=chain.measured, effort_kind=effort_kind).joints
+    gap = Processing().max_gap_s
+    q, known = interpolate_at(a.stamps_ns, b.stamps_ns, b.q, max_gap_s=gap)
+    v = None
+    if a.v is not None and b.v is not None:
+        v = np.hstack([a.v, interpolate_at(a.stamps_ns, b.stamps_ns, b.v, max_gap_s=gap)[0]])
+    joints = JointStream(
+        names=(*chain.actuated, *chain.measured),
+        stamps_ns=a.stamps_ns,
+        q=np.hstack([a.q, q]),
+        v=v,
+        effort=None if a.effort is None else np.hstack([a.effort, np.zeros_like(q)]),
+        effort_kind=a.effort_kind,
+    )
+    return replace(driven, joints=joints.select(known))
 
 
 def drives_of(model: RobotModel, columns: ColumnMap | None, *, gains: bool = True) -> DriveTrain:

@@ -34,7 +34,7 @@ class SequentialFit:
 
     Attributes:
         result: The identification with steps and segments.
-        rivals: Predictions of the runs that weren't fitted by other estimates, by name.
+        rivals: Predictions of the held-out runs by other estimates, by name.
     """
 
     result: SequentialIdentification

@@ -10,6 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from sysid_core.controller_payload import (
+    ControllerPayload,
+    ControllerSetting,
+    controller_settings,
+)
 from sysid_core.diagnosis import examine, judge_carried_mass, require_fit
 from sysid_core.errors import SignalError
 from sysid_core.estimation import Estimate
@@ -46,6 +51,7 @@ class WeighedByTorques:
         gain_sd: Relative standard deviation of each gain, shape (n,).
         verdict: Whether it may be sent to a controller.
         true_mass: To compare with [kg], or None.
+        frame: Frame that carries the payload.
     """
 
     fit: LoadedArm
@@ -53,6 +59,13 @@ class WeighedByTorques:
     gain_sd: Array
     verdict: Verdict
     true_mass: float | None = None
+    frame: str = ""
+
+    @property
+    def settings(self) -> tuple[ControllerSetting, ...]:
+        """For the vendors' controllers; empty when nothing that weighs is held."""
+        pi = self.fit.estimate.values
+        return controller_settings(ControllerPayload.from_pi(pi)) if pi[0] > 0 else ()
 
     def to_dict(self) -> dict[str, Any]:
         """Contents of result.json."""
@@ -78,6 +91,10 @@ class WeighedByTorques:
                 "com_sd": payload.com_sd.tolist(),
                 "inertia": payload.inertia.tolist(),
                 "inertia_sd": payload.inertia_sd.tolist(),
+                "controllers": {
+                    s.vendor: {"setting": s.text, "error_torque": s.error_torque}
+                    for s in self.settings
+                },
             }
         return out
 
@@ -87,11 +104,22 @@ class WeighedByTorques:
         self.fit.estimate.save(folder / "estimate.yaml")
         report = loaded_arm_report(
             self.fit,
+            frame=self.frame,
             gains=self.drives.gains.tolist(),
             gain_sd=float(self.gain_sd.max()),
             true_mass=self.true_mass,
+            settings=self.settings if self.verdict.ok else (),
         )
-        report.judged(self.verdict, payload_sentence(self.fit.estimate))
+        report.judged(
+            self.verdict,
+            payload_sentence(self.fit.estimate),
+            asked=f"mass, centre of mass and inertia of the payload at '{self.frame}'",
+            next_steps=[
+                "Send it to the controller: the line for each vendor is below (For your controller)."
+                if self.verdict.ok
+                else "Do not send it to the controller: resolve the reasons above and weigh again."
+            ],
+        )
         save_and_list(report, folder / "report.html")
         write_result(self.to_dict(), folder / "result.json")
 
@@ -164,7 +192,7 @@ def weigh_by_torques(
             verdict = verdict + examine(robot, runs, drives).verdict
     progress(Step.WRITING)
     truth = settings.true_mass if np.isfinite(settings.true_mass) else None
-    return WeighedByTorques(fit, drives, gain_sd, verdict, truth)
+    return WeighedByTorques(fit, drives, gain_sd, verdict, truth, settings.frame)
 
 
 def judge_added(mass: float, sd: float) -> Verdict:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sysid_core.batch import hash_of
 from sysid_core.diagnosis import require_fit
-from sysid_core.errors import EstimationError, SysIdError
+from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.arm import Identification, load_identification
 from sysid_core.reasons import Reason, Verdict, failure
@@ -28,10 +27,8 @@ from sysid_core.validation import Prediction, judge_predictions, predict_recordi
 from sysid_core.workflows.arm_data import chain_of
 from sysid_core.workflows.inputs import write_result
 from sysid_core.workflows.progress import Progress, Step, silent
-from sysid_core.workflows.recordings import load_recording
+from sysid_core.workflows.recordings import load_recording, require_unseen
 from sysid_core.workflows.settings import ValidateSettings
-
-FITTED = ("recordings", "loaded", "at_once")  # roles of files that a result has seen
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,18 +85,26 @@ def validate(settings: ValidateSettings, progress: Progress = silent) -> Validat
     robot, loops = settings.robot, settings.loops
     model = chain_of(robot, loops) if loops else RobotModel.from_urdf(robot)
     found = load_identification(settings.identified / "parameters.yaml", model, estimate)
-    _require_unseen(settings)
     columns = None if settings.columns is None else ColumnMap.load(settings.columns)
     progress(Step.PREDICTING)
+    runs: list[Recording] = []
     predictions: list[Prediction] = []
     refused: list[Reason] = []
+
+    def refuse(source: object, err: SysIdError) -> None:
+        refused.append(failure("refused", message=f"{source}: {err.message}", remedy=err.remedy))
+
     for path in settings.recordings:
         try:
-            predictions.append(
-                _predict(found, load_recording(path, columns, settings.effort_kind, model))
-            )
+            runs.append(load_recording(path, columns, settings.effort_kind, model))
         except SysIdError as err:
-            refused.append(failure("refused", message=f"{path}: {err.message}", remedy=err.remedy))
+            refuse(path, err)
+    require_unseen(runs, _result(settings.identified).get("fitted_samples") or {})
+    for run in runs:
+        try:
+            predictions.append(_predict(found, run))
+        except SysIdError as err:
+            refuse(run.source, err)
     verdict = Verdict(tuple(refused)) + judge_predictions(
         predictions, "these runs", _fitted_share(settings.identified)
     )
@@ -113,7 +118,7 @@ def validate_runs(
 
     Args:
         found: The identified robot.
-        runs: Recordings that weren't fitted.
+        runs: Held-out recordings.
         fitted_share: Share of variance that was left in the fitted recordings, if it is known.
 
     Raises:
@@ -136,34 +141,16 @@ def _predict(found: Identification, run: Recording) -> Prediction:
     return predict_recording(found, run)
 
 
-def _require_unseen(settings: ValidateSettings) -> None:
-    """Refuse files whose content was fitted.
-
-    Raises:
-        EstimationError: With the first of them.
-    """
-    try:
-        files = _result(settings.identified)["inputs"]["files"]
-        fitted = {f["sha256"]: f["path"] for f in files if f["role"] in FITTED}
-    except (OSError, ValueError, KeyError, TypeError):
-        return  # a result without its inputs
-    for path in settings.recordings:
-        seen = fitted.get(hash_of(path)) if path.exists() else None
-        if seen is not None:
-            raise EstimationError(
-                f"'{path}' was fitted ('{seen}'): it can't judge the fit.",
-                remedy="Give a recording of another motion.",
-            )
-
-
 def _fitted_share(identified: Path) -> float | None:
     """Share of variance that the model left in the runs that it was fitted to, if it is known."""
-    try:
-        return float(_result(identified)["unexplained"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    share = _result(identified).get("unexplained")
+    return float(share) if isinstance(share, int | float) else None
 
 
 def _result(identified: Path) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = json.loads((identified / "result.json").read_text(encoding="utf-8"))
-    return found
+    """Contents of result.json; empty where it can't be read."""
+    try:
+        found = json.loads((identified / "result.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

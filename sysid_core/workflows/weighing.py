@@ -26,10 +26,14 @@ from sysid_core.estimation.payload_live import (
     OnlinePayload,
     PayloadSession,
     Weighing,
+    held_likelihood,
+    judge_part,
     judge_weighing,
+    load_parts,
     motion_window,
     object_size,
     on_one_clock,
+    part_probabilities,
     weigh_motion,
     weigh_recording,
 )
@@ -64,6 +68,7 @@ from sysid_core.signals import (
 from sysid_core.signals.wrench import (
     SensorCalibration,
     WrenchAxes,
+    WrenchConvention,
     WrenchSign,
     check_wrench_frame,
     mount_sensor,
@@ -199,6 +204,7 @@ def weigh(
     progress(Step.FITTING)
     clock = settings.clock == "estimate"
     if motion_window(run) is None:
+        sign, axes = _told(settings)
         weighing = weigh_motion(
             run,
             model,
@@ -206,10 +212,8 @@ def weigh(
             body,
             sensor=quality,
             calibration=known,
-            sign=WrenchSign.named(
-                settings.sensor_robot.wrench_sign, "The wrench's sign", SignalError
-            ),
-            axes=WrenchAxes.named(settings.table.wrench_axes, "The wrench's axes", SignalError),
+            sign=sign,
+            axes=axes,
             clock=clock,
             still=still,
         )
@@ -244,6 +248,64 @@ def weigh(
         truth,
         settings.flange_frame,
         tuple(remarks),
+    )
+
+
+@dataclass(frozen=True)
+class FoundPart:
+    """Which of some known loads was held.
+
+    Attributes:
+        probabilities: Of each load, of none and of another one, the likeliest first.
+        verdict: Whether it is the expected one.
+    """
+
+    probabilities: Mapping[str, float]
+    verdict: Verdict
+
+
+def which_part(
+    recording: Path, settings: WeighSettings, parts: Path, expected: str = ""
+) -> FoundPart:
+    """Decide which known load was held, from some tenths of a second.
+
+    Args:
+        recording: rosbag2 folder, MCAP file, or a table, of one load.
+        settings: Sensor and its calibration, of a tare with nothing held.
+        parts: File of known loads (`load_parts`).
+        expected: The load that should be held; "": any of them, or none.
+
+    Raises:
+        SysIdError: A file can't be read, or nobody has tared the sensor.
+    """
+    known = load_parts(parts)
+    if settings.calibration is None:
+        raise SignalError(
+            "Which part is held shows against a tare only.", remedy="Give --calibration."
+        )
+    run, model, frame, _, _ = _opened(settings, recording)
+    sign, axes = _told(settings)
+    R, r = held_likelihood(
+        run,
+        model,
+        frame,
+        SensorCalibration.load(settings.calibration),
+        sensor=SensorModel.named(settings.sensor),
+        convention=WrenchConvention(
+            WrenchSign.SENSOR_ON_LOAD if sign is WrenchSign.AUTO else sign,
+            WrenchAxes.SENSOR if axes is WrenchAxes.AUTO else axes,
+        ),
+    )
+    found = part_probabilities(R, r, known)
+    return FoundPart(found, Verdict((judge_part(found, expected),)))
+
+
+def _told(settings: WeighSettings) -> tuple[WrenchSign, WrenchAxes]:
+    """Sign and axes of the wrench, as far as they are said."""
+    sign, axes = settings.sensor_robot.wrench_sign, settings.table.wrench_axes
+    return (
+        WrenchSign.named(sign, "The wrench's sign", SignalError),
+        WrenchAxes.named(axes, "The wrench's axes", SignalError),
     )
 
 
@@ -386,7 +448,7 @@ def _report(answer: WeighedRecording) -> Report:
         payload_sentence(estimate),
         asked=f"what the robot holds, in the frame of its sensor ({estimate.method})",
         next_steps=[
-            "Send it to the controller: numbers for each vendor stand at the end of this page."
+            "Send it to the controller: the line for each vendor is below (For your controller)."
         ]
         if answer.verdict.ok
         else ["Don't send it to the controller: mend what the reasons name and weigh again."],
@@ -401,13 +463,9 @@ def _report(answer: WeighedRecording) -> Report:
         filtered=answer.weighing.filtered,
         truth=answer.truth,
         others=[other for name, other in answer.methods.items() if name != answer.method],
+        settings=answer.settings if answer.verdict.ok else (),
+        controller_frame=answer.flange_frame or frame,
     )
-    if answer.settings:
-        report.table(
-            ("controller", "what to set", "error torque left [N m]"),
-            [(s.vendor, s.text, s.error_torque) for s in answer.settings],
-            f"In the frame '{answer.flange_frame or frame}'; what hangs before it must be added.",
-        )
     model = answer.model
     report.provenance(
         {

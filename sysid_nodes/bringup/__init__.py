@@ -2,18 +2,15 @@
 """Nodes as processes: which ones, with what parameters, started, watched and ended."""
 
 from sysid_nodes.bringup.config import find_config, read_config
-from sysid_nodes.bringup.graph import NodeSpec, below, bringup_graph, demo_graph, launch_nodes
-from sysid_nodes.bringup.processes import NodeProcesses, running
-from sysid_nodes.bringup.run_plan import PayloadKnown, RunOptions, bring_up, run_plan
+from sysid_nodes.bringup.graph import NodeSpec, below, demo_graph, launch_nodes
+from sysid_nodes.bringup.processes import running
+from sysid_nodes.bringup.run_plan import RunOptions, bring_up, run_plan
 
 __all__ = [
-    "NodeProcesses",
     "NodeSpec",
-    "PayloadKnown",
     "RunOptions",
     "below",
     "bring_up",
-    "bringup_graph",
     "demo_graph",
     "find_config",
     "launch_nodes",

@@ -44,6 +44,7 @@ def _share() -> Path:
 _FILE = FileKind("bringup file", "Start from one of config/bringup_*.yaml.")
 _ROS = "ros__parameters"
 CONTROLLER = "computed_torque_controller"
+ALWAYS = ("trajectory_executor", "data_logger", "estimator")  # the others where they have a section
 SCHEMAS = {
     "trajectory_executor": TrajectoryExecutorConfig,
     "data_logger": DataLoggerConfig,
@@ -84,16 +85,8 @@ def read_config(path: str | Path, *, namespace: str = "", **common: Any) -> tupl
         except SysIdError as err:
             raise _FILE.refusal(path, f"`{node}`: {err.message}", err.remedy) from err
         _keep_apart(values[node], schema, namespace)
-    return bringup_graph(
-        namespace=namespace,
-        executor=values["trajectory_executor"],
-        logger=values["data_logger"],
-        estimator=values["estimator"],
-        payload_bridge=values["payload_bridge"] if "payload_bridge" in given else None,
-        controller=values[CONTROLLER] if CONTROLLER in given else None,
-        runner=values["runner"] if "runner" in given else None,
-        **file.topics,
-    )
+    started = {node: x for node, x in values.items() if node in ALWAYS or node in given}
+    return bringup_graph(started, namespace=namespace, **file.topics)
 
 
 def _checked(schema: type, name: str, value: Any) -> Any:

@@ -43,40 +43,16 @@ class NodeSpec:
 
 
 def bringup_graph(
-    *,
-    namespace: str = "",
-    executor: Mapping[str, Any] | None = None,
-    logger: Mapping[str, Any] | None = None,
-    estimator: Mapping[str, Any] | None = None,
-    payload_bridge: Mapping[str, Any] | None = None,
-    controller: Mapping[str, Any] | None = None,
-    runner: Mapping[str, Any] | None = None,
-    **topics: str,
+    parameters: Mapping[str, Mapping[str, Any]], *, namespace: str = "", **topics: str
 ) -> tuple[NodeSpec, ...]:
     """The nodes that run on a real robot.
 
     Args:
+        parameters: Parameters of each node, by its name.
         namespace: Namespace of all nodes; two robots live in one graph in two namespaces.
-        executor: Parameters of `trajectory_executor`.
-        logger: Parameters of `data_logger`.
-        estimator: Parameters of `estimator`.
-        payload_bridge: Parameters of `payload_bridge`; None: not started.
-        controller: Parameters of `computed_torque_controller`; None: not started.
-        runner: Parameters of `runner`; None: not started.
         topics: The robot's names of those in `TOPICS`, where they are others.
     """
     remappings = {name: topic for name, topic in topics.items() if name != topic}
-    parameters = {
-        "trajectory_executor": executor or {},
-        "data_logger": logger or {},
-        "estimator": estimator or {},
-    }
-    if payload_bridge is not None:
-        parameters["payload_bridge"] = payload_bridge
-    if controller is not None:
-        parameters["computed_torque_controller"] = controller
-    if runner is not None:
-        parameters["runner"] = runner
     return tuple(
         NodeSpec(name, name, namespace, values, remappings) for name, values in parameters.items()
     )
@@ -101,16 +77,15 @@ def demo_graph(
         estimator: Parameters of `estimator`.
         controller: Parameters of `computed_torque_controller`; None: the robot's own controls it.
     """
-    return (
-        NodeSpec("simulated_robot", "simulated_robot", namespace, robot or {}),
-        *bringup_graph(
-            namespace=namespace,
-            executor={"without_dead_man": True, **(executor or {})},  # it can hurt nobody
-            logger=logger,
-            estimator=estimator,
-            controller=controller,
-        ),
-    )
+    parameters = {
+        "simulated_robot": robot or {},
+        "trajectory_executor": {"without_dead_man": True, **(executor or {})},  # it can hurt nobody
+        "data_logger": logger or {},
+        "estimator": estimator or {},
+    }
+    if controller is not None:
+        parameters["computed_torque_controller"] = controller
+    return bringup_graph(parameters, namespace=namespace)
 
 
 def below(specs: Iterable[NodeSpec], folder: str | Path) -> tuple[NodeSpec, ...]:

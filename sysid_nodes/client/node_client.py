@@ -15,7 +15,7 @@ from rclpy.action import ActionClient
 from rclpy.node import Node
 
 from sysid_core.errors import SysIdError
-from sysid_nodes.conversions import ns_from_stamp
+from sysid_nodes.experiment import Settled
 from sysid_nodes.lifecycle import LATCHED
 
 _SEE = (
@@ -63,30 +63,12 @@ class NodeClient:
                 )
             rclpy.spin_once(self.node, timeout_sec=0.05)
 
-    def wait_until_steady(self, topic: str, field: str, seconds: float, timeout_s: float) -> None:
-        """Wait until a field stays the same in messages at least some time apart.
-
-        Silence is no answer: whoever is busy catching up says nothing either.
-
-        Args:
-            topic: A followed topic whose messages are repeated, with stamps of when they were made.
-            field: Field of its messages.
-            seconds: Between the first message with a value and one that repeats it [s].
-            timeout_s: Longest time to wait [s].
-        """
-        first: Any = None
-
-        def steady() -> bool:
-            nonlocal first
-            latest = self.latest.get(topic)
-            if latest is None:
-                return False
-            if first is None or getattr(latest, field) != getattr(first, field):
-                first = latest
-            apart = ns_from_stamp(latest.header.stamp) - ns_from_stamp(first.header.stamp)
-            return apart >= seconds * 1e9
-
-        self.wait_until(steady, timeout_s, f"{field} of {topic} to settle")
+    def wait_until_settled(self, topic: str, seconds: float, timeout_s: float) -> None:
+        """Wait until a followed running payload stays the same for some seconds, see `Settled`."""
+        settled = Settled(0, seconds)
+        self.wait_until(
+            lambda: settled(self.latest.get(topic)), timeout_s, f"the payload of {topic} to settle"
+        )
 
     def follow(self, message_type: type, topic: str) -> None:
         """Keep the last message of a latched topic in `latest[topic]`."""

@@ -36,6 +36,14 @@ class EstimatorConfig:
         "Of the force-torque sensor: ordinary, or calibrated (gains, delay and axes).",
         choices=("ordinary", "calibrated"),
     )
+    parts: str = parameter(
+        "",
+        "File of known loads, see `sysid payload --parts`: ~/which_part says which is held, and how"
+        " probable the others are.",
+    )
+    expected_part: str = parameter(
+        "", "Of parts: the load that should be held: ~/which_part succeeds with it alone."
+    )
     calibration: str = parameter(
         "", "Sensor calibration from an earlier tare; empty: tare from marks."
     )

@@ -15,6 +15,7 @@ from robot_sysid.msg import (
     Mark,
     PayloadEstimate,
 )
+from std_srvs.srv import Trigger
 
 from sysid_core.errors import SysIdError
 from sysid_core.estimation import Estimate
@@ -23,8 +24,11 @@ from sysid_core.estimation.payload_live import (
     OnlinePayload,
     PayloadSession,
     PayloadState,
+    judge_part,
+    load_parts,
 )
 from sysid_core.estimation.payload_map import SensorModel
+from sysid_core.reasons import Severity, text_of
 from sysid_core.robot import RobotModel
 from sysid_core.robot.shapes import load_shape
 from sysid_core.signals.wrench import SensorCalibration
@@ -110,6 +114,9 @@ class PayloadComponent:
         self._shape = load_shape(c.shape) if c.shape else None
         self._quality = SensorModel.named(c.sensor_quality)
         self._calibration = SensorCalibration.load(c.calibration) if c.calibration else None
+        self._parts = load_parts(Path(c.parts)) if c.parts else None
+        if self._parts is not None:
+            node.create_service(Trigger, "~/which_part", self._on_which)
         self._kept = KeptCalibration(node, c.directory, c.sensor_frame, c.keep_tare_s)
         self._payload = node.create_publisher(InertiaStamped, "~/payload", LATCHED)
         self._running = node.create_publisher(PayloadEstimate, "~/payload_estimate", LATCHED)
@@ -167,6 +174,22 @@ class PayloadComponent:
         self.session.add_mark(conversions.ns_from_stamp(message.stamp), message.label)
 
     # ---- results
+
+    def _on_which(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        assert self._parts is not None
+        if self.session is None or not self.session.online.n_samples:
+            response.message = "Nothing was read in a motion so far."
+            return response
+        try:
+            found = self.session.online.which(self._parts)
+            judged = judge_part(found, self.config.expected_part)
+        except SysIdError as err:
+            response.message = str(err)
+            return response
+        response.success = judged.severity is Severity.HELD
+        shares = ", ".join(f"{name} {share:.3f}" for name, share in found.items())
+        response.message = f"{text_of(judged)} {shares}."
+        return response
 
     def _publish(self) -> None:
         session = self.session

@@ -9,6 +9,7 @@ from sysid_nodes.conversions.estimates import (
     message_from_identifiability,
     payload_message_from_estimate,
 )
+from sysid_nodes.conversions.interfaces import InterfaceError, interface
 from sysid_nodes.conversions.samples import (
     columns_of,
     filtered_arrays,
@@ -23,11 +24,13 @@ from sysid_nodes.conversions.samples import (
 )
 
 __all__ = [
+    "InterfaceError",
     "columns_of",
     "estimate_from_message",
     "filtered_arrays",
     "inertia_message",
     "inertia_message_from_estimate",
+    "interface",
     "joint_arrays_from_message",
     "message_from_estimate",
     "message_from_identifiability",

@@ -145,18 +145,15 @@ def vector3(values: ArrayLike) -> Vector3:
     return Vector3(x=x, y=y, z=z)
 
 
-def message_from_trajectory(
-    trajectory: Trajectory, *, start_ns: int = 0, stride: int = 1
-) -> JointTrajectory:
-    """Position, velocity and acceleration of every `stride`-th sample; the last is always there.
+def message_from_trajectory(trajectory: Trajectory, *, start_ns: int = 0) -> JointTrajectory:
+    """Position, velocity and acceleration of every sample.
 
     A joint_trajectory_controller then interpolates quintics; the end is at rest.
     """
-    rows = sorted({*range(0, len(trajectory.time), stride), len(trajectory.time) - 1})
     out = JointTrajectory(joint_names=list(trajectory.joint_names))
     if start_ns:
         out.header.stamp = stamp_from_ns(start_ns)
-    for k in rows:
+    for k in range(len(trajectory.time)):
         point = JointTrajectoryPoint(
             positions=trajectory.q[k].tolist(),
             velocities=trajectory.v[k].tolist(),

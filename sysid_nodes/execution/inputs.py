@@ -67,12 +67,12 @@ class RobotState:
     driver doesn't measure are taken from its positions.
 
     Args:
-        now_ns: Clock for messages without a stamp.
+        now: Clock for messages without a stamp [s].
         has_torques: Whether the efforts are torques.
     """
 
-    def __init__(self, now_ns: Callable[[], int], has_torques: bool) -> None:
-        self._now_ns, self._has_torques = now_ns, has_torques
+    def __init__(self, now: Callable[[], float], has_torques: bool) -> None:
+        self._now, self._has_torques = now, has_torques
         self._robot: frozenset[str] = frozenset()
         self._rates = PositionRates()
         self._wrench: tuple[float, np.ndarray] | None = None
@@ -90,7 +90,7 @@ class RobotState:
         if self._robot.isdisjoint(names):
             self.others = names
             return
-        stamp = (conversions.ns_from_stamp(message.header.stamp) or self._now_ns()) * 1e-9
+        stamp = conversions.ns_from_stamp(message.header.stamp) * 1e-9 or self._now()
         q, v = np.array(message.position), np.array(message.velocity)
         if np.isnan(v).all():  # also where there are none
             rates = self._rates.update(stamp, q)
@@ -106,7 +106,7 @@ class RobotState:
     def on_wrench(self, message: WrenchStamped) -> None:
         """Take in a wrench; its age counts from when it came."""
         wrench = conversions.wrench_from_message(message.wrench)
-        self._wrench = (self._now_ns() * 1e-9, wrench)
+        self._wrench = (self._now(), wrench)
 
     @property
     def has_wrench(self) -> bool:
@@ -115,7 +115,7 @@ class RobotState:
 
     def begin(self) -> None:
         """A run begins: a sensor that hasn't measured for long isn't there."""
-        if self._wrench is not None and self._now_ns() * 1e-9 - self._wrench[0] > 10.0:
+        if self._wrench is not None and self._now() - self._wrench[0] > 10.0:
             self._wrench = None
         self._backwards = 0
 
@@ -143,7 +143,7 @@ class RobotInputs:
     def __init__(self, node: ManagedNode) -> None:
         self._node = node
         c: TrajectoryExecutorConfig = node.config
-        self.robot = RobotState(node.now_ns, EffortKind(c.effort_kind).is_torque)
+        self.robot = RobotState(self.now, EffortKind(c.effort_kind).is_torque)
         self.safety = SafetyInputs(c.safety_inputs, c.enable_topic)
         self.scaling = SpeedScaling(c.speed_scaling_topic)
 

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from sysid_core.errors import SysIdError
 from sysid_core.files import FileKind, parse_yaml
+from sysid_nodes.conversions import interface
 from sysid_nodes.lifecycle import ParameterError
 
 FORMAT = "'TOPIC TYPE FIELD in VALUE,VALUE [within SECONDS]'"
@@ -60,22 +60,6 @@ class SafetyInput:
                 raise ParameterError(f"'{words[6]}' isn't a number of seconds.", remedy=FORMAT)
         return cls(words[0], words[1], words[2], allowed, age)
 
-    def message_type(self) -> type:
-        """The topic's type.
-
-        Raises:
-            SysIdError: Its package isn't there.
-        """
-        package, _, name = self.type_name.split("/")
-        try:
-            return type_of(importlib.import_module(f"{package}.msg"), name)
-        except (ImportError, AttributeError) as err:
-            raise SysIdError(
-                f"The safety input {self.topic} is a {self.type_name}, which isn't installed.",
-                remedy=f"sudo apt install ros-$ROS_DISTRO-{package.replace('_', '-')}, or correct"
-                " the parameter safety_inputs.",
-            ) from err
-
     def take(self, message: Any, now: float) -> None:
         """Take in a message that came at a time [s]."""
         value = message
@@ -102,11 +86,6 @@ class SafetyInput:
             said = str(self.seen).lower() if isinstance(self.seen, bool) else self.seen
             return f"{what} is {said}, not {one_of}"
         return ""
-
-
-def type_of(module: Any, name: str) -> type:
-    """A message class of a module."""
-    return getattr(module, name)  # type: ignore[no-any-return]
 
 
 class SafetyInputs:
@@ -145,4 +124,4 @@ class SafetyInputs:
                 item.take(message, now())
                 changed()
 
-            subscribe(item.message_type(), item.topic, on_message)
+            subscribe(interface(item.type_name), item.topic, on_message)

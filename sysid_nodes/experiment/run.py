@@ -103,7 +103,7 @@ async def run_experiment(
     if method != "payload":
         found = await graph.identify(recording, method)
         return ExperimentResult(identified=found, saved=found.report)
-    settled = _Settled(began_ns, settled_s)
+    settled = Settled(began_ns, settled_s)
     if not await graph.payload(settled):
         raise SysIdError(
             "No payload was estimated.",
@@ -113,10 +113,14 @@ async def run_experiment(
     return ExperimentResult(payload=settled.first, saved=await graph.save())
 
 
-class _Settled:
-    """Whether a payload of this experiment stays the same in messages some time apart.
+class Settled:
+    """Whether a payload stays the same in messages some time apart.
 
     Silence is no answer: an estimator that is busy catching up is silent, too.
+
+    Args:
+        began_ns: Older messages don't count [ns].
+        settled_s: How long it must stay the same [s].
     """
 
     def __init__(self, began_ns: int, settled_s: float) -> None:
@@ -124,6 +128,7 @@ class _Settled:
         self._began_ns, self._settled_ns = began_ns, settled_s * 1e9
 
     def __call__(self, latest: PayloadEstimate | None) -> bool:
+        """Whether it does, with the newest message."""
         if latest is None or ns_from_stamp(latest.header.stamp) < self._began_ns:
             return False
         if self.first is None or latest.samples_used != self.first.samples_used:

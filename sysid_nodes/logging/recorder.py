@@ -142,7 +142,7 @@ class Recorder:
         self._node, self._filtering, self._topics = node, filtering, topics
         self.bag: BagRecording | None = None
         self.description = ""
-        self._began_ns = 0
+        self._began_ns, self._watched_ns, self._silent_s = 0, 0, 0.0
         self._transforms = StaticTransforms(node, self._put_transforms)
         self._recorded = {
             name: TYPES[topic]
@@ -200,8 +200,12 @@ class Recorder:
         if self.bag.failure is not None:
             self.close("it can't be written")
             return
-        newest = max(self._filtering.last_joints_ns, self._began_ns)
-        if (self._node.now_ns() - newest) * 1e-9 > self._node.config.stale_s:
+        now, stale_s = self._node.now_ns(), self._node.config.stale_s
+        # Of the time in which this node was held up itself, little counts: messages may be waiting.
+        passed_s = min((now - self._watched_ns) * 1e-9, 0.25 * stale_s)
+        heard = max(self._filtering.last_joints_ns, self._began_ns) > self._watched_ns
+        self._silent_s, self._watched_ns = 0.0 if heard else self._silent_s + passed_s, now
+        if self._silent_s >= stale_s:
             self._node.diagnose(ERROR, "joint_states stopped")
             words = "joint_states stopped: the bag is closed, nothing is lost."
             self._node.get_logger().error(words)
@@ -233,7 +237,8 @@ class Recorder:
             return response
         # From here on the filters see what the bag holds: a replay gives the same numbers.
         self._filtering.restart()
-        self._began_ns = self._node.now_ns()
+        self._began_ns = self._watched_ns = self._node.now_ns()
+        self._silent_s = 0.0
         if self.description:
             text = serialize_message(String(data=self.description))
             self.put(DESCRIPTION, text, self._began_ns)

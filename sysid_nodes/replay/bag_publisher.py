@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Collection
 from typing import Any
 
@@ -13,6 +12,7 @@ from rosgraph_msgs.msg import Clock
 from std_srvs.srv import SetBool, Trigger
 
 from sysid_core.signals.bags import OfferedQos, StoredBag, offered_qos
+from sysid_nodes.conversions import InterfaceError, interface
 
 _DEPTH = 4000  # a subscriber that stalls for seconds loses nothing
 _NEEDED = ("sensor_msgs/msg/JointState", "geometry_msgs/msg/WrenchStamped")
@@ -35,8 +35,9 @@ class BagPublisher(Node):
         self.left_out: list[str] = []
         self._topics: dict[str, Any] = {}
         for topic in bag.topics:
-            kind = _message_class(topic.type)
-            if kind is None:
+            try:
+                kind = interface(topic.type)
+            except InterfaceError:
                 self.left_out.append(f"{topic.name} ({topic.type})")
                 continue
             self._topics[topic.name] = self.create_publisher(
@@ -96,15 +97,6 @@ class BagPublisher(Node):
         self.paused, response.success = True, True
         self.steps += 1
         return response
-
-
-def _message_class(type_name: str) -> Any:
-    """The message's Python class, or None where it isn't installed."""
-    package, _, name = type_name.partition("/msg/")
-    try:
-        return getattr(importlib.import_module(f"{package}.msg"), name, None)
-    except (ImportError, ValueError):
-        return None
 
 
 def _qos(offered: OfferedQos) -> QoSProfile:

@@ -33,7 +33,7 @@ class PayloadBridgeConfig:
     robot: str = parameter("", "URDF file or name; empty: wait for robot_description.")
     tool: tuple[float, ...] = parameter(
         (),
-        "What hangs on the flange besides the estimated payload (sensor, gripper): list of numbers"
+        "The load on the flange besides the estimated payload (sensor, gripper): list of numbers"
         " m mx my mz Ixx Ixy Iyy Ixz Iyz Izz about the flange's origin.",
     )
     initial_payload: tuple[float, ...] = parameter(

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from robot_sysid.msg import PayloadBridgeState
 
 from sysid_core.controller_payload import ControllerPayload, PayloadExchange
 from sysid_core.errors import SysIdError
-from sysid_nodes.conversions import inertia_message
+from sysid_nodes.conversions import InterfaceError, inertia_message
 
 
 class NotTakenError(SysIdError):
@@ -27,29 +26,6 @@ class NotTakenError(SysIdError):
     def __init__(self, message: str, *, untouched: bool = False, remedy: str = "") -> None:
         super().__init__(message, remedy=remedy)
         self.untouched = untouched
-
-
-class InterfaceError(SysIdError):
-    """An interface that isn't installed, or doesn't have the expected fields."""
-
-
-def interface(name: str) -> Any:
-    """A message, service or action class from its name, such as `ur_msgs/srv/SetPayload`.
-
-    Raises:
-        InterfaceError: The package isn't there, or has no such interface.
-    """
-    package, _, rest = name.partition("/")
-    kind, _, word = rest.partition("/")
-    try:
-        return getattr(importlib.import_module(f"{package}.{kind}"), word)
-    except (ImportError, AttributeError, ValueError) as err:
-        raise InterfaceError(
-            f"The interface '{name}' is not available: {err}.",
-            remedy=f"Install the package '{package}' of the robot's driver and source it before"
-            " starting this node, or correct the name (package/srv/Name).",
-            interface=name,
-        ) from err
 
 
 def filled(message: Any, values: Mapping[str, Any]) -> Any:

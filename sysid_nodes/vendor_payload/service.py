@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import ReentrantCallbackGroup
-from rclpy.clock import Clock
-from rclpy.clock_type import ClockType
-from rclpy.lifecycle import LifecycleNode
 from rclpy.task import Future
 
 from sysid_core.controller_payload import (
@@ -22,16 +17,15 @@ from sysid_core.controller_payload import (
     vendor_request,
 )
 from sysid_core.errors import SysIdError
+from sysid_nodes.conversions import interface
+from sysid_nodes.lifecycle import ManagedNode
 from sysid_nodes.vendor_payload.config import PayloadBridgeConfig
 from sysid_nodes.vendor_payload.interfaces import (
     NotTakenError,
     as_mapping,
     filled,
-    interface,
     payload_from_message,
 )
-
-_POLL_S = 0.02
 
 
 class VendorService:
@@ -47,7 +41,7 @@ class VendorService:
     """
 
     def __init__(
-        self, node: LifecycleNode, config: PayloadBridgeConfig, group: ReentrantCallbackGroup
+        self, node: ManagedNode, config: PayloadBridgeConfig, group: ReentrantCallbackGroup
     ) -> None:
         self.node, self.vendor = node, VENDORS[config.vendor]
         self.flange_frame, self.transition_s = config.flange_frame, config.transition_s
@@ -56,7 +50,6 @@ class VendorService:
         self.client = node.create_client(
             self.type, config.service_name or self.vendor.service_name, callback_group=group
         )
-        self._clock = Clock(clock_type=ClockType.STEADY_TIME)
         self._path: str | None = None
         self._waiting: tuple[Future, ControllerPayload, bool] | None = None
         if config.readback_topic:
@@ -119,17 +112,8 @@ class VendorService:
 
     async def _until(self, condition: Callable[[], bool]) -> bool:
         """Wait for a condition, but not longer than the timeout; other callbacks go on."""
-        end = time.monotonic() + self.timeout_s
-        while not condition():
-            if time.monotonic() > end:
-                return False
-            pause = Future()
-            timer = self.node.create_timer(
-                _POLL_S, partial(_finish, pause), callback_group=self.group, clock=self._clock
-            )
-            await pause
-            self.node.destroy_timer(timer)
-        return True
+        await self.node.waits.until(condition, self.timeout_s)
+        return condition()
 
     def _on_report(self, message: Any) -> None:
         if self._waiting is None or self._waiting[0].done():
@@ -142,8 +126,3 @@ class VendorService:
             return
         if not payload.differences(found, with_inertia):
             reported.set_result(None)
-
-
-def _finish(pause: Future) -> None:
-    if not pause.done():
-        pause.set_result(None)

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-import plotly.graph_objects as go
-
 from sysid_core.reasons import Outcome
-from sysid_core.report import Report
+from sysid_core.report import COLOURS, Figure, Report
 from sysid_studies.bench.measure import METHODS, METRICS
 from sysid_studies.bench.recipe import Recipe
 
@@ -25,6 +23,7 @@ COLUMNS = (
     "fitted %",
     "as URDF %",
     "coverage %",
+    "sd / error",
     "possible bodies",
     "verdict",
     "s",
@@ -77,6 +76,7 @@ def summary_rows(
                 recipe.name,
                 *cells,
                 _percent(own.get("coverage"), 0),
+                f"{own['width']:.1f}" if _is_known(own.get("width")) else "–",
                 {1.0: "yes", 0.0: "no"}.get(own.get("consistent", math.nan), "–"),
                 own["outcome"] or "–",
                 f"{own['seconds']:.1f}",
@@ -175,11 +175,12 @@ def bench_report(
     report.bullets([f"{name}: {what}" for name, what in METRICS.items()])
     table = table_of(rows)
     names = [r.name for r in recipes if r.name in table]
-    figure = go.Figure()
-    for method, what in METHODS.items():
+    figure = Figure(height=380)
+    for k, (method, what) in enumerate(METHODS.items()):
         values = [table[name].get(method, {}).get("moving", math.nan) for name in names]
-        figure.add_bar(name=what, x=names, y=[100 * v for v in values])
-    figure.update_layout(barmode="group", yaxis_title="held-out error [%]")
+        shown = [100 * v for v in values]
+        figure.add(0, "bars", names, shown, what, colour=COLOURS[k % len(COLOURS)])
+    figure.axis("y", title="held-out error [%]")
     report.figure(figure, "Held-out error in motion, raw")
     for recipe in recipes:
         report.heading(recipe.title, 3)

@@ -17,7 +17,7 @@ from sysid_studies.constrained.seed import MODELS
 from sysid_studies.constrained.study import ConstrainedStudy
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from sysid_core.report import Figure
 
 _COLUMNS = ("nominal", "paper's processing", "identified", "true parameters")
 
@@ -64,7 +64,7 @@ def constrained_report(study: ConstrainedStudy) -> Report:
         _parameter_figure(study),
         "Error of every parameter over its standard deviation; a dot per robot, grey: ±2.",
     )
-    report.heading("Table I: torque prediction on a run that wasn't fitted, RMS [N m]")
+    report.heading("Table I: torque prediction on a held-out run, RMS [N m]")
     _table(report, study, study.torque_table(), PAPER_TORQUE_RMS)
     report.paragraph("The same where the joint moves faster than 0.05 rad/s, without stiction:")
     _table(report, study, study.torque_table(moving=True))
@@ -133,15 +133,13 @@ def _beside(
     }
 
 
-def _parameter_figure(study: ConstrainedStudy) -> go.Figure:
-    names = study.seeds[0].estimates["identified"].names
+def _parameter_figure(study: ConstrainedStudy) -> Figure:
+    names = tuple(study.seeds[0].truth)
     errors = {}
     for seed in study.seeds:
         estimate = seed.estimates["identified"]
+        sd = dict(zip(estimate.names, estimate.standard_deviations, strict=True))
         errors[f"robot {seed.seed}"] = [
-            (value - seed.truth[name]) / sd
-            for name, value, sd in zip(
-                names, estimate.values, estimate.standard_deviations, strict=True
-            )
+            (estimate[name] - true) / sd[name] for name, true in seed.truth.items()
         ]
     return dots(names, errors, ylabel="error / sd", band=(-2.0, 2.0))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,19 +15,18 @@ from sysid_core.control import (
     recording_of,
     track,
 )
-from sysid_core.estimation.closed_chain import (
-    ConstrainedEquations,
-    ConstrainedProcessing,
-    identified_chain,
-    identify_constrained,
-    identify_constrained_equations,
-)
+from sysid_core.estimation import Estimate
+from sysid_core.estimation.arm import ArmEquations, Processing, torque_delay, with_provenance
+from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.planning import Trajectory
 from sysid_core.planning.closed_chain import sine_trajectory
+from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import (
     DRIVE_NAMES,
     ClosedChain,
+    DrivenRobot,
     JointDrive,
+    chain_with_parameters,
     constrained_motion,
     constrained_torques,
 )
@@ -39,8 +38,15 @@ from sysid_core.validation import (
     predict_segments,
     torque_errors,
 )
+from sysid_studies.constrained.paper_processing import paper_regression
 from sysid_studies.constrained.seed import ConstrainedSeed, ConstrainedStudyConfig
 
+# Inertials are known, so that equations at higher frequencies serve the drive inertias.
+PROCESSING = Processing(rate_hz=250.0, motion_cutoff_hz=40.0, torque_cutoff_hz=20.0)
+FAST = (
+    0.02  # [rad/s]: equations near standstill are left out, where stiction takes friction's place
+)
+FIT = ConsistentLeastSquares(weighting=Weighting.ROBUST, fixed=("inertials",))
 Progress = Callable[[float, str], None]
 
 
@@ -86,27 +92,27 @@ def study_robot(
     """
     rng = np.random.default_rng(seed)
     true_chain = perturbed_truth(chain, rng, config.spread, config.offset)
+    truth = _drive_values(true_chain)
     plant = ClosedChainPlant(true_chain)
     progress(0.0, "excitation")
     runs = [_excite(plant, chain, motion, config) for motion in (*training, held_out)]
     recordings = [recording_of(run, rng, config.noise) for run in runs]
     progress(0.15, "identification")
-    equations = ConstrainedEquations.build(chain, recordings[:-1]).without_delay()
-    identified = identify_constrained_equations(equations)
-    other_guess = replace(equations, chain=chain.with_drives(_tripled(chain)))
-    again = identify_constrained_equations(other_guess)
+    delay = delay_of(chain, recordings[:-1])
+    identified = identify_drives(chain, recordings[:-1], delay)
+    again = identify_drives(chain.with_drives(_tripled(chain)), recordings[:-1], delay)
     progress(0.25, "the paper's processing")
-    paper = identify_constrained(
-        recordings[:-1], chain, processing=ConstrainedProcessing.of_the_paper()
+    paper = ConsistentLeastSquares(weighting=Weighting.ROBUST).fit(
+        paper_regression(chain, recordings[:-1])
     )
     models = {
         "nominal": chain,
-        "paper": identified_chain(chain, paper),
-        "identified": identified_chain(chain, identified),
+        "paper": chain_with_parameters(chain, paper.names, paper.values),
+        "identified": chain_with_parameters(chain, identified.names, identified.values),
         "truth": true_chain,
     }
     progress(0.3, "torque prediction")
-    trial = ConstrainedEquations.build(chain, recordings[-1:]).without_delay()
+    trial = equations_of(chain, recordings[-1:], replace(PROCESSING, delay=delay))
     torque = {name: torque_errors(trial, model) for name, model in models.items()}
     integration = {}
     for k, (name, model) in enumerate(models.items()):
@@ -128,18 +134,42 @@ def study_robot(
     )
     return ConstrainedSeed(
         seed=seed,
-        truth=_drive_values(true_chain),
+        truth=truth,
         nominal=_drive_values(chain),
         estimates={"paper": paper, "identified": identified},
         torque=torque,
         integration=integration,
         tracking=tracking,
         saturated=saturated,
-        guess_difference=float(
-            np.nanmax(np.abs(again.values - identified.values) / identified.standard_deviations)
+        guess_difference=max(
+            float(abs(again[name] - identified[name]) / sd)
+            for name, sd in zip(identified.names, identified.standard_deviations, strict=True)
+            if name in truth
         ),
         verdict=verdict,
     )
+
+
+def equations_of(
+    chain: ClosedChain, recordings: Sequence[Recording], processing: Processing
+) -> ArmEquations:
+    """The chain's equations as those of a robot of its driven joints."""
+    friction = FrictionModel(DriveTrain.direct(chain.actuated))
+    return ArmEquations.build(DrivenRobot.of(chain), recordings, friction, processing)
+
+
+def delay_of(chain: ClosedChain, recordings: Sequence[Recording]) -> float:
+    """By how much the torques lag behind the motion [s]."""
+    return torque_delay(equations_of(chain, recordings, Processing())).seconds
+
+
+def identify_drives(
+    chain: ClosedChain, recordings: Sequence[Recording], delay: float = 0.0
+) -> Estimate:
+    """Friction and drives of the actuated joints, inertials known, a delay [s] taken out."""
+    equations = equations_of(chain, recordings, replace(PROCESSING, delay=delay))
+    estimate = FIT.fit(equations.regression(equations.prior, fast=FAST))
+    return with_provenance(estimate, [equations])
 
 
 def _excite(

@@ -85,7 +85,7 @@ class ConstrainedSeed:
 
     def errors(self, model: str) -> dict[str, float]:
         """Largest relative error of `F_c`, `F_v`, `I_a` over the joints."""
-        values = self.nominal if model == "nominal" else values_of(self.estimates[model])
+        values = self.nominal if model == "nominal" else self.estimates[model]
         return {
             symbol: float(
                 max(
@@ -106,8 +106,3 @@ class ConstrainedSeed:
             if (true := self.truth.get(name)) is not None
         ]
         return float(np.mean(inside))
-
-
-def values_of(estimate: Estimate) -> dict[str, float]:
-    """Parameters by name."""
-    return dict(zip(estimate.names, estimate.values.tolist(), strict=True))

@@ -21,7 +21,6 @@ from sysid_studies.constrained.seed import (
     MODELS,
     ConstrainedSeed,
     ConstrainedStudyConfig,
-    values_of,
 )
 
 
@@ -81,8 +80,8 @@ class ConstrainedStudy:
         consistent = all(
             seed.estimates["identified"].physically_consistent
             and all(
-                value >= 0.0
-                for name, value in values_of(seed.estimates["identified"]).items()
+                seed.estimates["identified"][name] >= 0.0
+                for name in seed.truth
                 if not name.endswith(".beta")
             )
             for seed in self.seeds

@@ -53,14 +53,12 @@ class ArmRun:
         causal: Wrench, and motion from causal filters.
         smoothed: Wrench, and motion from smoothed encoders.
         belief: Belief of the smoothed motion.
-        covariance: Covariance of the causal motion, shape (K, 9, 9).
         true_wrench: Without noise and faults, shape (K, 6).
     """
 
     causal: PayloadData
     smoothed: PayloadData
     belief: SplineMotion
-    covariance: Array
     true_wrench: Array
 
 
@@ -91,16 +89,16 @@ def record_arm(
     use = slice(round(_LEAD * 100), None)
     assert filtered.v is not None and filtered.a is not None
     motion = model.frame_motion(frame, filtered.q[use], filtered.v[use], filtered.a[use])
-    causal = PayloadData(
-        stamps[use], measured[use], motion.a, motion.omega, motion.alpha, motion.gravity
+    covariance = filtered_motion_covariance(model, frame, filtered)[use]
+    causal = replace(
+        PayloadData.of(stamps[use], measured[use], motion, covariance=covariance), R_WS=None
     )
     belief = SplineMotion(model, frame, JointSplines.fit(stamps[use], q[use]), stamps[use])
     smooth = belief.frame_motion()
     smoothed = replace(
         causal, a=smooth.a, omega=smooth.omega, alpha=smooth.alpha, gravity=smooth.gravity
     )
-    covariance = filtered_motion_covariance(model, frame, filtered)[use]
-    return ArmRun(causal, smoothed, belief, covariance, wrench[rows][use])
+    return ArmRun(causal, smoothed, belief, wrench[rows][use])
 
 
 def _simulate(
@@ -138,7 +136,7 @@ def solve_arm(thing: StudyObject, run: ArmRun) -> dict[str, Estimate]:
         "GEO": EntropicRegression(shape).fit(run.causal),
         "PMD c1=5000": PointMassDiscretization(shape, dynamism_scale=5e3).fit(run.causal),
         "PMD c1=25000": PointMassDiscretization(shape, dynamism_scale=25e3).fit(run.causal),
-        "MAP running": RunningMAP(shape).fit(run.causal, run.covariance),
+        "MAP running": RunningMAP(shape).fit(run.causal),
         "MAP": PayloadMAP(shape).fit(run.smoothed, run.belief),
     }
 

@@ -90,7 +90,7 @@ def timing_table(repeats: int = 5) -> tuple[StudyTable, list[Goal]]:
     data = experiment.causal
 
     def stream() -> None:
-        running.fit(data, experiment.covariance)
+        running.fit(data)
 
     rows = [
         ("MAP: smoothing, sensor model, prior, 150 samples", _best_ms(decide, repeats)),

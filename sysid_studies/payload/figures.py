@@ -22,7 +22,7 @@ from sysid_studies.payload.runs import Case, Result, simulate
 from sysid_studies.payload.tables import StudyTable
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from sysid_core.report import Figure
 
 ISO_SPEED = 2.0 * 0.25 / 0.27  # [rad/s] where the TCP reaches ISO 10218's 0.25 m/s
 # Cells per box (web, bars): from 6 to 560 in all; 56 and 126 are the paper's.
@@ -35,7 +35,7 @@ _DENSITIES = (
 )
 
 
-def density_figure(names: Sequence[str] | None = None) -> tuple[go.Figure, StudyTable]:
+def density_figure(names: Sequence[str] | None = None) -> tuple[Figure, StudyTable]:
     """Figure 4: accuracy and solving time of PMD against the number of points."""
     boxes = (
         ((0.05, 0.2, 0.05), (0.0, 0.0, 0.025)),
@@ -91,7 +91,7 @@ def density_figure(names: Sequence[str] | None = None) -> tuple[go.Figure, Study
 
 def weight_figure(
     speeds: Sequence[float], seconds: Sequence[float], names: Sequence[str]
-) -> go.Figure:
+) -> Figure:
     """Figure 5: inertia error of PMD over time, by speed, for several c_1."""
     scales = (5.0, 300.0, 3000.0, 25000.0)
     groups: dict[str, dict[str, tuple[ArrayLike, ArrayLike]]] = {}
@@ -115,7 +115,7 @@ def weight_figure(
     return _compared(groups, "data [s]", log_y=False)
 
 
-def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> go.Figure:
+def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
     """Figure 6: inertia error against speed at three noise levels."""
     groups: dict[tuple[str, str, float], list[float]] = defaultdict(list)
     for r in results:
@@ -134,7 +134,7 @@ def noise_figure(results: Sequence[Result], methods: Sequence[str]) -> go.Figure
     )
 
 
-def time_figure(results: Sequence[Result], methods: Sequence[str]) -> go.Figure:
+def time_figure(results: Sequence[Result], methods: Sequence[str]) -> Figure:
     """Figure 7: inertia error over time at moderate noise, one picture per speed."""
     groups: dict[tuple[float, str, float], list[float]] = defaultdict(list)
     for r in results:
@@ -158,7 +158,7 @@ def _compared(
     xlabel: str,
     *,
     log_y: bool = True,
-) -> go.Figure:
+) -> Figure:
     """Inertia errors side by side. RTLS lies on OLS where motion is exact: it is dashed."""
     return curves(
         groups,
@@ -172,7 +172,7 @@ def _compared(
     )
 
 
-def torque_figure(thing: StudyObject, run: ArmRun) -> go.Figure:
+def torque_figure(thing: StudyObject, run: ArmRun) -> Figure:
     """Figure 8: torques of the simulated arm's sensor, true and predicted from the estimates."""
     estimates = solve_arm(thing, run)
     data = run.smoothed

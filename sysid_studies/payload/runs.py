@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
 from sysid_core.batch import Engine
-from sysid_core.errors import SysIdError
+from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation import Estimate
 from sysid_core.estimation.payload import (
     EntropicRegression,
@@ -47,7 +47,6 @@ BASELINE, RUNNING, BEST = "homogeneous", "MAP running", "MAP"
 PAYLOAD_METHODS = (BASELINE, *RIVALS, RUNNING, BEST)
 PAPER_METHODS = ("OLS", "RTLS", "GEO", "PMD")
 SPEEDS = (1.0, 1.5, 2.0, 3.0, 4.0)  # [rad/s]
-TCP_SPEEDS = (0.14, 0.2, 0.27, 0.41, 0.54)  # [m/s], of the paper
 
 
 @dataclass(frozen=True)
@@ -141,7 +140,7 @@ def solvers(
         "PMD c1=5": rival(PointMassDiscretization(shape, dynamism_scale=5.0)),
         "PMD squared": rival(PointMassDiscretization(shape, squared=True)),
         "PMD reduced": rival(PointMassDiscretization(shape, dynamism_scale=1e9)),
-        RUNNING: lambda: running.fit(data, experiment.covariance),
+        RUNNING: lambda: running.fit(data),
         BEST: lambda: PayloadMAP(shape, sensor=sensor).fit(experiment.smoothed, experiment.belief),
     }
 
@@ -220,3 +219,101 @@ def goal3_cases(seeds: int, names: Sequence[str]) -> list[Case]:
         for speed in SPEEDS[:3]
         for seed in range(seeds)
     ]
+
+
+FIGURE_METHODS = (*PAPER_METHODS, BASELINE, BEST)
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much is run.
+
+    Attributes:
+        seeds: Number of seeds of every case.
+        chosen: Names of the objects of the tables.
+        names: Names of the objects of the figures.
+        seconds: Data of figure 6 [s].
+        speeds: Speeds of the figures [rad/s].
+        steps: Instants of figure 7 [s].
+    """
+
+    seeds: int
+    chosen: Sequence[str]
+    names: Sequence[str]
+    seconds: float
+    speeds: Sequence[float]
+    steps: Sequence[float]
+
+    @classmethod
+    def of(cls, full: bool, objects: Sequence[str] | None) -> Extent:
+        """Full or quick, with all objects or some.
+
+        Raises:
+            EstimationError: An object isn't one of the eight.
+        """
+        every = list(modular_objects())
+        unknown = [name for name in objects or () if name not in every]
+        if unknown:
+            raise EstimationError(
+                f"The study has no objects {unknown}.", remedy=f"Choose from: {', '.join(every)}."
+            )
+        chosen = every if objects is None else list(objects)
+        if full:
+            return cls(4, chosen, chosen, 10.0, SPEEDS, (0.5, 1.0, 1.5, 2.5, 5.0, 10.0))
+        names = ["Hammer", "Uniform", "Rod"] if objects is None else chosen
+        return cls(1, chosen, names, 3.0, (1.0, 2.0, 4.0), (0.5, 1.5, 3.0))
+
+
+@dataclass
+class Runs:
+    """Results of all simulated runs, by what they are for.
+
+    Attributes:
+        clean, base, faulty, noisy: Results of the tables' runs.
+        figure6, figure7: Results of the figures' runs.
+        count: Simulated runs.
+    """
+
+    clean: list[Result] = field(default_factory=list)
+    base: list[Result] = field(default_factory=list)
+    faulty: list[Result] = field(default_factory=list)
+    noisy: list[Result] = field(default_factory=list)
+    figure6: list[Result] = field(default_factory=list)
+    figure7: list[Result] = field(default_factory=list)
+    count: int = 0
+
+
+def run_all(extent: Extent, workers: int, progress: Progress) -> Runs:
+    """Simulate everything that tables and figures need, in one set of processes."""
+    with Engine(workers) as engine:
+        return _run_all(extent, engine, progress)
+
+
+def _run_all(extent: Extent, engine: Engine, progress: Progress) -> Runs:
+    seeds, chosen = extent.seeds, extent.chosen
+    runs = Runs()
+
+    def run(what: str, cases: Sequence[Case], methods: Sequence[str]) -> list[Result]:
+        results: list[Result] = []
+        for done, batch in enumerate(run_cases(cases, engine, methods), start=1):
+            results += batch
+            progress(what, done, len(cases))
+        runs.count += len(cases)
+        return results
+
+    runs.clean = run("table III", table_cases(seeds, chosen), PAYLOAD_METHODS)
+    in_base, rivals = table_cases(seeds, chosen, paper=True), (BASELINE, *RIVALS)
+    runs.base = run("table III, base convention", in_base, rivals)
+    runs.faulty = run("faulty sensor", table_cases(seeds, chosen, faults=True), PAYLOAD_METHODS)
+    runs.noisy = run("noisy accelerations", goal3_cases(seeds, chosen), PAYLOAD_METHODS)
+    noisy = noise_cases(extent.seconds, extent.speeds, extent.names)
+    runs.figure6 = run("figure 6", noisy, FIGURE_METHODS)
+    over_time = [
+        Case(name, speed, "moderate", "accelerations", s, 0)
+        for name in extent.names
+        for speed in extent.speeds
+        for s in extent.steps
+    ]
+    runs.figure7 = run("figure 7", over_time, FIGURE_METHODS)
+    return runs

@@ -119,7 +119,7 @@ def exact_data(motion: Swing, pi: Array) -> PayloadData:
     """Wrenches and motion without any error."""
     m = motion.model.frame_motion(motion.frame, motion.q, motion.v, motion.a)
     wrench = wrench_regressor(m.a, m.omega, m.alpha) @ pi
-    return PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
+    return PayloadData.of(motion.time, wrench, m)
 
 
 def sensor_poses(speed: float, seconds: float) -> Array:
@@ -162,13 +162,11 @@ class Experiment:
         causal: Motion from Kalman filters, as in the paper's table III, or with noise of its own.
         smoothed: Motion from smoothing splines (the same as `causal` with noise of its own).
         belief: What is known of the smoothed motion's error.
-        covariance: Covariance of the causal motion (a, omega, alpha), shape (K, 9, 9).
     """
 
     causal: PayloadData
     smoothed: PayloadData
     belief: MotionBelief
-    covariance: Array
 
 
 def encoder_experiment(
@@ -193,15 +191,11 @@ def encoder_experiment(
     splines = JointSplines.fit(motion.time, q)
     belief = SplineMotion(motion.model, motion.frame, splines, motion.time)
     smooth = belief.frame_motion()
-    data, smoothed = (
-        PayloadData(motion.time, wrench, m.a, m.omega, m.alpha, m.gravity, R_WS=m.R_WF)
-        for m in (causal, smooth)
-    )
+    covariance = filtered_motion_covariance(motion.model, motion.frame, filtered)
     return Experiment(
-        data,
-        smoothed,
+        PayloadData.of(motion.time, wrench, causal, covariance=covariance),
+        PayloadData.of(motion.time, wrench, smooth),
         belief,
-        filtered_motion_covariance(motion.model, motion.frame, filtered),
     )
 
 
@@ -217,6 +211,7 @@ def accelerometer_experiment(
     wrench = measured_wrench(speed, seconds, thing, noise, SensorFaults(), rng)
     sd = np.repeat([noise.linear_acceleration, 0.0, noise.angular_acceleration], 3)
     x = np.hstack([exact.a, exact.omega, exact.alpha]) + sd * rng.normal(size=(len(exact), 9))
-    data = replace(exact, wrench=wrench, a=x[:, :3], omega=x[:, 3:6], alpha=x[:, 6:])
     covariance = np.tile(np.diag(sd**2), (len(exact), 1, 1))
-    return Experiment(data, data, WhiteMotion(data.a, data.omega, data.alpha, sd), covariance)
+    seen = replace(exact, a=x[:, :3], omega=x[:, 3:6], alpha=x[:, 6:])
+    data = replace(seen, wrench=wrench, covariance=covariance)
+    return Experiment(data, data, WhiteMotion(data.a, data.omega, data.alpha, sd))

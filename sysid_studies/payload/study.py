@@ -11,13 +11,6 @@ import numpy as np
 
 from sysid_core.report import Report
 from sysid_studies.payload.arm import record_arm, table_iv
-from sysid_studies.payload.campaign import (
-    FIGURE_METHODS,
-    Extent,
-    Progress,
-    Runs,
-    run_all,
-)
 from sysid_studies.payload.checks import stop_and_go_table, timing_table
 from sysid_studies.payload.figures import (
     density_figure,
@@ -29,8 +22,13 @@ from sysid_studies.payload.figures import (
 from sysid_studies.payload.objects import modular_objects
 from sysid_studies.payload.runs import (
     BASELINE,
+    FIGURE_METHODS,
     PAYLOAD_METHODS,
     RIVALS,
+    Extent,
+    Progress,
+    Runs,
+    run_all,
 )
 from sysid_studies.payload.tables import (
     Goal,
@@ -42,7 +40,7 @@ from sysid_studies.payload.tables import (
 )
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from sysid_core.report import Figure
 
 _HERE = (
     "150 samples at 100 Hz, moderate noise, encoders with 0.1 mrad, filters from a cold start;"
@@ -62,7 +60,7 @@ class PayloadStudy:
     """
 
     tables: list[StudyTable] = field(default_factory=list)
-    figures: list[tuple[go.Figure, str]] = field(default_factory=list)
+    figures: list[tuple[Figure, str]] = field(default_factory=list)
     goals: list[Goal] = field(default_factory=list)
     runs: int = 0
 
@@ -176,7 +174,7 @@ def _accuracy_tables(runs: Runs) -> list[StudyTable]:
     ]
 
 
-def _figures(extent: Extent, runs: Runs, figure4: go.Figure) -> list[tuple[go.Figure, str]]:
+def _figures(extent: Extent, runs: Runs, figure4: Figure) -> list[tuple[Figure, str]]:
     """Figures 4 to 8 with captions."""
     tee = modular_objects()["Tee"]
     return [

@@ -26,8 +26,7 @@ from sysid_studies.bench import (
 )
 from sysid_studies.bench.measure import pooled_error
 from sysid_studies.bench.peers import PEERS, Peer
-from sysid_studies.bench.read import read_split
-from sysid_studies.bench.recipe import load_recipe, wrong_files
+from sysid_studies.bench.recipe import load_recipe, read_split, wrong_files
 
 
 def write_arm(folder: Path, name: str = "mine") -> dict:

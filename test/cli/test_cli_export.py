@@ -7,12 +7,19 @@ import json
 import shutil
 
 import numpy as np
+import pinocchio as pin
 import pytest
 import yaml
 from two_joint_arm import URDF, call, columns, swing
 
 from sysid_core.errors import EstimationError, ModelError
-from sysid_core.robot import RobotModel
+from sysid_core.estimation import Estimate, ParameterVerdict
+from sysid_core.robot import (
+    INERTIAL_NAMES,
+    INERTIAL_UNITS,
+    RobotModel,
+    pi_from_mass_com_inertia,
+)
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +46,11 @@ def result(tmp_path_factory):
 
 def test_exports_and_their_proof(result, tmp_path):
     out = tmp_path / "exports"
-    status, output = call("export", result / "out", "--to", "urdf,mjcf,c", "--out", out)
+    status, output = call("export", result / "out", "--to", "urdf,mjcf,ros2_control", "--out", out)
     assert status == 0, output
     proof = json.loads((out / "proof.json").read_text())
     found = {one["target"]: one for one in proof["exports"]}
-    assert set(found) == {"urdf", "mjcf", "c"}
+    assert set(found) == {"urdf", "mjcf", "ros2_control"}
     for target, one in found.items():
         assert max(one["largest_difference"].values()) < 1e-9
         errors = one["errors"]
@@ -51,12 +58,48 @@ def test_exports_and_their_proof(result, tmp_path):
         assert (meant < 1.02 * errors["inside"]) == (target != "urdf")
     assert set(found["urdf"]["errors"]["lost_terms"]) == {"inertia", "offset"}
     assert "inertia +" in output and "velocity limits of j1, j2" in output
+    assert "acceleration limits, to be filled in, of j1, j2" in output
     status, output = call("verify", out / "proof.json")
     assert status == 0, output
-    text = (out / "c" / "two.c").read_text()
-    (out / "c" / "two.c").write_text(text + "/* changed */\n")
+    code = out / "ros2_control" / "two.c"
+    parameters = yaml.safe_load(code.with_name("two_controllers.yaml").read_text())
+    told = parameters["torque_controller"]["ros__parameters"]
+    assert told["model_library"] == str(code.with_name("libtwo.so"))
+    assert told["effort_limit"] == [50.0, 50.0] and len(told["urdf_hash"]) == 16
+    limits = parameters["motion_guard"]["ros__parameters"]["limits"]
+    assert limits == {"lower": [-3.0, -3.0], "upper": [3.0, 3.0], "velocity": [5.0, 5.0]}
+    code.write_text(code.read_text() + "/* changed */\n")
     status, output = call("verify", out / "proof.json")
     assert status == 1 and "two.c has changed" in output
+
+
+def test_a_payload_is_exported_as_a_body_of_the_link_that_holds_it(result, tmp_path):
+    held = pi_from_mass_com_inertia(0.7, [0.1, 0.02, 0.0], 0.002 * np.eye(3))
+    known = (ParameterVerdict.IDENTIFIABLE,) * 10
+    folder = tmp_path / "weighed"
+    folder.mkdir()
+    names = tuple(f"payload.{name}" for name in INERTIAL_NAMES)
+    Estimate("map", names, held, INERTIAL_UNITS, np.eye(10), known).save(folder / "estimate.yaml")
+    given = ("--payload", folder, "--payload-frame", "b")
+    out = tmp_path / "exports"
+    assert call("export", result / "out", "--to", "urdf,c", "--out", out, *given)[0] == 0
+    assert call("export", result / "out", "--to", "urdf", "--out", tmp_path / "bare")[0] == 0
+    loaded, bare = (
+        pin.buildModelFromUrdf(str(p / "urdf/two.urdf")) for p in (out, tmp_path / "bare")
+    )
+    more = loaded.inertias[2].toDynamicParameters() - bare.inertias[2].toDynamicParameters()
+    assert more == pytest.approx(held, abs=1e-9)
+    assert loaded.inertias[1].isApprox(bare.inertias[1])
+    errors = {one["target"]: one for one in json.loads((out / "proof.json").read_text())["exports"]}
+    assert errors["c"]["errors"]["rise"] == pytest.approx(1.0, abs=1e-6)
+    assert call("verify", out / "proof.json")[0] == 0
+    text = (folder / "estimate.yaml").read_text()
+    (folder / "estimate.yaml").write_text(text + "# changed\n")
+    assert call("verify", out / "proof.json")[0] == 1
+    with pytest.raises(ModelError, match="--payload-frame"):
+        call("export", result / "out", "--out", out, *given[:2])
+    with pytest.raises(EstimationError, match="no joint carries it"):
+        call("export", result / "out", "--out", out, *given[:3], "base")
 
 
 def test_what_cannot_be_exported_is_refused(result, tmp_path):

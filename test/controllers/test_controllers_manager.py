@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from two_joint_arm import URDF
 
 rclpy = pytest.importorskip("rclpy", reason="needs ROS 2: run `make test`")
@@ -36,8 +37,8 @@ from std_msgs.msg import Empty, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint  # noqa: E402
 
-from sysid_core.export import Projection  # noqa: E402
-from sysid_core.export.c_code import c_parameters, write_c  # noqa: E402
+from sysid_core.export import Projection, Target, write_target  # noqa: E402
+from sysid_core.export.c_code import c_parameters  # noqa: E402
 from sysid_core.robot import (  # noqa: E402
     DriveTrain,
     FrictionModel,
@@ -132,44 +133,34 @@ class Manager:
 
 
 @pytest.fixture(scope="module")
-def robot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Projection, Path]:
+def robot(tmp_path_factory: pytest.TempPathFactory) -> tuple[Projection, dict[str, Any]]:
+    """What was exported, and the exported parameters of the controllers."""
     model = RobotModel.from_urdf(URDF)
     terms = (FrictionTerm.COULOMB, FrictionTerm.VISCOUS, FrictionTerm.INERTIA)
     friction = FrictionModel(DriveTrain.direct(model.joint_names), terms)
     ours = Projection(model, friction, np.linspace(0.1, 0.6, len(friction.names)))
-    folder = tmp_path_factory.mktemp("model")
-    _, source = write_c(folder, ours, "arm")
-    library = folder / "libarm.so"
+    source, _, parameters = write_target(
+        Target.ROS2_CONTROL, ours, tmp_path_factory.mktemp("model")
+    ).files
+    read = yaml.safe_load(parameters.read_text())
+    library = read["torque_controller"]["ros__parameters"]["model_library"]
     if shutil.which("gcc") is None:
         pytest.skip("no C compiler")
     subprocess.run(
-        ["gcc", "-O3", "-shared", "-fPIC", str(source), "-o", str(library), "-lm"], check=True
+        ["gcc", "-O3", "-shared", "-fPIC", str(source), "-o", library, "-lm"], check=True
     )
-    return ours, library
+    return ours, {name: node["ros__parameters"] for name, node in read.items()}
 
 
 @pytest.fixture
 def manager(robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Manager]:
     """A manager at 200 Hz, with the controllers' parameters and a description of mock hardware."""
+    exported = robot[1]
     guard = {
-        "type": "robot_sysid_controllers/MotionGuard",
-        "joints": JOINTS,
+        **exported["motion_guard"],
         "command_interfaces": ["position", "velocity"],
-        "limits": {
-            "lower": [-3.0] * 2,
-            "upper": [3.0] * 2,
-            "velocity": [2.0] * 2,
-            "acceleration": ACCELERATION,
-        },
+        "limits": {**exported["motion_guard"]["limits"], "acceleration": ACCELERATION},
         "executor_timeout": 0.3,
-    }
-    torques = {
-        "type": "robot_sysid_controllers/TorqueController",
-        "model_library": str(robot[1]),
-        "effort_limit": [50.0, 50.0],
-        "torque_change": 200.0,
-        "payload_body": "b",
-        "payload_position": [0.3, 0.0, 0.0],
     }
     after = {
         **guard,
@@ -177,20 +168,22 @@ def manager(robot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         "downstream": "torque_controller",
         "deviation": 10.0,  # mock joints without a command of position stay
     }
-    nodes = {
-        "controller_manager": {"update_rate": 200},
-        "joint_state_broadcaster": {"type": "joint_state_broadcaster/JointStateBroadcaster"},
-        "motion_guard": guard,
-        "guard_before": after,
-        "torque_controller": torques,
+    torques = {
+        **exported["torque_controller"],
+        "torque_change": 200.0,
+        "payload_body": "b",
+        "payload_position": [0.3, 0.0, 0.0],
     }
+    nodes = {"motion_guard": guard, "guard_before": after, "torque_controller": torques}
+    types = exported["controller_manager"] | {
+        "joint_state_broadcaster": {"type": "joint_state_broadcaster/JointStateBroadcaster"}
+    }
+    types["guard_before"] = types["motion_guard"]
     file = tmp_path / "controllers.yaml"
-    types = {
-        name: {"type": p.pop("type"), "params_file": [str(file)]}
-        for name, p in nodes.items()
-        if "type" in p
+    nodes["controller_manager"] = {
+        "update_rate": 200,
+        **{name: {**of, "params_file": [str(file)]} for name, of in types.items()},
     }
-    nodes["controller_manager"].update(types)
     file.write_text(json.dumps({k: {"ros__parameters": v} for k, v in nodes.items()}))
     with own_domain() as domain:
         for key, value in domain.items():
@@ -277,6 +270,7 @@ def test_torques_are_the_models_and_follow_what_a_person_accepts(manager, robot)
     def offer(scale: float) -> None:
         names = list(c_parameters(ours))
         message = InertialEstimate(model="robot", names=names, values=list(scale * theta))
+        message.urdf_hash = ours.model.urdf_hash
         manager.publish(message, "/torque_controller/parameters")
 
     use = "/torque_controller/use_parameters"

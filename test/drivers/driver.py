@@ -151,7 +151,7 @@ class Driver(Node):
                     ended.set_result(True)
             elif self.controller.goal is goal:
                 feedback.header.stamp = stamp_from_ns(round(self.now() * 1e9))
-                feedback.desired.positions = self.command.tolist()
+                feedback.desired.positions = self.controller.desired.tolist()
                 at = round(max(goal.at, 0.0) * 1e9)
                 own = feedback.desired.time_from_start
                 own.sec, own.nanosec = divmod(at, 1_000_000_000)

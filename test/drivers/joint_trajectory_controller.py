@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """ros2_controllers' joint_trajectory_controller, as robots run it: only what can be seen outside.
 
-Taken from `joint_trajectory_controller.cpp` and `trajectory.cpp` of ros2_controllers, branch jazzy at
-ed360c97 (2026-08-16); kilted is the same in what follows, humble has no speed scaling of its own.
+Compared command by command with the compiled controller of ros2_controllers 5.17 (kilted): see
+`test_drivers_controller.py`. humble has no speed scaling of its own.
 
 - A new trajectory is sampled at once. With its first point in the future the controller interpolates to
   it from the *measured* state (`set_point_before_trajectory_msg(time, state_current_)`), accelerations
@@ -10,11 +10,14 @@ ed360c97 (2026-08-16); kilted is the same in what follows, humble has no speed s
 - Stamp zero means now. A trajectory that ends in the past is refused.
 - Its time is set to the clock when a trajectory is taken over, then runs with the speed scaling
   (`traj_time_ += period * scaling_factor_`).
+- What is commanded is what the *next* period wants, `traj_time_ + update_period_`, whatever the scaling;
+  errors are those against `traj_time_`.
 - Quintic between points with position, velocity, acceleration.
-- Path tolerances while moving, goal tolerances and `goal_time` at the end; a violation aborts the goal.
-- A goal preempts the one before, which ends as cancelled.
+- Path tolerances while moving, goal tolerances and `goal_time` at the end; a violation aborts the goal,
+  and the command of that period isn't sent.
+- A goal preempts the one before, which ends as aborted.
 - A cancel holds the measured position (`set_hold_position`), or with `decelerate_on_cancel` brakes every
-  joint at `max_deceleration_on_cancel` from the measured state.
+  joint at `max_deceleration_on_cancel` from the measured state, from the next period on.
 - Feedback at `action_monitor_rate` (20 Hz); `desired.time_from_start` is the trajectory's own time.
 """
 
@@ -83,16 +86,17 @@ class JointTrajectoryController:
     Attributes:
         path_tolerance: While moving; 0: none [rad].
         goal_tolerance: At the end; 0: none [rad].
-        deceleration_on_cancel: [rad/s^2]; None: `decelerate_on_cancel` is false.
+        deceleration_on_cancel: One, or one a joint [rad/s^2]; None: `decelerate_on_cancel` is false.
         scaled: Whether its time runs with the speed scaling.
         from_desired: `interpolate_from_desired_state` (default false): from the last command.
+        desired: Positions of this period, as feedback has them; the command is the next one's (n,).
         says_time: Whether feedback carries the trajectory's own time (not on humble).
     """
 
     n: int
     path_tolerance: float = 0.2
     goal_tolerance: float = 0.1
-    deceleration_on_cancel: float | None = None
+    deceleration_on_cancel: float | Array | None = None
     scaled: bool = False
     says_time: bool = True
     from_desired: bool = False
@@ -103,44 +107,43 @@ class JointTrajectoryController:
 
     def __post_init__(self) -> None:
         self._path: Quintics | None = None
-        self._fresh = False
-        self._now = self._time = self._start = 0.0
+        self._fresh = self._begins = False  # a goal, or a hold or stop, begins with the next period
+        self._time = self._start = self._before = 0.0
+        self._period = 1e-3
+        self.desired = np.zeros(self.n)
         self._command: tuple[Array, Array, Array] | None = None
 
     def follow(self, goal: Goal, now: float) -> bool:
         """Take over a trajectory; False where the controller would refuse it."""
         bad = any(not np.all(np.isfinite(x)) for x in (goal.time, goal.q, goal.v, goal.a))
-        if bad or np.any(np.diff(goal.time) <= 0) or np.any(np.abs(goal.v[-1]) > 1e-6):
+        moving = np.any(np.abs(goal.v[-1]) > np.finfo(np.float32).eps)
+        if bad or np.any(np.diff(goal.time) <= 0) or moving:
             return False
         if goal.stamp and goal.stamp + goal.time[-1] < now:
             return False
-        self._end("canceled", "new incoming action")
+        self._end("aborted", "Current goal preempted by new incoming action.")
         self.goal, self._fresh = goal, True
         return True
 
     def cancel(self, q: Array, v: Array) -> None:
-        """Hold, or brake where that is configured, from the measured state."""
+        """Hold, or brake where that is configured, from the measured state of the last period."""
         self._end("canceled", "")
-        a = self.deceleration_on_cancel
-        if a is None:
+        if self.deceleration_on_cancel is None:
             self._hold(q)
             return
-        T = max(float(np.max(np.abs(v))) / a, 1e-3)
-        t = np.linspace(0.0, T, max(int(T / 0.002), 1) + 1)[:, None]
-        stop = np.minimum(t, np.abs(v) / a)
-        s = np.sign(v)
-        rows = (
-            q + v * stop - 0.5 * s * a * stop**2,
-            v - s * a * stop,
-            -s * a * (t < np.abs(v) / a),
-        )
+        a = np.broadcast_to(self.deceleration_on_cancel, v.shape)
+        stop = np.abs(v) / a
+        points = int(np.ceil(stop.max() / self._period)) + 1
+        t = self._period * np.arange(points + 1)[:, None]
+        moves, on, s = t < stop, np.minimum(t, stop), np.sign(v)
+        rows = q + v * on - 0.5 * s * a * on**2, moves * (v - s * a * t), -s * a * moves
         self._path = Quintics(t[:, 0], np.stack(rows, axis=1))
-        self._start = self._time = self._now
+        self._fresh, self._begins = False, True
 
     def _hold(self, q: Array) -> None:
         rest = np.stack([[q, 0 * q, 0 * q]] * 2)
         self._path = Quintics(np.array([0.0, 1.0]), rest)
-        self._start = self._time = self._now
+        self._fresh, self._begins = False, True
 
     def _end(self, outcome: str, error: str) -> None:
         if self.goal is not None and not self.goal.outcome:
@@ -150,52 +153,62 @@ class JointTrajectoryController:
         self, now: float, period: float, q: Array, v: Array, scaling: float
     ) -> tuple[Array, Array, Array]:
         """One control period: the command's q, v and a (n,), from the measured q and v."""
-        self._now = now
+        self._period = period
         if self._path is None and not self._fresh:
             self._hold(q)
+        scaled = period * (scaling if self.scaled else 1.0)
         if self._fresh:
-            self._take_over(now, q, v, period * (scaling if self.scaled else 1.0))
+            self._take_over(now, q, v, scaled)
+        elif self._begins:
+            self._start = self._time = now
         else:
-            self._time += period * (scaling if self.scaled else 1.0)
+            self._time += scaled
+        self._begins = False
         assert self._path is not None
-        self._command = self._path.at(self._time - self._start)
-        self._check(q)
+        self.desired = self._path.at(self._time - self._start)[0]
+        if self._check(q) or self._command is None:
+            self._command = self._path.at(self._time - self._start + period)
+        self._before = now
         return self._command
 
-    def _take_over(self, now: float, q: Array, v: Array, period: float) -> None:
-        goal = self.goal
+    def _take_over(self, now: float, q: Array, v: Array, scaled: float) -> None:
+        goal, before = self.goal, self._command
         assert goal is not None
         self._time, self._fresh = now, False
         self._start = goal.stamp or now
         t, rows = goal.time, np.stack([goal.q, goal.v, goal.a], axis=1)
-        if self.from_desired and self._command is not None:  # interpolate_from_desired_state
-            q, v = self._command[:2]
         if self._start + t[0] > now + 1e-9:  # from the measured state
-            t = np.concatenate([[now - self._start], t])
-            a = self._command[2] if self.from_desired and self._command is not None else 0 * q
-            rows = np.concatenate([np.stack([q, v, a])[None], rows])
+            here, state = now, (q, v, 0 * q)
+            if self.from_desired and before is not None:  # interpolate_from_desired_state
+                here, state = self._before, before
+            t = np.concatenate([[here - self._start], t])
+            rows = np.concatenate([np.stack(state)[None], rows])
         if len(t) == 1:
             t, rows = np.append(t, t + 1e-3), np.concatenate([rows, rows])
-        before = self._command
         self._path = Quintics(t, rows)
         if before is not None:
-            here = self._path.at(now - self._start)[0]
-            going = period * before[1]  # what it would have done anyway
-            self.steps.append((now, float(np.max(np.abs(here - before[0] - going)))))
+            command = self._path.at(now - self._start + self._period)[0]
+            going = before[0] + scaled * before[1]  # what it would have done anyway
+            self.steps.append((now, float(np.max(np.abs(command - going)))))
 
-    def _check(self, q: Array) -> None:
-        goal, command = self.goal, self._command
-        if goal is None or goal.outcome or command is None:
-            return
+    def _check(self, q: Array) -> bool:
+        """Whether the command may be sent: no tolerance is violated."""
+        goal = self.goal
+        if goal is None or goal.outcome:
+            return True
         goal.at = self._time - self._start if self.says_time else 0.0
-        error = float(np.max(np.abs(q - command[0])))
+        error = float(np.max(np.abs(q - self.desired)))
+        # The end has come where the *next* period is beyond it.
         over = self._time - self._start - float(goal.time[-1])
-        if over < 0.0:
+        if over + self._period < 0.0:
             if self.path_tolerance and error > self.path_tolerance:
                 self._end("aborted", "Aborted due to path tolerance violation")
                 self._hold(q)
+                return False
         elif not self.goal_tolerance or error <= self.goal_tolerance:
             self._end("succeeded", "")
         elif goal.goal_time and over > goal.goal_time:
             self._end("aborted", "Aborted due to goal_time_tolerance exceeding")
             self._hold(q)
+            return False
+        return True

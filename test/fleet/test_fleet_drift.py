@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import EstimationError
-from sysid_fleet.drift import Series, monitor, spread_of
-from sysid_fleet.run_length import run_length, threshold
+from sysid_fleet.drift import Series, monitor, run_length, spread_of, threshold
 
 WATCHED = 13  # of a robot with six joints: friction, offsets, load
 LENGTH = 365.0 * WATCHED / 0.3  # the registry's default rate

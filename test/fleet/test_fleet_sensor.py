@@ -14,8 +14,8 @@ import pytest
 from sysid_core.robot import RobotModel
 from sysid_core.signals import JointStream, Recording, WrenchStream
 from sysid_fleet.analysis import analyse
+from sysid_fleet.recording import sensor_values
 from sysid_fleet.registry import Registry
-from sysid_fleet.sensor import sensor_values
 
 FRAME, MASS, LEVER = "tool0", 1.24, np.array([0.01, -0.02, 0.06])
 NIGHTS, CHANGED = 24, 15

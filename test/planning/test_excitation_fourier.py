@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fourier series and sines."""
+"""Fourier series."""
 
 from __future__ import annotations
 
@@ -7,27 +7,7 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ExcitationError
-from sysid_core.planning import MotionChecker, MotionLimits
 from sysid_core.planning.fourier import FourierBasis
-from sysid_core.planning.payload.sine import plan_sines
-from sysid_core.robot import RobotModel
-
-UR5_FRAME = "tool0"
-
-
-@pytest.fixture(scope="module")
-def wrist() -> RobotModel:
-    """The last three joints of a UR5: a small arm that plans quickly."""
-    model = RobotModel.from_urdf("ur5")
-    return model.with_locked(dict(zip(model.joint_names[:3], [0.0, -1.2, 1.2], strict=True)))
-
-
-@pytest.fixture(scope="module")
-def limits(wrist) -> MotionLimits:
-    return MotionLimits.from_model(wrist, tcp_frame=UR5_FRAME, ground_height=0.0)
-
-
-# --- the series
 
 
 @pytest.mark.parametrize("n_harmonics", [3, 5, 8])
@@ -63,20 +43,3 @@ def test_series_holds_only_its_harmonics(rng):
 def test_two_harmonics_are_too_few():
     with pytest.raises(ExcitationError, match="3 or more harmonics"):
         FourierBasis(10.0, 2)
-
-
-# --- sines
-
-
-def test_sines_have_the_peak_velocity_and_amplitude_asked_for(wrist, limits):
-    roomy = limits.replace(acceleration=100.0, tcp_speed=2.0)
-    checker = MotionChecker(wrist, roomy)
-    trajectory = plan_sines(checker, [-1.2, -1.5, 0.0], [0.3, 0.0, 0.2], [1.8, 1.0, 1.0], 8.0)
-    assert np.abs(trajectory.v).max(axis=0) == pytest.approx([1.8, 0.0, 1.0], rel=1e-3)
-    assert np.abs(trajectory.q[:, 2]).max() == pytest.approx(0.2, rel=1e-3)
-    np.testing.assert_array_equal(trajectory.v[[0, -1]], 0.0)
-
-
-def test_sines_that_break_a_limit_are_refused(wrist, limits):
-    with pytest.raises(ExcitationError, match="velocity of wrist"):
-        plan_sines(MotionChecker(wrist, limits), [-1.2, -1.5, 0.0], 0.3, 5.0, 4.0)

@@ -15,16 +15,16 @@ import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.robot import RobotModel, load_robot
 from sysid_core.servos import (
-    ServoReason,
     ServoRecording,
     Term,
     identify_servos,
-    match_joints,
     overall,
     read_recordings,
     replay,
     save_servos,
 )
+from sysid_core.servos.examine import ServoReason
+from sysid_core.servos.recording import match_joints
 
 KP, KV, FRICTION, DELAY = 20.0, 1.0, 0.3, 0.03  # [N m/rad, N m s/rad, N m, s]
 URDF = """<robot name="arm"><link name="base"/>

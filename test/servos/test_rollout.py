@@ -10,7 +10,8 @@ import pytest
 import sysid_core
 from sysid_core.errors import SignalError
 from sysid_core.robot import load_robot
-from sysid_core.servos import BodyTree, JointServo, ServoModel, Term
+from sysid_core.servos import JointServo, ServoModel, Term
+from sysid_core.servos.bodies import BodyTree
 
 
 def model(**terms: float) -> ServoModel:

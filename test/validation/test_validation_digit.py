@@ -20,7 +20,6 @@ from sysid_core.control import (
     track,
 )
 from sysid_core.estimation import Estimate
-from sysid_core.estimation.closed_chain import identify_constrained
 from sysid_core.identifiability import constrained_ranks
 from sysid_core.identifiability.rpna import structural_identifiability
 from sysid_core.planning import Trajectory
@@ -40,7 +39,7 @@ from sysid_core.robot.loops import (
 )
 from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.simulation import ClosedChainPlant
-from sysid_studies.constrained.robot import perturbed_truth
+from sysid_studies.constrained.robot import delay_of, identify_drives, perturbed_truth
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +87,8 @@ def test_both_legs_are_identified_from_their_simulation(digit, side, rng, tmp_pa
     wish = sine_trajectory(leg, box, 1.5, duration=8.0)
     run = track(ClosedChainPlant(leg), ComputedTorque(leg, wish, Gains.for_chain(leg)))
     nothing = leg.with_drives({j: type(leg.drive(j))() for j in leg.actuated})
-    estimate = identify_constrained(recording_of(run, rng), nothing)
+    recordings = [recording_of(run, rng)]
+    estimate = identify_drives(nothing, recordings, delay_of(nothing, recordings))
     for joint in leg.actuated:
         drive = leg.drive(joint)
         assert estimate[f"{joint}.F_c"] == pytest.approx(drive.F_c, rel=0.03)
@@ -120,10 +120,12 @@ def test_deviations_cover_the_truth_of_many_simulated_legs(digit, rng, tmp_path)
         truth = perturbed_truth(leg, rng)
         plant = ClosedChainPlant(truth)
         runs = [track(plant, ComputedTorque(leg, t, gains, feedforward=False)) for t in motions]
-        estimate = identify_constrained([recording_of(run, rng) for run in runs], leg)
+        recordings = [recording_of(run, rng) for run in runs]
+        estimate = identify_drives(leg, recordings, delay_of(leg, recordings))
         true = np.array([x for j in leg.actuated for x in truth.drive(j).values])
-        z.append((estimate.values - true) / estimate.standard_deviations)
-        relative.append(np.abs(estimate.values / true - 1.0).reshape(-1, 4)[:, :3])
+        found, sd = estimate.values[-len(true) :], estimate.standard_deviations[-len(true) :]
+        z.append((found - true) / sd)
+        relative.append(np.abs(found / true - 1.0).reshape(-1, 4)[:, :3])
     assert np.mean(np.abs(z) <= 2.0) >= 0.9
     assert np.max(relative) < 0.05
 

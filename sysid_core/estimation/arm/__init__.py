@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Open chains: from recordings to an identified arm."""
+"""Chains, open or closed: from recordings to an identified robot."""
 
+from sysid_core.estimation.arm.block_scores import ENOUGH
+from sysid_core.estimation.arm.delay_step import JointDelay, TorqueDelay
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identification_file import load_identification, save_identification
 from sysid_core.estimation.arm.identify import (
@@ -25,23 +27,36 @@ from sysid_core.estimation.arm.recordings import (
     prepare,
     prepare_motion,
 )
+from sysid_core.estimation.arm.spans import (
+    Estimator,
+    filled,
+    full_parameters,
+    require_finite,
+    require_torques,
+)
 from sysid_core.estimation.arm.structure import arm_structural_rows
 from sysid_core.estimation.arm.torque_delay import ArmLags, torque_delay, torque_lags
 
 __all__ = [
+    "ENOUGH",
     "NO_PRIOR",
     "ArmEquations",
     "ArmLags",
     "Differentiation",
+    "Estimator",
     "Identification",
+    "JointDelay",
     "PredictionSpread",
     "Processing",
+    "TorqueDelay",
     "arm_structural_rows",
     "choose_differentiation",
     "choose_motion_cutoff",
     "choose_prior_weight",
     "choose_terms",
     "driven_joints",
+    "filled",
+    "full_parameters",
     "identify",
     "identify_equations",
     "load_identification",
@@ -50,6 +65,8 @@ __all__ = [
     "prediction_spread",
     "prepare",
     "prepare_motion",
+    "require_finite",
+    "require_torques",
     "save_identification",
     "term_benefits",
     "torque_delay",

@@ -13,6 +13,9 @@ from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.fit import Regression
 from sysid_core.robot import Array
 
+N_BLOCKS = 6  # of time, each held out once: fits keep five sixths of the data
+LEAST_GAIN = 0.005  # relative drop of the held-out error that anything else than usual must bring
+ENOUGH = 20_000  # samples that choices are judged on, evenly spread: more change no choice
 _EXACT = 1e-12  # squares of torques: a millionth of them is no measurement
 
 
@@ -36,7 +39,7 @@ class BlockScores:
     gains: Array
 
     @classmethod
-    def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = 6) -> BlockScores:
+    def build(cls, equations: ArmEquations, pi: Array, n_blocks: int = N_BLOCKS) -> BlockScores:
         """Normal equations of blocks of equal time in motion.
 
         Blocks are cut by time: recordings of different rates are decimated differently.

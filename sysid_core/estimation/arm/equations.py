@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measurement equations of an open chain, `tau = Y pi + Phi phi`."""
+"""The measurement equations of a chain, `tau = Y pi + Phi phi`; of a closed one, of its driven joints."""
 
 from __future__ import annotations
 
@@ -15,32 +15,33 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm.recordings import Processing, earlier, prepare
 from sysid_core.estimation.arm.regressor_blocks import RegressorBlocks, evenly_spread
 from sysid_core.estimation.arm.repeated_motion import first_times
+from sysid_core.estimation.arm.spans import Span, filled, shifted
 from sysid_core.estimation.arm.structure import arm_structural_rows
-from sysid_core.estimation.fit import Regression, friction_scale_from_squares, refuse_unmeasured
-from sysid_core.estimation.recorded import (
-    ChainEquations,
-    FrictionColumns,
-    Span,
-    chain_regression,
-    filled,
-    shifted,
+from sysid_core.estimation.fit import (
+    Regression,
+    friction_scale_from_squares,
+    refuse_unmeasured,
+    unmeasured_joints,
 )
 from sysid_core.robot import (
+    INERTIAL_UNITS,
     Array,
     FrictionModel,
     RobotModel,
+    inertial_parameter_names,
     inertial_scale,
     joint_torque_regressor,
 )
-from sysid_core.signals import JointStream, Recording
+from sysid_core.robot.loops import DrivenRobot
+from sysid_core.signals import Recording
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 HELD = 32e6  # bytes of rigid-body regressors, and of filtered ones, that are held
 
 
 @dataclass(frozen=True, eq=False)
-class ArmEquations(ChainEquations[JointStream]):
-    """Recordings of an open chain, from which regressions are made.
+class ArmEquations:
+    """Recordings of a chain, open or closed, from which regressions are made.
 
     Attributes:
         model: The robot.
@@ -57,7 +58,7 @@ class ArmEquations(ChainEquations[JointStream]):
     model: RobotModel
     friction: FrictionModel
     processing: Processing
-    spans: tuple[Span[JointStream], ...]
+    spans: tuple[Span, ...]
     Y: tuple[Array, ...] | None
     structure: Array
     prior: Array
@@ -88,7 +89,7 @@ class ArmEquations(ChainEquations[JointStream]):
             inertial_scale(model),
         ).with_spans(parts)
 
-    def with_spans(self, spans: Sequence[Span[JointStream]]) -> ArmEquations:
+    def with_spans(self, spans: Sequence[Span]) -> ArmEquations:
         """The same robot with other data."""
         size = sum(len(s.tau) for s in spans) * self.model.nv * 10 * self.model.n_bodies
         Y = None
@@ -141,6 +142,10 @@ class ArmEquations(ChainEquations[JointStream]):
             ]
         )
 
+    def unmeasured(self) -> NDArray[np.bool_]:
+        """Joints whose efforts are zero throughout, shape (n,)."""
+        return unmeasured_joints([span.tau for span in self.spans])
+
     @cached_property
     def motion_times(self) -> tuple[Array, ...]:
         """When the motion of every sample first occurred, for each span, (K_i,) [s]."""
@@ -183,24 +188,36 @@ class ArmEquations(ChainEquations[JointStream]):
         blocks = RegressorBlocks(
             self.model, self.friction, self.spans, self.Y, chosen.rows, pi, cutoff, unmeasured
         )
-        sd = friction_scale_from_squares(blocks.friction_squares(), tau, self.friction.names)
-        units = self.friction.units_of(self.model.prismatic_joints)
-        regression = chain_regression(
-            self.model,
-            FrictionColumns(self.friction.names, units, sd, self.friction.non_negative),
-            prior=self.prior,
-            scale=self.scale,
+        model, friction = self.model, self.friction
+        sd = friction_scale_from_squares(blocks.friction_squares(), tau, friction.names)
+        regression = Regression(
+            names=inertial_parameter_names(model) + friction.names,
+            units=INERTIAL_UNITS * model.n_bodies + friction.units_of(model.prismatic_joints),
+            bodies=model.body_names,
+            prior=np.concatenate([self.prior, np.zeros(len(sd))]),
+            prior_sd=np.concatenate([self.scale, sd]),
+            non_negative=np.concatenate(
+                [np.zeros(len(self.prior), bool), np.asarray(friction.non_negative, bool)]
+            ),
             Y=np.concatenate(list(blocks)) if 8 * np.prod(blocks.shape) <= HELD else blocks,
             tau=tau,
-            joints=self.model.joint_names,
+            joints=model.joint_names,
             structure=self.structure,
             starts=starts,
             used=np.broadcast_to(~unmeasured, tau.shape) if np.any(unmeasured) else None,
             time=chosen.time,
             motion_time=chosen.motion_time,
+            massless=self._massless(),
             recordings=chosen.recordings,
         )
         return regression if fast <= 0.0 else self._fast_only(regression, chosen, fast)
+
+    def _massless(self) -> tuple[str, ...]:
+        """Bodies of a closed chain that are described without mass, such as rods."""
+        if not isinstance(self.model, DrivenRobot):
+            return ()
+        bodies = zip(self.model.body_names, self.model.pi, strict=True)
+        return tuple(name for name, pi in bodies if not np.any(pi))
 
     def _fast_only(self, regression: Regression, chosen: _Chosen, fast: float) -> Regression:
         """The equations without those near a joint's standstill or reversal."""

@@ -10,8 +10,9 @@ import numpy as np
 
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.recordings import Processing, predicted_efforts
+from sysid_core.estimation.arm.spans import Estimator, full_parameters, require_recordings
 from sysid_core.estimation.estimate import Estimate
-from sysid_core.estimation.recorded import Estimator, full_parameters, require_recordings
+from sysid_core.estimation.fit import unmeasured_notes
 from sysid_core.robot import (
     Array,
     FrictionModel,
@@ -156,4 +157,14 @@ def with_provenance(estimate: Estimate, parts: Sequence[ArmEquations]) -> Estima
         " the fit.",
     )
     model = together.model
-    return together.signed(estimate, model, model.joint_names, still if share < 0.995 else ())
+    return replace(
+        estimate,
+        robot=model.name,
+        urdf_hash=model.urdf_hash,
+        source=", ".join(dict.fromkeys(span.source for span in together.spans if span.source)),
+        notes=(
+            *estimate.notes,
+            *(still if share < 0.995 else ()),
+            *unmeasured_notes(model.joint_names, together.unmeasured()),
+        ),
+    )

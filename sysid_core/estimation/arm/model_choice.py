@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.estimation.arm.block_scores import BlockScores
+from sysid_core.estimation.arm.block_scores import LEAST_GAIN, BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.prior_weight import rough_loads
 from sysid_core.estimation.fit import Regression
@@ -31,8 +31,6 @@ def choose_terms(
     equations: ArmEquations,
     candidates: Sequence[FrictionTerm],
     *,
-    least_gain: float = 0.005,
-    n_blocks: int = 6,
     prior_weight: float = 1.0,
 ) -> tuple[FrictionModel, tuple[Choice, ...]]:
     """Friction terms of every axis by forward selection: the best first, while it helps.
@@ -40,8 +38,6 @@ def choose_terms(
     Args:
         equations: With the terms to start from.
         candidates: Terms that may be added.
-        least_gain: Relative drop of the joint's held-out error that a term must bring.
-        n_blocks: Blocks of time.
         prior_weight: rho of the prior.
 
     Returns:
@@ -50,7 +46,7 @@ def choose_terms(
     start = equations.friction
     everything = tuple(dict.fromkeys([*start.all_terms, *candidates]))
     full = equations.with_friction(replace(start, terms=everything, own_terms={}))
-    scores = BlockScores.build(full, rough_loads(full), n_blocks)
+    scores = BlockScores.build(full, rough_loads(full))
     terms = {axis: start.terms_of(axis) for axis in start.drives.axis_names}
     rows = start.drives.axis_matrix != 0.0
     history = []
@@ -63,7 +59,7 @@ def choose_terms(
                 more = {**terms, axis: (*terms[axis], t)}
                 tried[t] = _axis_error(scores, full.friction, more, rows[i], prior_weight)
             best = min(tried, key=tried.__getitem__)
-            better = tried[best] < (1.0 - least_gain) * error
+            better = tried[best] < (1.0 - LEAST_GAIN) * error
             history += [
                 Choice(axis, t.value, tried[t], error, better and t is best) for t in open_terms
             ]
@@ -77,14 +73,14 @@ def choose_terms(
 
 
 def term_benefits(
-    equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0
+    equations: ArmEquations, *, prior_weight: float = 1.0
 ) -> dict[str, dict[str, float]]:
     """What each friction term buys at each joint.
 
     Returns:
         Term to {joint: relative rise of the held-out error without the term}; `all` joins them.
     """
-    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
+    scores = BlockScores.build(equations, rough_loads(equations))
     friction = equations.friction
     joints = scores.joint_errors(None, prior_weight)
     whole = scores.relative_error(None, prior_weight)

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sysid_core.estimation.arm.block_scores import BlockScores, is_better
+from sysid_core.estimation.arm.block_scores import ENOUGH, LEAST_GAIN, BlockScores, is_better
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.prior_weight import rough_loads
 from sysid_core.estimation.arm.recordings import Differentiation, Processing
 from sysid_core.robot import Array, FrictionModel, RobotModel
 from sysid_core.signals import Recording
+
+CUTOFFS_HZ = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0)  # tried: apart by less than held-out errors tell
 
 
 def choose_motion_cutoff(
@@ -19,10 +21,6 @@ def choose_motion_cutoff(
     recordings: Sequence[Recording],
     friction: FrictionModel,
     processing: Processing,
-    candidates: Sequence[float] = (3.0, 5.0, 8.0, 12.0, 20.0, 40.0),
-    *,
-    least_gain: float = 0.005,
-    enough: int = 20_000,
 ) -> tuple[ArmEquations, dict[float, float]]:
     """Equations with the low-pass of the motion that predicts held-out blocks best.
 
@@ -32,10 +30,8 @@ def choose_motion_cutoff(
         model: The robot.
         recordings: Runs that are fitted together.
         friction: Terms that resist.
-        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better.
-        candidates: Cut-off frequencies [Hz]; those above 0.4 of the regressor's rate are left out.
-        least_gain: Relative drop of the held-out error that another cut-off must bring.
-        enough: Samples that cut-offs are judged on, evenly spread.
+        processing: Rates and cut-offs; its own cut-off stays unless another is clearly better. Those
+            above 0.4 of the regressor's rate are left out.
 
     Returns:
         The equations, and the held-out error of every cut-off.
@@ -43,17 +39,17 @@ def choose_motion_cutoff(
     # One at a time: each is as large as the recordings.
     equations = ArmEquations.build(model, recordings, friction, processing)
     rate = min(span.rate_hz for span in equations.spans)
-    best, least = processing, held_out_blocks(equations.spread(enough))
+    best, least = processing, held_out_blocks(equations.spread(ENOUGH))
     errors = {processing.motion_cutoff_hz: _root(least)}
-    for hz in candidates:
+    for hz in CUTOFFS_HZ:
         if hz in errors or hz > 0.4 * rate:
             continue
         del equations
         other = replace(processing, motion_cutoff_hz=hz)
         equations = ArmEquations.build(model, recordings, friction, other)
-        blocks = held_out_blocks(equations.spread(enough))
+        blocks = held_out_blocks(equations.spread(ENOUGH))
         errors[hz] = _root(blocks)
-        if is_better(blocks, least, least_gain):
+        if is_better(blocks, least, LEAST_GAIN):
             best, least = other, blocks
     if equations.processing != best:
         del equations
@@ -62,11 +58,7 @@ def choose_motion_cutoff(
 
 
 def choose_differentiation(
-    equations: ArmEquations,
-    recordings: Sequence[Recording],
-    *,
-    least_gain: float = 0.005,
-    enough: int = 20_000,
+    equations: ArmEquations, recordings: Sequence[Recording]
 ) -> tuple[ArmEquations, dict[str, float]]:
     """Equations with velocities and accelerations from the source that predicts best.
 
@@ -77,40 +69,37 @@ def choose_differentiation(
     Args:
         equations: With the filter and its best cut-off.
         recordings: As these were made from.
-        least_gain: Relative drop of the held-out error that another way must bring.
-        enough: Samples that all are judged on, evenly spread.
 
     Returns:
         The equations, and the held-out error of each way that was tried.
     """
-    best, least = equations, held_out_blocks(equations.spread(enough))
+    best, least = equations, held_out_blocks(equations.spread(ENOUGH))
     errors = {Differentiation.FILTER.value: _root(least)}
     measured = any(run.joints.v is not None for run in recordings)
     for way in (*((Differentiation.POSITIONS,) if measured else ()), Differentiation.SPLINE):
         processing = replace(equations.processing, differentiate=way)
         other = ArmEquations.build(equations.model, recordings, equations.friction, processing)
-        blocks = held_out_blocks(other.spread(enough))
-        if way is Differentiation.POSITIONS and is_better(blocks, least, least_gain):
+        blocks = held_out_blocks(other.spread(ENOUGH))
+        if way is Differentiation.POSITIONS and is_better(blocks, least, LEAST_GAIN):
             del other
             other, _ = choose_motion_cutoff(
-                equations.model, recordings, equations.friction, processing, enough=enough
+                equations.model, recordings, equations.friction, processing
             )
-            blocks = held_out_blocks(other.spread(enough))
+            blocks = held_out_blocks(other.spread(ENOUGH))
         errors[way.value] = _root(blocks)
-        if is_better(blocks, least, least_gain):
+        if is_better(blocks, least, LEAST_GAIN):
             best, least = other, blocks
     return best, errors
 
 
-def held_out_error(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> float:
+def held_out_error(equations: ArmEquations) -> float:
     """Relative error on held-out blocks with the equations' own settings."""
-    return _root(held_out_blocks(equations, n_blocks, prior_weight))
+    return _root(held_out_blocks(equations))
 
 
-def held_out_blocks(equations: ArmEquations, n_blocks: int = 6, prior_weight: float = 1.0) -> Array:
-    """Its square as the blocks' shares, shape (n_blocks,)."""
-    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
-    return scores.block_errors(prior_weight=prior_weight)
+def held_out_blocks(equations: ArmEquations) -> Array:
+    """Its square as the blocks' shares, shape (N_BLOCKS,)."""
+    return BlockScores.build(equations, rough_loads(equations)).block_errors()
 
 
 def _root(squares: Array) -> float:

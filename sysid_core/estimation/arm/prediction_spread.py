@@ -15,7 +15,7 @@ import numpy as np
 
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.recorded import filled
+from sysid_core.estimation.arm.spans import filled
 from sysid_core.robot import Array, RobotModel, joint_torque_regressor
 from sysid_core.robot.loops import DrivenRobot, try_assemble
 
@@ -55,7 +55,6 @@ def prediction_spread(
     prior_weight: float = NO_PRIOR,
     *,
     fixed: Sequence[str] = (),
-    n_blocks: int = 6,
 ) -> PredictionSpread:
     r"""Spread of predictions of typical motion over fits without one block of time each.
 
@@ -68,10 +67,9 @@ def prediction_spread(
         parameters: All parameters of the fit, inertial then friction, shape (p,).
         prior_weight: rho of the fit's prior.
         fixed: What the fit held, as in an estimator's `fixed`.
-        n_blocks: B.
     """
     split = equations.model.n_bodies * 10
-    scores = BlockScores.build(equations, parameters[:split], n_blocks)
+    scores = BlockScores.build(equations, parameters[:split])
     fits = scores.fits_without_blocks(prior_weight, parameters, fixed)
     q, v, a = _typical_motion(equations)
     rigid = joint_torque_regressor(equations.model, q, v, a)

@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 
 from sysid_core.estimation.arm.block_scores import BlockScores
 from sysid_core.estimation.arm.equations import ArmEquations
 from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.spans import Estimator
 from sysid_core.estimation.fit import LeastSquares
-from sysid_core.estimation.recorded import Estimator
 from sysid_core.robot import Array
+
+WEIGHTS = (1.0, 10.0, 100.0, 1e3, 1e4)  # of the prior that are tried; the first is the weakest
+WITHIN = 0.03  # relative: held-out errors of one recording that differ by less are the same
+WORSE = 0.1  # relative: a residual larger by more than with the weakest prior contradicts the data
 
 
 def choose_prior_weight(
     equations: ArmEquations,
-    candidates: Sequence[float] = (1.0, 10.0, 100.0, 1e3, 1e4),
-    n_blocks: int = 6,
-    *,
-    within: float = 0.03,
 ) -> tuple[float, dict[float, float]]:
     """Weight of the prior by its held-out error, and the errors of all candidates.
 
@@ -30,23 +30,17 @@ def choose_prior_weight(
 
     Args:
         equations: The data.
-        candidates: Weights that are tried.
-        n_blocks: Blocks of time.
-        within: How much worse than the best, relative.
     """
-    scores = BlockScores.build(equations, rough_loads(equations), n_blocks)
-    errors = {rho: scores.relative_error(None, rho) for rho in candidates}
+    scores = BlockScores.build(equations, rough_loads(equations))
+    errors = {rho: scores.relative_error(None, rho) for rho in WEIGHTS}
     least = min(errors.values())
-    return max(rho for rho, error in errors.items() if error <= (1.0 + within) * least), errors
+    return max(rho for rho, error in errors.items() if error <= (1.0 + WITHIN) * least), errors
 
 
 def lowered_prior_weight(
     equations: ArmEquations,
     weight: float,
     estimator: Callable[[float], Estimator],
-    *,
-    worse: float = 0.1,
-    least: float = 1.0,
 ) -> float:
     """The weight, lowered while the constraints turn the prior against the data.
 
@@ -58,8 +52,6 @@ def lowered_prior_weight(
         equations: The data.
         weight: Weight to begin with.
         estimator: Makes the constrained estimator for a weight.
-        worse: How much larger a residual may be than with the smallest weight, relative.
-        least: Smallest weight.
     """
     scores = BlockScores.build(equations, equations.prior, 1)
 
@@ -68,9 +60,10 @@ def lowered_prior_weight(
         rms = scores.residual(found.parameters) * np.sqrt(scores.regression.counts)
         return float(np.linalg.norm(rms / scores.gains))
 
+    least = WEIGHTS[0]
     if weight <= least:
         return weight
-    most = (1.0 + worse) * residual(least)
+    most = (1.0 + WORSE) * residual(least)
     while weight > least and residual(weight) > most:
         weight /= 10.0
     return weight

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError, SignalError
-from sysid_core.estimation.recorded import (
+from sysid_core.estimation.arm.spans import (
     Span,
-    TorqueProcessing,
     filled,
     require_finite,
     require_torques,
@@ -24,6 +23,8 @@ from sysid_core.robot.loops import DrivenRobot, project_velocities
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.signals.filters import ZeroPhaseFilter, in_pieces, smooth_motion, split_at_gaps
 
+_SAMPLES_PER_PERIOD = 6.0  # of the filter's cut-off: three times what carries it
+
 
 class Differentiation(Kind):
     """How velocities and accelerations are found."""
@@ -34,13 +35,18 @@ class Differentiation(Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Processing(TorqueProcessing):
-    r"""What is done to recordings of an open chain before the fit.
+class Processing:
+    r"""What is done to recordings of a chain, open or closed, before the fit.
 
-    The regressor is built from lightly filtered motion. Samples in which no joint moves are left
-    out of the fit.
+    The regressor is built from lightly filtered motion; it and the torques then pass one filter,
+    which leaves `tau = Y pi` true. Samples in which no joint moves are left out of the fit.
 
     Attributes:
+        torque_cutoff_hz: Cut-off of the filter for regressor and torque.
+        max_gap_s: Longer gaps split the recording [s].
+        end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
+        moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
+            its limits.
         rate_hz: At which the regressor is built (or the recording's own rate, if lower).
         motion_cutoff_hz: Cut-off of the filter for positions, velocities and accelerations.
         differentiate: How velocities and accelerations are found: `filter`; `positions`, which
@@ -50,24 +56,48 @@ class Processing(TorqueProcessing):
     """
 
     __pydantic_config__ = ONLY_KNOWN_KEYS
-    _POSITIVE = ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "max_gap_s")
-
+    torque_cutoff_hz: Number = 8.0
+    max_gap_s: Number = 0.1
+    end_trim: Number = 0.3
+    moving: Number = 0.01
     rate_hz: Number = 100.0
     motion_cutoff_hz: Number = 12.0
     differentiate: Differentiation = Differentiation.FILTER
     delay: Number = 0.0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        for key in ("rate_hz", "motion_cutoff_hz", "torque_cutoff_hz", "max_gap_s"):
+            if not getattr(self, key) > 0.0:
+                raise EstimationError(
+                    f"'{key}' must be positive, not {getattr(self, key)}.",
+                    remedy="Leave it out for the usual value.",
+                )
         chosen = Differentiation.named(
             self.differentiate, "The way to differentiate positions", EstimationError
         )
         object.__setattr__(self, "differentiate", chosen)
 
+    @property
+    def low_pass(self) -> ZeroPhaseFilter:
+        """The filter of regressor and torque."""
+        return ZeroPhaseFilter(self.torque_cutoff_hz)
+
+    def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
+        """Samples of a span of K that enter the fit.
+
+        Args:
+            K: Samples of the span.
+            rate_hz: Samples per second.
+            step: Every how many; default: a few per period of the filter's cut-off.
+        """
+        trim = min(int(self.end_trim * rate_hz), K // 8)
+        few = max(1, int(rate_hz / (_SAMPLES_PER_PERIOD * self.torque_cutoff_hz)))
+        return slice(trim, K - trim, few if step is None else step)
+
 
 def prepare(
     model: RobotModel, recording: Recording, friction: FrictionModel, processing: Processing
-) -> tuple[Span[JointStream], ...]:
+) -> tuple[Span, ...]:
     """Filtered spans of a recording, joints in the robot's order.
 
     Args:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sysid_core.estimation.recorded import Span, filled
+from sysid_core.estimation.arm.spans import Span, filled
 from sysid_core.robot import Array, FrictionModel, RobotModel, joint_torque_regressor
-from sysid_core.signals import JointStream
 from sysid_core.signals.filters import ZeroPhaseFilter
 
 
@@ -32,7 +31,7 @@ class RegressorBlocks:
 
     model: RobotModel
     friction: FrictionModel
-    spans: tuple[Span[JointStream], ...]
+    spans: tuple[Span, ...]
     rigid: tuple[Array, ...] | None
     rows: tuple[NDArray[np.intp], ...]
     pi: Array

@@ -13,17 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sysid_core.estimation.arm.equations import ArmEquations
-from sysid_core.estimation.arm.identify import identify_equations
-from sysid_core.estimation.arm.motion_choice import held_out_error
-from sysid_core.estimation.fit import LeastSquares, Regression, compress
-from sysid_core.estimation.recorded import (
+from sysid_core.estimation.arm.delay_step import (
     JointDelay,
     TorqueDelay,
     delay_step,
     joint_delays,
     settled_delay,
 )
+from sysid_core.estimation.arm.equations import ArmEquations
+from sysid_core.estimation.arm.identify import identify_equations
+from sysid_core.estimation.arm.motion_choice import held_out_error
+from sysid_core.estimation.fit import LeastSquares, Regression, compress
 from sysid_core.robot import GEARED_ARM_TERMS, Array
 
 REACH = 1e-3  # [s]: how far from the given delay another wave is looked for

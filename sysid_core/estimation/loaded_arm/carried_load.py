@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.arm import Processing, prepare
+from sysid_core.estimation.arm import Processing, filled, prepare, require_finite, require_torques
 from sysid_core.estimation.estimate import ParameterVerdict
-from sysid_core.estimation.recorded import filled, require_finite, require_torques
 from sysid_core.identifiability import numerical_rank, random_states
 from sysid_core.robot import (
     Array,

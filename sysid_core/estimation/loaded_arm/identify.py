@@ -24,8 +24,10 @@ from numpy.typing import ArrayLike, NDArray
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.arm import (
     ArmEquations,
+    Estimator,
     Identification,
     arm_structural_rows,
+    full_parameters,
     with_provenance,
 )
 from sysid_core.estimation.estimate import Estimate
@@ -33,7 +35,6 @@ from sysid_core.estimation.fit import ConsistentLeastSquares
 from sysid_core.estimation.loaded_arm.carried_load import carried_by
 from sysid_core.estimation.loaded_arm.drive_gains import GAIN, DriveGains, joint_regression
 from sysid_core.estimation.loaded_arm.known_load import LOAD, KnownLoad, load_estimate
-from sysid_core.estimation.recorded import Estimator, full_parameters
 from sysid_core.robot import Array, RobotModel
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sysid_core.estimation.arm import filled
 from sysid_core.estimation.fit import Regression
 from sysid_core.estimation.loaded_arm.carried_load import carried_by, require_filtered
 from sysid_core.estimation.payload import PAYLOAD_NAMES
-from sysid_core.estimation.recorded import filled
 from sysid_core.robot import (
     INERTIAL_UNITS,
     Array,

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Payload estimators on wrench data (Nadeau et al. 2022 and its rivals)."""
 
+from sysid_core.estimation.payload.affine import affine_derivatives
 from sysid_core.estimation.payload.ball_prior import (
+    BALL_SPREAD,
+    BALLS,
     MIN_MASS,
     ball_prior,
     conditioned,
@@ -33,6 +36,8 @@ from sysid_core.estimation.payload.total_least_squares import RecursiveTotalLeas
 from sysid_core.estimation.payload.wrench_estimator import WrenchEstimator
 
 __all__ = [
+    "BALLS",
+    "BALL_SPREAD",
     "CONTRASTS",
     "EXTENT",
     "MASS_SPREAD",
@@ -51,6 +56,7 @@ __all__ = [
     "RecursiveTotalLeastSquares",
     "ShapePrior",
     "WrenchEstimator",
+    "affine_derivatives",
     "ball_prior",
     "conditioned",
     "nearest_body",

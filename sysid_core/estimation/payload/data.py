@@ -8,17 +8,26 @@ proper acceleration `a` (acceleration minus gravity).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
-from sysid_core.robot import Array, skew, wrench_regressor
+from sysid_core.robot import Array, FrameMotion, skew, wrench_regressor
 
 _BLOCK = 8_000  # samples of a regressor that are held at once
-_WAITING = 256  # single samples that are compressed together
 RANK_TOLERANCE = 1e-9
+# What a sample of `PayloadData` holds, and the shapes.
+_SHAPES: dict[str, tuple[int, ...]] = {
+    "time": (),
+    "wrench": (6,),
+    **dict.fromkeys(("a", "omega", "alpha", "gravity"), (3,)),
+    "R_WS": (3, 3),
+    "covariance": (9, 9),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +44,8 @@ class PayloadData:
         source: Where it came from.
         R_WS: Orientation of the sensor, shape (K, 3, 3); lets an error of gravity's direction be
             estimated along. None where it isn't known.
+        covariance: Of (a, omega, alpha), shape (K, 9, 9), NaN where the filter gives none; None
+            where nothing is known of the motion's error.
     """
 
     time: Array
@@ -45,21 +56,21 @@ class PayloadData:
     gravity: Array
     source: str = ""
     R_WS: Array | None = None
+    covariance: Array | None = None
 
     def __post_init__(self) -> None:
         K = len(self.time)
-        shapes: dict[str, tuple[int, ...]] = {"time": (K,), "wrench": (K, 6)}
-        shapes |= dict.fromkeys(("a", "omega", "alpha", "gravity"), (K, 3))
-        shapes |= {} if self.R_WS is None else {"R_WS": (K, 3, 3)}
-        for key, shape in shapes.items():
+        for key, of_one in _SHAPES.items():
+            if getattr(self, key) is None:
+                continue
             array = np.array(getattr(self, key), dtype=float)
-            if array.shape != shape:
+            if array.shape != (K, *of_one):
                 raise EstimationError(
-                    f"'{key}' has shape {array.shape}, expected {shape}.",
+                    f"'{key}' has shape {array.shape}, expected {(K, *of_one)}.",
                     remedy="Give arrays that belong to the same parameters and samples.",
                 )
             bad = np.flatnonzero(~np.isfinite(array.reshape(K, -1)).all(axis=1))
-            if len(bad):
+            if len(bad) and key != "covariance":
                 raise EstimationError(
                     f"'{key}' holds NaN or infinite values at {len(bad)} of {K} samples,"
                     f" first at sample {bad[0]}.",
@@ -74,26 +85,41 @@ class PayloadData:
                 remedy="Give the samples in the order of their stamps.",
             )
 
+    @classmethod
+    def of(
+        cls,
+        time: ArrayLike,
+        wrench: ArrayLike,
+        motion: FrameMotion,
+        *,
+        source: str = "",
+        covariance: Array | None = None,
+    ) -> PayloadData:
+        """Wrenches with the motion of the sensor's frame."""
+        vectors = (motion.a, motion.omega, motion.alpha, motion.gravity)
+        t, b = np.asarray(time, dtype=float), np.asarray(wrench, dtype=float)
+        return cls(t, b, *vectors, source, motion.R_WF, covariance)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PayloadData]) -> PayloadData:
+        """Parts one after the other; what one of them doesn't know isn't known."""
+        columns = {key: [getattr(part, key) for part in parts] for key in _SHAPES}
+        known = {k: x for k, x in columns.items() if not any(one is None for one in x)}
+        return cls(**{k: np.concatenate(x) for k, x in known.items()}, source=parts[0].source)
+
     def __len__(self) -> int:
         return len(self.time)
 
-    @property
+    @cached_property
     def regressor(self) -> Array:
         """Newton-Euler regressor of every sample, shape (K, 6, 10)."""
         return wrench_regressor(self.a, self.omega, self.alpha)
 
     def select(self, rows: slice | Array) -> PayloadData:
         """Some of the samples."""
-        return PayloadData(
-            self.time[rows],
-            self.wrench[rows],
-            self.a[rows],
-            self.omega[rows],
-            self.alpha[rows],
-            self.gravity[rows],
-            self.source,
-            None if self.R_WS is None else self.R_WS[rows],
-        )
+        columns = {key: getattr(self, key) for key in _SHAPES}
+        known = {key: x[rows] for key, x in columns.items() if x is not None}
+        return replace(self, **known)
 
 
 def dynamism(a: ArrayLike, omega: ArrayLike, alpha: ArrayLike, gravity: ArrayLike) -> Array:
@@ -137,38 +163,27 @@ class CompressedWrenches:
             )
         self.dynamism_scale = dynamism_scale
         self._factors = [np.zeros((size, size)) for size in (11, 11, 11, 15)]
-        self._waiting: list[tuple[Array, ...]] = []  # single samples, compressed many at once
         self.n_samples = 0
 
     @property
     def force(self) -> Array:
         """Factor of the force rows of `[A | b]`, shape (11, 11)."""
-        return self._compressed()[0]
+        return self._factors[0]
 
     @property
     def torque(self) -> Array:
         """Factor of the torque rows, shape (11, 11)."""
-        return self._compressed()[1]
+        return self._factors[1]
 
     @property
     def full(self) -> Array:
         """Factor of `w [A | b]`, shape (11, 11); zero without a dynamism scale."""
-        return self._compressed()[2]
+        return self._factors[2]
 
     @property
     def reduced(self) -> Array:
         """Factor of `(1 - w) [Ã | A | b]`, where Ã, of 4 columns, knows gravity only; shape (15, 15)."""
-        return self._compressed()[3]
-
-    def _compressed(self) -> list[Array]:
-        """The four factors, with all samples in them."""
-        if self._waiting:
-            b, a, omega, alpha, g = (
-                np.array(column) for column in zip(*self._waiting, strict=True)
-            )
-            self._waiting = []
-            self._add(b, a, omega, alpha, g)
-        return self._factors
+        return self._factors[3]
 
     @classmethod
     def from_data(
@@ -187,51 +202,22 @@ class CompressedWrenches:
                 then wrenches in that frame's axes about its origin, and weigh accordingly.
         """
         wrenches = cls(dynamism_scale)
-        poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
-        for first in range(0, len(data.wrench), _BLOCK):  # memory stays bounded
-            k = slice(first, first + _BLOCK)
-            motion = (data.a[k], data.omega[k], data.alpha[k], data.gravity[k])
-            frame = None if poses is None else poses[k]
-            wrenches.add(data.wrench[k], *motion, residual_frame=frame)
+        wrenches.add(data, residual_frame=residual_frame)
         return wrenches
 
-    def add(
-        self,
-        wrench: ArrayLike,
-        a: ArrayLike,
-        omega: ArrayLike,
-        alpha: ArrayLike,
-        gravity: ArrayLike,
-        *,
-        residual_frame: ArrayLike | None = None,
-    ) -> None:
-        """Add one sample, shapes (6,) and (3,), or many, shapes (K, 6) and (K, 3)."""
-        sample = tuple(np.array(x, dtype=float) for x in (wrench, a, omega, alpha, gravity))
-        many = sample[0].ndim > 1
-        self.n_samples += len(sample[0]) if many else 1
-        if many or residual_frame is not None:
-            self._compressed()
-            b, a, omega, alpha, g = (np.atleast_2d(x) for x in sample)
-            self._add(b, a, omega, alpha, g, residual_frame)
-            return
-        self._waiting.append(sample)
-        if len(self._waiting) >= _WAITING:
-            self._compressed()
+    def add(self, data: PayloadData, *, residual_frame: ArrayLike | None = None) -> None:
+        """Add samples; `residual_frame` as of `from_data`."""
+        self.n_samples += len(data)
+        poses = None if residual_frame is None else np.asarray(residual_frame, dtype=float)
+        for first in range(0, len(data), _BLOCK):  # memory stays bounded
+            k = slice(first, first + _BLOCK)
+            part = data.select(k) if len(data) > _BLOCK else data
+            self._add(part, None if poses is None else poses[k])
 
-    def _add(
-        self,
-        b: Array,
-        a: Array,
-        omega: Array,
-        alpha: Array,
-        g: Array,
-        residual_frame: ArrayLike | None = None,
-    ) -> None:
-        """Samples of shapes (K, 6) and (K, 3) into the factors."""
-        A = wrench_regressor(a, omega, alpha)
+    def _add(self, data: PayloadData, X: Array | None) -> None:
+        b, A, g = data.wrench, data.regressor, data.gravity
         A_reduced = wrench_regressor(-g, np.zeros_like(g), np.zeros_like(g))[:, :, :4]
-        if residual_frame is not None:
-            X = np.asarray(residual_frame, dtype=float)
+        if X is not None:
             R, p = X[:, :3, :3], X[:, :3, 3]
             M = np.zeros((len(b), 6, 6))
             M[:, :3, :3] = M[:, 3:, 3:] = R
@@ -243,7 +229,8 @@ class CompressedWrenches:
         factors[1] = _updated(factors[1], rows[:, 3:])
         if self.dynamism_scale is None:
             return
-        w = np.tanh(3.0 * dynamism(a, omega, alpha, g) / self.dynamism_scale)[:, None, None]
+        nu = dynamism(data.a, data.omega, data.alpha, g)
+        w = np.tanh(3.0 * nu / self.dynamism_scale)[:, None, None]
         factors[2] = _updated(factors[2], w * rows)
         factors[3] = _updated(factors[3], (1.0 - w) * np.concatenate([A_reduced, rows], axis=2))
 

@@ -15,12 +15,13 @@ from sysid_core.estimation.payload_live.clocks import on_one_clock
 from sysid_core.estimation.payload_live.weighing import MASS_LIMIT, Weighing
 from sysid_core.estimation.payload_map import (
     PayloadMAP,
+    RunningMAP,
     SensorModel,
     SplineMotion,
     smoothed_payload_data,
 )
 from sysid_core.reasons import Reason, failure
-from sysid_core.robot import POSE_JOINTS, FrameMotion, RobotModel, robot_of_poses
+from sysid_core.robot import POSE_JOINTS, Array, FrameMotion, RobotModel, robot_of_poses
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals import JointStream, Recording, Stamps, WrenchStream
 from sysid_core.signals.wrench import (
@@ -74,25 +75,11 @@ def weigh_motion(
     Raises:
         EstimationError: There is no wrench, too few postures, or nothing that weighs.
     """
-    if recording.wrench is None or not len(recording.wrench):
-        raise EstimationError(
-            f"'{recording.source}' has no wrench.",
-            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
-        )
-    notes = [*recording.notes]
+    _require_wrench(recording)
     fresh = sensor or SensorModel()
     errors = fresh.untared if calibration is None else fresh.tared(calibration)
     known = calibration or _nothing_known(frame)
-    run = recording
-    if not still:
-        readings, found = usable_readings(recording.wrench)
-        late = max(0, round(known.delay[0] * 1e9))
-        shifted = replace(readings, stamps_ns=readings.stamps_ns - late)
-        covered = _covered(shifted, recording.joints.stamps_ns)
-        if lost := len(shifted) - len(covered):
-            notes.append(f"{lost} of {len(shifted)} wrenches have no joint states around them.")
-        notes += found
-        run = replace(recording, wrench=_thinned(covered), notes=())
+    run, notes = (recording, [*recording.notes]) if still else _usable(recording, known)
     motion_of = _postures if still else _at_motion
     data, belief = motion_of(run, model, frame)
     assert data.R_WS is not None
@@ -133,6 +120,61 @@ def weigh_motion(
         )
     estimate, doubts = _doubted(estimate, convention)
     return Weighing(estimate, data, frame, calibration, notes=tuple(notes), doubts=doubts)
+
+
+def held_likelihood(
+    recording: Recording,
+    model: RobotModel,
+    frame: str,
+    calibration: SensorCalibration,
+    *,
+    sensor: SensorModel | None = None,
+    convention: WrenchConvention | None = None,
+) -> tuple[Array, Array]:
+    """What some tenths of a second say of any load, none too, as `|R pi - r|` (`RunningMAP.likelihood`).
+
+    Args:
+        recording: Joint states and wrench.
+        model: The robot.
+        frame: The sensor's frame.
+        calibration: Of a tare with nothing held.
+        sensor: What the sensor's errors may be before the tare; None: an ordinary one's.
+        convention: Sign and axes; None: as described.
+
+    Raises:
+        EstimationError: There is no wrench, or no joint states around it.
+    """
+    _require_wrench(recording)
+    data, _ = _at_motion(_usable(recording, calibration)[0], model, frame)
+    assert data.R_WS is not None
+    net = (calibration.matrix @ (data.wrench - calibration.bias)[:, :, None])[:, :, 0]
+    net = (convention or WrenchConvention()).apply(net, data.R_WS)
+    data = replace(data, wrench=net - data.regressor @ calibration.tool_pi)
+    running = RunningMAP(sensor=(sensor or SensorModel()).tared(calibration))
+    for k in range(len(data)):
+        running.take(data, k)
+    return running.likelihood()
+
+
+def _require_wrench(recording: Recording) -> None:
+    if recording.wrench is None or not len(recording.wrench):
+        raise EstimationError(
+            f"'{recording.source}' has no wrench.",
+            remedy="Record the force-torque sensor, or use `sysid payload-torques`.",
+        )
+
+
+def _usable(recording: Recording, known: SensorCalibration) -> tuple[Recording, list[str]]:
+    """The recording with readings that joint states surround, means over a moment each, and notes."""
+    assert recording.wrench is not None
+    readings, found = usable_readings(recording.wrench)
+    late = max(0, round(known.delay[0] * 1e9))
+    shifted = replace(readings, stamps_ns=readings.stamps_ns - late)
+    covered = _covered(shifted, recording.joints.stamps_ns)
+    notes = [*recording.notes]
+    if lost := len(shifted) - len(covered):
+        notes.append(f"{lost} of {len(shifted)} wrenches have no joint states around them.")
+    return replace(recording, wrench=_thinned(covered), notes=()), [*notes, *found]
 
 
 def _doubted(
@@ -203,17 +245,8 @@ def _postures(
         )
     q = joints.q[rows]
     motion = model.frame_motion(frame, q, np.zeros_like(q), np.zeros_like(q))
-    data = PayloadData(
-        (stamps - stamps[0]) * 1e-9,
-        recording.wrench.wrench[of_wrench],
-        motion.a,
-        motion.omega,
-        motion.alpha,
-        motion.gravity,
-        recording.source,
-        motion.R_WF,
-    )
-    return data, None
+    time, wrench = (stamps - stamps[0]) * 1e-9, recording.wrench.wrench[of_wrench]
+    return PayloadData.of(time, wrench, motion, source=recording.source), None
 
 
 def _covered(readings: WrenchStream, joints_ns: Stamps) -> WrenchStream:

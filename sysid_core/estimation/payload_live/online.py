@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
@@ -20,10 +21,11 @@ from sysid_core.estimation.payload_live.change import (
     PayloadChange,
     kind_of_change,
 )
+from sysid_core.estimation.payload_live.parts import KnownLoad, part_probabilities
 from sysid_core.estimation.payload_map import RunningMAP, SensorModel
 from sysid_core.kinds import Kind
 from sysid_core.reasons import Reason, advice_of
-from sysid_core.robot import Array, wrench_regressor
+from sysid_core.robot import Array
 from sysid_core.robot.shapes import Shape
 from sysid_core.signals.wrench import SensorCalibration
 
@@ -102,87 +104,52 @@ class OnlinePayload:
     @property
     def n_samples(self) -> int:
         """How many samples it has seen."""
-        return self.information.n_samples
+        own = self._own_wrenches.n_samples
+        return self._running.n_samples if self.estimator is None else own
 
-    def update(
-        self,
-        stamp_s: float,
-        wrench: ArrayLike,
-        omega: ArrayLike,
-        alpha: ArrayLike,
-        a_proper: ArrayLike,
-        gravity: ArrayLike,
-        motion_covariance: ArrayLike | None = None,
-        R_WS: ArrayLike | None = None,
-        *,
-        regressor: Array | None = None,
-    ) -> None:
-        """Take one sample, all vectors in the axes of the sensor.
+    def update(self, data: PayloadData) -> tuple[PayloadChange, ...]:
+        """Take samples, in the axes of the sensor.
 
         Args:
-            stamp_s: Time [s]; must increase.
-            wrench: That the sensor exerts on the object, force then torque, shape (6,).
-            omega: Angular velocity, shape (3,) [rad/s].
-            alpha: Angular acceleration, shape (3,) [rad/s^2].
-            a_proper: Acceleration of the sensor's origin minus gravity, shape (3,) [m/s^2].
-            gravity: Shape (3,) [m/s^2].
-            motion_covariance: Covariance of (a_proper, omega, alpha), shape (9, 9), where the filter gives it
-                (`filtered_motion_covariance`); typical values when None.
-            R_WS: Orientation of the sensor, shape (3, 3), where it is known.
-            regressor: `wrench_regressor(a_proper, omega, alpha)`, shape (6, 10), where it is computed
-                for many samples at once.
+            data: One or more, newer than those before.
+
+        Returns:
+            Changes of the load that were noticed among them.
 
         Raises:
-            EstimationError: A value isn't finite, or time doesn't increase.
+            EstimationError: Time doesn't increase; none was used.
         """
-        vectors = [np.asarray(x, dtype=float) for x in (wrench, omega, alpha, a_proper, gravity)]
-        if not np.isfinite(np.concatenate(vectors)).all():
+        if self._last_stamp is not None and data.time[0] <= self._last_stamp:
             raise EstimationError(
-                f"The sample at {stamp_s:.3f} s holds NaN or infinite values.",
-                remedy="Leave it out; it was not used.",
-            )
-        if self._last_stamp is not None and stamp_s <= self._last_stamp:
-            raise EstimationError(
-                f"The sample at {stamp_s:.6f} s is not newer than the last"
+                f"The sample at {data.time[0]:.6f} s is not newer than the last"
                 f" ({self._last_stamp:.6f} s).",
                 remedy="Leave it out; it was not used.",
             )
-        b, omega_s, alpha_s, a, g = vectors
-        A = wrench_regressor(a, omega_s, alpha_s) if regressor is None else regressor
-        self._watch(stamp_s, b, a, A)
-        if self.estimator is None:
-            self._running.update(
-                stamp_s, b, a, omega_s, alpha_s, g, motion_covariance, R_WS, regressor=A
-            )
+        changes = []
+        if self.estimator is not None:
+            self._own_wrenches.add(data)
         else:
-            self._own_wrenches.add(b, a, omega_s, alpha_s, g)
-        self._last_stamp = stamp_s
+            for k in range(len(data)):
+                if self._has_changed(data, k):
+                    assert self.change is not None
+                    changes.append(self.change)
+                self._running.take(data, k)
+        self._last_stamp = float(data.time[-1])
         self._estimate = None
+        return tuple(changes)
 
-    def take(self, data: PayloadData, k: int, motion_covariance: ArrayLike | None = None) -> None:
-        """Sample `k` of a recording, as `update` takes it; `motion_covariance` (9, 9) is the sample's."""
-        self.update(
-            float(data.time[k]),
-            data.wrench[k],
-            data.omega[k],
-            data.alpha[k],
-            data.a[k],
-            data.gravity[k],
-            motion_covariance,
-            None if data.R_WS is None else data.R_WS[k],
-        )
-
-    def _watch(self, stamp_s: float, b: Array, a: Array, regressor: Array) -> None:
-        """Start anew where the load has changed."""
-        known = None if self.estimator is not None else self._running.prediction(regressor)
+    def _has_changed(self, data: PayloadData, k: int) -> bool:
+        """Whether the load has, and then start anew."""
+        known = self._running.prediction(data.regressor[k])
         if known is None or self.n_samples < _SETTLED:
-            return
+            return False
         wrench, left_open, noise = known
         if self._detector is None:
             self._detector = ChangeDetector(noise)
         self._detector.noise_sd = noise
-        if not self._detector.update(stamp_s, b - wrench, wrench, left_open):
-            return
+        stamp_s, a = float(data.time[k]), data.a[k]
+        if not self._detector.update(stamp_s, data.wrench[k] - wrench, wrench, left_open):
+            return False
         up = a / max(float(np.linalg.norm(a)), 1e-9)
         mass = float(self._detector.mean[:3] @ up / np.linalg.norm(a))
         sd = float(np.linalg.norm(noise[:3]) / np.linalg.norm(a)) / 2.0 + 0.02 * abs(
@@ -191,7 +158,7 @@ class OnlinePayload:
         self.change = PayloadChange(stamp_s, kind_of_change(mass, sd / 3.0), mass)
         self._running.reset()
         self._detector = None
-        self._estimate = None
+        return True
 
     def estimate(self) -> Estimate:
         """The answer from all samples so far (computed once per new sample at most).
@@ -208,6 +175,14 @@ class OnlinePayload:
                 else self.estimator.solve(self.information)
             )
         return self._estimate
+
+    def which(self, parts: Mapping[str, KnownLoad]) -> dict[str, float]:
+        """Probabilities of known loads, since the load last changed (`part_probabilities`).
+
+        Raises:
+            EstimationError: There are no samples.
+        """
+        return part_probabilities(*self._running.likelihood(), parts)
 
     @property
     def state(self) -> PayloadState:

@@ -7,6 +7,7 @@ values alone. What comes too late lets the run be done over.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,12 +17,13 @@ from sysid_core.errors import EstimationError, SysIdError
 from sysid_core.estimation.payload import PayloadData, summarise_payload
 from sysid_core.estimation.payload_live.change import ChangeKind
 from sysid_core.estimation.payload_live.online import OnlinePayload, PayloadState
-from sysid_core.estimation.payload_live.samples import SampleBlock, data_of
 from sysid_core.estimation.payload_live.streams import RUN_END, RUN_START, PayloadStreams
+from sysid_core.estimation.payload_map import motion_covariance
 from sysid_core.robot import Array, RobotModel
 from sysid_core.signals import Stamps, WrenchStream
 from sysid_core.signals.wrench import (
     SensorCalibration,
+    compensate,
     require_sensor_frame,
     single_spikes,
     slow_note,
@@ -134,7 +136,7 @@ class PayloadSession:
         self._slow: list[float] = []
         self._last_tare = 0
         self._postures: list[tuple[Array, Array, Array]] = []
-        self._used: list[tuple[int, Array]] = []  # `SampleBlock.rows`
+        self._used: list[tuple[Stamps, PayloadData]] = []
         self._waiting: list[tuple[int, Array, Array]] = []  # stamp, wrench, joint state
         self._origin_ns: int | None = None
         self.changes: list[LoadChange] = []
@@ -280,7 +282,7 @@ class PayloadSession:
                 return
             self._newest_wrench = wrench
         state = self._streams.joints_at(stamp - self._lag_ns)
-        if state is None:
+        if state is None or not np.isfinite(state[:3]).all():
             self.n_without_motion += 1
             return
         if is_tare:
@@ -294,22 +296,32 @@ class PayloadSession:
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
+        stamps = np.array([stamp for stamp, _, _ in waiting], dtype=np.int64)
+        if self._origin_ns is None:
+            self._origin_ns = int(stamps[0])
+        time = (stamps - self._origin_ns) * 1e-9
+        data = self._samples(time, waiting)
+        first = 0
+        for change in self.online.update(data):
+            first = int(np.searchsorted(time, change.stamp_s))
+            self.changes.append(LoadChange(int(stamps[first]), change.kind, change.mass))
+            self._used = []
+        kept = replace(data, covariance=None).select(slice(first, None))
+        self._used.append((stamps[first:], kept))
+
+    def _samples(self, time: Array, waiting: Sequence[tuple[int, Array, Array]]) -> PayloadData:
+        """Net wrench and motion at joint states (6, n): position to acceleration, and their sds."""
         assert self.calibration is not None
-        block = SampleBlock.of(self.model, self.sensor_frame, self.calibration, waiting)
-        rows = block.rows
-        for k, stamp in enumerate(block.stamps_ns):
-            self._origin_ns = stamp if self._origin_ns is None else self._origin_ns
-            before = self.online.change
-            try:
-                block.feed(self.online, k, self._origin_ns)
-            except EstimationError:  # this sample can't be used, the next ones may
-                self._waiting = waiting[k + 1 :]
-                raise
-            change = self.online.change
-            if change is not None and change is not before:
-                self.changes.append(LoadChange(stamp, change.kind, change.mass))
-                self._used = []
-            self._used.append((stamp, rows[k]))
+        states = np.array([state for _, _, state in waiting])
+        q, v, a, sd = states[:, 0], states[:, 1], states[:, 2], states[:, 3:]
+        motion = self.model.frame_motion(self.sensor_frame, q, v, a)
+        known = ~np.isnan(sd).any(axis=(1, 2))
+        covariance = np.full((len(q), 9, 9), np.nan)
+        if known.any():
+            rows = (q[known], v[known], a[known], np.moveaxis(sd[known], 0, 1))
+            covariance[known] = motion_covariance(self.model, self.sensor_frame, *rows)
+        wrench = compensate(np.array([w for _, w, _ in waiting]), motion, self.calibration)
+        return PayloadData.of(time, wrench, motion, covariance=covariance)
 
     def recent_wrenches(self, seconds: float) -> WrenchStream:
         """The newest readings, for a look at the sensor's health."""
@@ -339,7 +351,7 @@ class PayloadSession:
     @property
     def motion_s(self) -> float:
         """From the first wrench of the motion to the last that was used [s]."""
-        return (self._used[-1][0] - (self._origin_ns or 0)) * 1e-9 if self._used else 0.0
+        return (self.last_stamp_ns - (self._origin_ns or 0)) * 1e-9 if self._used else 0.0
 
     @property
     def last_change(self) -> LoadChange | None:
@@ -349,16 +361,16 @@ class PayloadSession:
     @property
     def first_stamp_ns(self) -> int:
         """Stamp of the first wrench that the estimate rests on [ns]; 0 before one."""
-        return self._used[0][0] if self._used else 0
+        return int(self._used[0][0][0]) if self._used else 0
 
     @property
     def last_stamp_ns(self) -> int:
         """Stamp of the last wrench that the estimate rests on [ns]; 0 before one."""
-        return self._used[-1][0] if self._used else 0
+        return int(self._used[-1][0][-1]) if self._used else 0
 
     def motion_stamps_ns(self) -> Stamps:
         """When the motions of `data` were, shape (K,): a late sensor's stamps, put back."""
-        return np.array([stamp - self._lag_ns for stamp, _ in self._used], dtype=np.int64)
+        return np.asarray(self._stamps_ns - self._lag_ns)
 
     def data(self) -> PayloadData:
         """All samples used, bias and tool removed, for other estimators and pictures.
@@ -372,4 +384,10 @@ class PayloadSession:
                 remedy="The recording must hold the marks of a payload motion"
                 f" ({', '.join(MOTION_SEGMENTS)}), and wrench and joint states on one clock.",
             )
-        return data_of(self._used)
+        stamps = self._stamps_ns
+        data = PayloadData.joined([part for _, part in self._used])
+        return replace(data, time=(stamps - stamps[0]) * 1e-9)
+
+    @property
+    def _stamps_ns(self) -> Stamps:
+        return np.concatenate([stamps for stamps, _ in self._used] or [np.zeros(0, dtype=np.int64)])

@@ -14,11 +14,7 @@ the sum `G = A^T Sigma^-1 A`, not to `g = A^T Sigma^-1 b`. What holds in the mea
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import ArrayLike
 
 from sysid_core.errors import EstimationError
 from sysid_core.estimation.estimate import Estimate
@@ -41,7 +37,6 @@ from sysid_core.robot import (
     mass_com_inertia_from_pi,
     pi_from_mass_com_inertia,
     skew,
-    wrench_regressor,
 )
 from sysid_core.robot.shapes import Shape
 
@@ -56,19 +51,6 @@ _SPIKE = 6.0  # of the noise, from one sample to the next
 _LONGEST_SPIKE = 4  # samples
 _REFRESH = 10  # samples between updates of the payload that whitens
 _AGAIN = (20, 40, 80, 160)  # samples after which all are whitened anew
-
-
-class _Sample(NamedTuple):
-    """One sample: time [s], wrench (6,), its noise (6,), motion (9,), and what belongs to it."""
-
-    time: float
-    wrench: Array
-    noise_sd: Array
-    x: Array
-    gravity: Array  # (3,)
-    motion: Array  # covariance of x, (9, 9)
-    R_WS: Array | None
-    regressor: Array  # (6, 10)
 
 
 class RunningMAP:
@@ -118,70 +100,50 @@ class RunningMAP:
         self._before: tuple[Array, Array] | None = None
         self._n_spiked = 0
         self._weighing = np.zeros(2)
-        self._first: list[_Sample] = []
-        self._waiting: list[_Sample] = []
+        self.n_samples = 0  # but for spikes
+        self._first: list[PayloadData] = []
+        self._waiting: list[tuple[PayloadData, int, Array]] = []  # sample k, and its noise (6,)
         self._last_time: float | None = None
         self._pi: Array | None = None
         self._larger_of: Array | None = None
         self.information = CompressedWrenches()
 
-    def update(
-        self,
-        time: float,
-        wrench: ArrayLike,
-        a: ArrayLike,
-        omega: ArrayLike,
-        alpha: ArrayLike,
-        gravity: ArrayLike,
-        motion_covariance: ArrayLike | None = None,
-        R_WS: ArrayLike | None = None,
-        *,
-        regressor: Array | None = None,
-    ) -> None:
-        """Take one sample, in the axes of the sensor; shapes (6,) and (3,).
-
-        `motion_covariance`, shape (9, 9), is that of (a, omega, alpha), if the filter gives it;
-        `R_WS`, shape (3, 3), the sensor's orientation, where it is known; `regressor`, shape (6, 10),
-        the motion's `wrench_regressor`, where the caller has it.
-        """
-        b, a, omega, alpha, g = (
-            np.array(x, dtype=float) for x in (wrench, a, omega, alpha, gravity)
-        )
+    def take(self, data: PayloadData, k: int) -> None:
+        """Take sample `k`; its motion's covariance is a typical one where the data hold none."""
+        b, A = data.wrench[k], data.regressor[k]
         self._noise.follow(b)
-        A = wrench_regressor(a, omega, alpha) if regressor is None else regressor
         if self._is_spike(b, A):
             return
-        self.information.add(b, a, omega, alpha, g)
         if self._pi is None:
             self._take_waiting()
             self._weigh(A, b)
-        motion = self._motion if motion_covariance is None else np.array(motion_covariance)
-        R = None if R_WS is None else np.array(R_WS, dtype=float)
-        x = np.concatenate([a, omega, alpha])
-        sample = _Sample(time, b, self._noise.sd, x, g, motion, R, A)
-        self._waiting.append(sample)
-        n = self.information.n_samples
-        if n <= _AGAIN[-1]:
-            self._first.append(sample)
-        if n % _REFRESH == 0:
+        self.n_samples += 1
+        self._waiting.append((data, k, self._noise.sd))
+        if self.n_samples % _REFRESH == 0:
             self._take_waiting()
             self._refresh()
-        if n in _AGAIN:
+        if self.n_samples in _AGAIN:
             self._take_again()
 
     def _take_waiting(self) -> None:
         """Whiten the samples since the payload was last refreshed, all with the same payload."""
         waiting, self._waiting = self._waiting, []
-        if waiting:
-            self._take(waiting, np.array([sample.noise_sd for sample in waiting]))
+        if not waiting:
+            return
+        samples = PayloadData.joined([data.select(slice(k, k + 1)) for data, k, _ in waiting])
+        self.information.add(samples)
+        if self.information.n_samples <= _AGAIN[-1]:
+            self._first.append(samples)
+        self._take(samples, np.array([noise_sd for _, _, noise_sd in waiting]))
 
-    def _take(self, samples: Sequence[_Sample], noise_sd: Array) -> None:
+    def _take(self, samples: PayloadData, noise_sd: Array) -> None:
         """Whiten samples, with the payload as it is known by now, and add them up."""
-        x, g, A, b, motion = (
-            np.array([getattr(sample, key) for sample in samples])
-            for key in ("x", "gravity", "regressor", "wrench", "motion")
-        )
-        R_WS = [sample.R_WS for sample in samples]
+        x = np.hstack([samples.a, samples.omega, samples.alpha])
+        g, A, b = samples.gravity, samples.regressor, samples.wrench
+        motion = np.tile(self._motion, (len(samples), 1, 1))
+        if samples.covariance is not None:
+            known = ~np.isnan(samples.covariance[:, 0, 0])
+            motion[known] = samples.covariance[known]
         pi = self._pi if self._pi is not None else self._batch.homogeneous(1e-3)
         if self._larger_of is not pi:
             self._larger, self._larger_of = self._of_more_inertia(pi), pi
@@ -191,11 +153,12 @@ class RunningMAP:
             A @ pi,
             (T[:, :, :3] @ turning)[:, :, 0],
             mass_columns=T[:, :, :3],
-            R_WS=None if any(R is None for R in R_WS) else np.array(R_WS),
+            R_WS=samples.R_WS,
             gravity=g,
         )
-        time = np.array([sample.time for sample in samples])
-        steps = np.diff(time, prepend=np.nan if self._last_time is None else self._last_time)
+        steps = np.diff(
+            samples.time, prepend=np.nan if self._last_time is None else self._last_time
+        )
         spread = self._persistence(steps)[:, None, None] * (T @ motion @ T.transpose(0, 2, 1))
         weight = np.linalg.inv(spread + noise_sd[:, :, None] ** 2 * np.eye(6))
         X = np.concatenate([U, A, b[:, :, None]], axis=2)
@@ -207,7 +170,7 @@ class RunningMAP:
             self._sum.add(gram, attenuation)
             if step == step:  # not the first
                 self._sum.drift(float(step))
-        self._last_time = samples[-1].time
+        self._last_time = float(samples.time[-1])
 
     def _attenuation(self, omega: Array, motion: Array, weight: Array) -> Array:
         """What errors of a measured motion add to `A^T Sigma^-1 A`, shape (10, 10)."""
@@ -221,32 +184,17 @@ class RunningMAP:
             return
         self._sum = RunningBelief(self._batch.sensor, self._batch.prior)
         self._last_time, self._waiting = None, []
-        self._take(self._first, np.tile(self._noise.sd, (len(self._first), 1)))
-        if self.information.n_samples == _AGAIN[-1]:
+        first = PayloadData.joined(self._first)
+        self._take(first, np.tile(self._noise.sd, (len(first), 1)))
+        if self.n_samples == _AGAIN[-1]:
             self._first = []
         self._refresh()
 
-    def fit(self, data: PayloadData, motion_covariance: ArrayLike | None = None) -> Estimate:
-        """Start anew, take all samples of a recording, and answer.
-
-        Args:
-            data: Wrenches and filtered motions.
-            motion_covariance: Covariance of (a, omega, alpha) at every sample, shape (K, 9, 9).
-        """
+    def fit(self, data: PayloadData) -> Estimate:
+        """Start anew, take all samples of a recording, and answer."""
         self.reset()
-        K = len(data)
-        covariances = [None] * K if motion_covariance is None else np.asarray(motion_covariance)
-        for k in range(K):
-            self.update(
-                float(data.time[k]),
-                data.wrench[k],
-                data.a[k],
-                data.omega[k],
-                data.alpha[k],
-                data.gravity[k],
-                covariances[k],
-                None if data.R_WS is None else data.R_WS[k],
-            )
+        for k in range(len(data)):
+            self.take(data, k)
         return self.estimate(source=data.source)
 
     def estimate(self, *, source: str = "") -> Estimate:
@@ -255,10 +203,10 @@ class RunningMAP:
         Raises:
             EstimationError: No samples, or nothing that weighs is held.
         """
-        if self.information.n_samples == 0:
-            raise EstimationError("No samples yet.", remedy="Call `update` first.")
+        if self.n_samples == 0:
+            raise EstimationError("No samples yet.", remedy="Give it samples first.")
         self._take_waiting()
-        found, misfit = self._sum.posterior(self.information.n_samples)
+        found, misfit = self._sum.posterior(self.n_samples)
         covariance, warnings = reported_misfit(found.covariance, misfit)
         return payload_estimate(
             self.method,
@@ -269,6 +217,26 @@ class RunningMAP:
             source=source,
             warnings=warnings,
         )
+
+    def likelihood(self) -> tuple[Array, Array]:
+        """What the samples say of any body, as `|R pi - r|`, the sensor's errors as declared.
+
+        Noise is no less than what no body explains.
+
+        Returns:
+            R, shape (p, 10), and r, shape (p,).
+
+        Raises:
+            EstimationError: No samples.
+        """
+        if self.n_samples == 0:
+            raise EstimationError("No samples yet.", remedy="Give it samples first.")
+        self._take_waiting()
+        R, r, back = self._sum.compressed()
+        pi = np.linalg.lstsq(R, r, rcond=None)[0]
+        u = back[:, -1] - back[:, :-1] @ pi
+        noise = max(1.0, self._sum.left(u, pi, self.n_samples))
+        return R / noise, r / noise
 
     def prediction(self, regressor: Array) -> tuple[Array, Array, Array] | None:
         """Wrench that what is held needs by the samples so far, what that leaves open, and the noise.

@@ -61,8 +61,4 @@ def smoothed_payload_data(
     time = (stamps - start) * 1e-9
     belief = SplineMotion(model, frame, splines, time)
     motion = belief.frame_motion()
-    b = np.asarray(wrench, dtype=float)
-    data = PayloadData(
-        time, b, motion.a, motion.omega, motion.alpha, motion.gravity, source, motion.R_WF
-    )
-    return data, belief
+    return PayloadData.of(time, wrench, motion, source=source), belief

@@ -15,6 +15,7 @@ from sysid_core.identifiability import condition_number, measure_excitation, sam
 from sysid_core.planning.closed_chain.box import motion_box, reach_alone
 from sysid_core.planning.closed_chain.structure import structural_rows
 from sysid_core.planning.trajectory import Segment, Trajectory
+from sysid_core.planning.transfer import minimum_jerk
 from sysid_core.robot import Array
 from sysid_core.robot.loops import (
     ClosedChain,
@@ -28,6 +29,7 @@ from sysid_core.robot.loops import (
 )
 
 Progress = Callable[[float], None]
+FADE = 1.5  # [s], in which a motion swells from rest and dies away: a third of its slowest wave
 
 
 @dataclass(frozen=True)
@@ -272,24 +274,19 @@ def _trajectory(
     )
 
 
-def _faded(
-    box: MotionBox, t: Array, s: Array, v: Array, a: Array, fade: float = 1.5
-) -> tuple[Array, Array, Array]:
+def _faded(box: MotionBox, t: Array, s: Array, v: Array, a: Array) -> tuple[Array, Array, Array]:
     """Start and end at rest in the box's centre: coordinates times a smooth window."""
-    w, w1, w2 = _window(t, fade)
+    w, w1, w2 = _window(t)
     s, v, a = w * s, w * v + w1 * s, w * a + 2.0 * w1 * v + w2 * s
     return box.positions(s), (v * box.half) @ box.directions.T, (a * box.half) @ box.directions.T
 
 
-def _window(t: Array, fade: float) -> tuple[Array, Array, Array]:
+def _window(t: Array) -> tuple[Array, Array, Array]:
     """0 to 1 to 0 with continuous second derivative, and its derivatives; columns."""
-    fade = min(fade, 0.4 * t[-1])
-    x = np.clip(np.minimum(t, t[-1] - t) / fade, 0.0, 1.0)[:, None]
-    sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)[:, None]
-    w = x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
-    w1 = 30.0 * x**2 * (1.0 - x) ** 2 * sign / fade
-    w2 = 60.0 * x * (1.0 - x) * (1.0 - 2.0 * x) / fade**2
-    return w, w1, w2
+    fade = min(FADE, 0.4 * t[-1])
+    sign = np.where(t < 0.5 * t[-1], 1.0, -1.0)
+    w, w1, w2 = minimum_jerk(np.minimum(t, t[-1] - t) / fade)
+    return w[:, None], (w1 * sign / fade)[:, None], (w2 / fade**2)[:, None]
 
 
 def _as_trajectory(

@@ -16,11 +16,11 @@ from sysid_core.robot.loops import (
     ClosedChain,
     constrained_motion,
     constrained_parameter_names,
-    projected_drive_regressor,
     projected_regressor,
 )
 
 _SAMPLES = 400  # of a motion
+_STATES = 120  # random ones: torques of six drives are four times the unknowns of a leg
 
 
 def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excitation:
@@ -42,14 +42,7 @@ def shown_by_motions(chain: ClosedChain, motions: Sequence[Trajectory]) -> Excit
     return measure_excitation(sampled_base_parameters(structure, names), np.vstack(rows), structure)
 
 
-def structural_rows(
-    chain: ClosedChain,
-    drives: tuple[str, ...],
-    *,
-    inertials: bool = True,
-    seed: int = 7,
-    n_samples: int = 120,
-) -> Array:
+def structural_rows(chain: ClosedChain, drives: tuple[str, ...]) -> Array:
     """Triangular factor of the projected regressor at random consistent states, shape (p, p).
 
     Rounded angles of the URDF count as the exact ones.
@@ -57,16 +50,12 @@ def structural_rows(
     Args:
         chain: The mechanism.
         drives: Joints with friction and drive columns.
-        inertials: Whether the inertial columns are there.
-        seed: Seed of the states.
-        n_samples: How many.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(7)
     chain = chain.with_model(with_exact_angles(chain.model)[0].with_pi(chain.model.pi))
     box = motion_box(chain, rng)
-    q_a = box.positions(rng.uniform(-1.0, 1.0, (n_samples, chain.n_actuated)))
+    q_a = box.positions(rng.uniform(-1.0, 1.0, (_STATES, chain.n_actuated)))
     v_a, a_a = rng.normal(size=(2, *q_a.shape)) * np.array([2.0, 8.0])[:, None, None]
     motion = constrained_motion(chain, q_a, v_a, a_a, ordered=False)
-    regressor = projected_regressor if inertials else projected_drive_regressor
-    W = regressor(chain, motion, drives)
+    W = projected_regressor(chain, motion, drives)
     return np.asarray(np.linalg.qr(W.reshape(-1, W.shape[2]), mode="r"))

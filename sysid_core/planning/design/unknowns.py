@@ -30,7 +30,7 @@ from sysid_core.robot import (
 )
 
 EFFORT_SHARE = 0.01  # of the effort limits: noise of the efforts where none is stated
-CORRELATION = 0.1  # [s], over which errors of the efforts hang together
+CORRELATION = 0.1  # [s], over which errors of the efforts are correlated
 SMOOTH_SIGN = 0.05  # [rad/s or m/s], of Coulomb friction while a motion is improved
 # Natural size of friction, by the drive's largest effort and velocity.
 COULOMB_SHARE, OFFSET_SHARE, ROTOR_ACCELERATION = 0.05, 0.02, 100.0  # [-], [-], [rad/s^2]
@@ -46,7 +46,7 @@ class Unknowns:
         structure: Its exact structural answer.
         friction: Terms that are estimated too.
         effort_sd: Standard deviation of each joint's effort, shape (n,) [N m or N].
-        correlation: Time over which errors of the efforts hang together [s].
+        correlation: Time over which errors of the efforts are correlated [s].
         base: Combinations of all parameters that motions can show, inertial and friction together.
         prior_mean: Prior means of all parameters, shape (p,).
         prior_covariance: Prior covariance of all parameters, shape (p, p).
@@ -79,7 +79,7 @@ class Unknowns:
             terms: Terms of friction and drive, for every joint.
             effort_sd: Standard deviations of each joint's effort, one for all or shape (n,); default: 1 % of the
                 effort limits.
-            correlation: Time over which errors of the efforts hang together [s].
+            correlation: Time over which errors of the efforts are correlated [s].
 
         Raises:
             ExcitationError: A term that depends on the motion's past or on the load.

@@ -1,21 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Interactive charts: curves, values with bars, and views in space."""
 
-from sysid_core.report.charts.cell import cell_traces
-from sysid_core.report.charts.curves import (
-    COLOURS,
-    add_line,
-    curves,
-    label_time,
-    panels,
-    spectra,
-    thinned,
-    time_series,
-)
+from sysid_core.report.charts.curves import curves, spectra, time_series
+from sysid_core.report.charts.figure import COLOURS, GREY, SCALES, Figure, thinned
 from sysid_core.report.charts.space import (
+    cell_traces,
     ellipsoid,
     hull,
     moving_robot,
+    points,
     scene,
     skeleton,
     solid_robot,
@@ -26,13 +19,16 @@ from sysid_core.report.charts.values import (
     correlation_map,
     dots,
     dots_with_bars,
+    heat_map,
     strong_correlations,
 )
 
 __all__ = [
     "COLOURS",
+    "GREY",
+    "SCALES",
     "Dots",
-    "add_line",
+    "Figure",
     "bars",
     "cell_traces",
     "correlation_map",
@@ -40,10 +36,10 @@ __all__ = [
     "dots",
     "dots_with_bars",
     "ellipsoid",
+    "heat_map",
     "hull",
-    "label_time",
     "moving_robot",
-    "panels",
+    "points",
     "scene",
     "skeleton",
     "solid_robot",

@@ -1,55 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Interactive views in space: bodies, ellipsoids, and a robot that moves."""
+"""Views in space: bodies, ellipsoids, a robot that moves, and the cell around it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import ArrayLike
 
 from sysid_core.errors import SysIdError
-from sysid_core.planning import RobotGeometry
-from sysid_core.report.charts.curves import COLOURS
+from sysid_core.planning import MotionLimits, Obstacle, RobotGeometry
+from sysid_core.report.charts.figure import COLOURS, Figure
 from sysid_core.robot import Array, RobotModel
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+Trace = dict[str, Any]
 LINKS = ("#b9c4cf", "#8fa3b5")  # of neighbouring links, readable on light and dark pages
 DIRECTIONS = 80  # in which a link's outermost points are drawn: a link is some 100 px wide
+CELL = "#8899aa"
+CORNERS = np.array(list(product((-0.5, 0.5), repeat=3)))
+ROUND = 24  # points around a circle
+MOST_POINTS = 400  # of a mesh
 
 
-def scene(traces: Sequence[Any], height: int = 480) -> go.Figure:
+def scene(traces: Sequence[Trace], height: int = 480) -> Figure:
     """A view in space with equal axes [m]."""
-    import plotly.graph_objects as go
-
-    figure = go.Figure(list(traces))
-    axis = {"backgroundcolor": "rgba(0,0,0,0)", "gridcolor": "#99aabb"}
-    figure.update_layout(
-        template="none",
-        height=height,
-        margin={"l": 0, "r": 0, "t": 10, "b": 0},
-        scene={
-            "aspectmode": "data",
-            "camera": {
-                "eye": {"x": 1.5, "y": 1.5, "z": 1.1},
-                "center": {"x": 0, "y": 0, "z": -0.1},
-            },
-            "xaxis": {**axis, "title": "x [m]"},
-            "yaxis": {**axis, "title": "y [m]"},
-            "zaxis": {**axis, "title": "z [m]"},
-        },
-        legend={"orientation": "h"},
-    )
+    figure = Figure(height=height)
+    figure.data = list(traces)
     return figure
+
+
+def points(where: Array, name: str, **style: Any) -> Trace:
+    """Points (K, 3) [m], or lines where `mode` is lines; NaN interrupts a line."""
+    x, y, z = np.round(np.asarray(where, dtype=float).reshape(-1, 3), 4).T
+    return {"type": "points3d", "x": x, "y": y, "z": z, "name": name, **style}
 
 
 def ellipsoid(
     centre: ArrayLike, matrix: ArrayLike, *, name: str, colour: str, opacity: float = 0.35
-) -> Any:
+) -> Trace:
     """Surface of `(x - c)^T M^-1 (x - c) = 1`: M is 4 P for two standard deviations of a covariance P.
 
     Args:
@@ -59,24 +50,13 @@ def ellipsoid(
         colour: Colour of the surface.
         opacity: Opacity of the surface.
     """
-    import plotly.graph_objects as go
-
     u, w = np.meshgrid(np.linspace(0, 2 * np.pi, 25), np.linspace(0, np.pi, 13))
     ball = np.stack([np.cos(u) * np.sin(w), np.sin(u) * np.sin(w), np.cos(w)])
     values, vectors = np.linalg.eigh(np.asarray(matrix, dtype=float))
-    points = np.einsum("ij,jkl->ikl", vectors * np.sqrt(np.maximum(values, 0)), ball)
-    x, y, z = points + np.asarray(centre, dtype=float)[:, None, None]
-    return go.Surface(
-        x=x,
-        y=y,
-        z=z,
-        showscale=False,
-        opacity=opacity,
-        name=name,
-        showlegend=True,
-        colorscale=[[0, colour], [1, colour]],
-        hoverinfo="name",
-    )
+    surface = np.einsum("ij,jkl->ikl", vectors * np.sqrt(np.maximum(values, 0)), ball)
+    x, y, z = surface + np.asarray(centre, dtype=float)[:, None, None]
+    look = {"name": name, "colour": colour, "opacity": opacity}
+    return {"type": "surface", "x": x, "y": y, "z": z, **look}
 
 
 def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
@@ -104,21 +84,22 @@ def skeleton(model: RobotModel, q: Array, frame: str = "") -> Array:
     return np.asarray(lines)
 
 
-def hull(points: Array, *, name: str, colour: str, opacity: float = 1.0) -> go.Mesh3d:
+def hull(where: Array, *, name: str, colour: str, opacity: float = 1.0) -> Trace:
     """The convex hull of points (K, 3) [m] as a solid."""
-    import plotly.graph_objects as go
     from scipy.spatial import ConvexHull, QhullError
 
     try:
-        corners = np.asarray(ConvexHull(points).simplices)
+        corners = np.asarray(ConvexHull(where).simplices)
     except QhullError:  # flat
-        corners = np.array([[0, k, k + 1] for k in range(1, len(points) - 1)])
-    x, y, z = np.round(points, 4).T
-    i, j, k = corners.T
-    return go.Mesh3d(
-        x=x, y=y, z=z, i=i, j=j, k=k, color=colour, opacity=opacity, name=name,
-        showlegend=False, hoverinfo="name",
-    )  # fmt: skip
+        corners = np.array([[0, k, k + 1] for k in range(1, len(where) - 1)])
+    return _solid(where, corners, name=name, colour=colour, opacity=opacity)
+
+
+def _solid(where: Array, corners: Array, **style: Any) -> Trace:
+    """Triangles (n, 3) of points (K, 3)."""
+    (x, y, z), (i, j, k) = np.round(where, 4).T, corners.T
+    mesh = {"x": x, "y": y, "z": z, "i": i, "j": j, "k": k}
+    return {"type": "solid3d", **mesh, "legend": False, **style}
 
 
 def link_points(model: RobotModel) -> list[tuple[int, Array]]:
@@ -136,18 +117,18 @@ def link_points(model: RobotModel) -> list[tuple[int, Array]]:
     r = np.sqrt(1.0 - z * z)
     directions = np.column_stack([r * np.cos(turn), r * np.sin(turn), z])
     return [
-        (joint, np.asarray(points[np.unique(np.argmax(points @ directions.T, axis=0))]))
-        for joint, points in shapes
-        if len(points) >= 4
+        (joint, np.asarray(some[np.unique(np.argmax(some @ directions.T, axis=0))]))
+        for joint, some in shapes
+        if len(some) >= 4
     ]
 
 
-def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Any]:
+def solid_robot(model: RobotModel, q: Array, opacity: float = 1.0) -> list[Trace]:
     """The robot's links in one posture, (n,), as the hulls of their collision shapes."""
     placed = _placed(model, link_points(model), np.atleast_2d(q))[0]
     return [
-        hull(points, name=model.name, colour=LINKS[k % 2], opacity=opacity)
-        for k, points in enumerate(placed)
+        hull(some, name=model.name, colour=LINKS[k % 2], opacity=opacity)
+        for k, some in enumerate(placed)
     ]
 
 
@@ -158,7 +139,7 @@ def _placed(model: RobotModel, shapes: Sequence[tuple[int, Array]], q: Array) ->
     for configuration in model.configuration(q):
         pin.forwardKinematics(model.pin_model, data, configuration)
         found.append(
-            [points @ data.oMi[j].rotation.T + data.oMi[j].translation for j, points in shapes]
+            [some @ data.oMi[j].rotation.T + data.oMi[j].translation for j, some in shapes]
         )
     return found
 
@@ -169,9 +150,9 @@ def moving_robot(
     q: Array,
     *,
     frame: str,
-    traces: Sequence[Any] = (),
+    traces: Sequence[Trace] = (),
     most: int = 60,
-) -> go.Figure:
+) -> Figure:
     """The robot's solids, or lines from joint to joint, played over time by a button and a slider.
 
     Args:
@@ -179,52 +160,88 @@ def moving_robot(
         time: Shape (K,) [s].
         q: Shape (K, n), in the robot's order.
         frame: Tool frame.
-        traces: What stands still in the scene, such as the tool's path.
+        traces: Objects at rest in the scene, such as the tool's path.
         most: Postures that are drawn.
     """
-    import plotly.graph_objects as go
-
     rows = np.unique(np.linspace(0, len(time) - 1, most).astype(int))
-    lines = np.round(skeleton(model, q[rows], frame), 4)
+    lines = skeleton(model, q[rows], frame)
     placed = _placed(model, link_points(model), q[rows])
-    width = 3 if placed[0] else 9
-
-    def robot(k: int) -> list[Any]:
-        x, y, z = ([None if np.isnan(v) else float(v) for v in lines[k][:, i]] for i in range(3))
-        line = go.Scatter3d(
-            x=x, y=y, z=z, mode="lines+markers", name=model.name,
-            line={"width": width, "color": COLOURS[1]}, marker={"size": 4, "color": COLOURS[0]},
-        )  # fmt: skip
-        if k == 0:
-            return [
-                line,
-                *(
-                    hull(points, name=model.name, colour=LINKS[i % 2])
-                    for i, points in enumerate(placed[0])
-                ),
-            ]
-        return [line, *(go.Mesh3d(x=p[:, 0], y=p[:, 1], z=p[:, 2]) for p in placed[k])]
-
-    figure = scene([*robot(0), *traces], height=560)
-    moved = list(range(1 + len(placed[0])))
+    look = {"mode": "lines+markers", "size": 4, "width": 3 if placed[0] else 9}
+    links = [hull(p, name=model.name, colour=LINKS[k % 2]) for k, p in enumerate(placed[0])]
+    robot = points(lines[0], model.name, colour=COLOURS[1], **look)
+    figure = scene([robot, *links, *traces], height=560)
     figure.frames = [
-        go.Frame(data=robot(k), traces=moved, name=f"{time[row]:.1f} s")
-        for k, row in enumerate(rows)
+        {
+            "name": f"{time[row]:.1f} s",
+            "data": [dict(zip("xyz", np.round(p, 4).T, strict=True)) for p in (line, *shapes)],
+        }
+        for row, line, shapes in zip(rows, lines, placed, strict=True)
     ]
     everything = np.concatenate(
         [
             lines.reshape(-1, 3),
-            *(points for some in placed for points in some),
-            *(np.column_stack([t.x, t.y, t.z]) for t in traces),
+            *(some for shapes in placed for some in shapes),
+            *(np.column_stack([np.ravel(t[a]) for a in "xyz"]) for t in traces),
         ]
-    ).astype(float)
+    )
     low, high = np.nanmin(everything, axis=0), np.nanmax(everything, axis=0)
     margin = 0.03 * float((high - low).max())
-    for axis, a, b in zip("xyz", low - margin, high + margin, strict=True):
-        figure.layout.scene[f"{axis}axis"].range = [float(a), float(b)]
     step = min(
         1e3 * float(time[-1] - time[0]) / max(1, len(rows)), 250.0
     )  # [ms], at most real time
-    play = {"label": "play", "method": "animate", "args": [None, {"frame": {"duration": step}}]}
-    figure.update_layout(showlegend=False, updatemenus=[{"type": "buttons", "buttons": [play]}])
+    figure.layout |= {"low": low - margin, "high": high + margin, "step": step, "legend": False}
     return figure
+
+
+def cell_traces(limits: MotionLimits, around: Array) -> list[Trace]:
+    """The cell's contents, for a view in space.
+
+    Args:
+        limits: Its obstacles, ground, planes and workspace.
+        around: Points of the robot and its path, shape (K, 3): how far endless planes are drawn [m].
+    """
+    traces = [
+        hull(_points(o, limits.package_dirs), name=o.name, colour=COLOURS[3], opacity=0.45)
+        for o in limits.obstacles
+    ]
+    centre = (around.min(axis=0) + around.max(axis=0)) / 2.0
+    reach = 0.6 * float(np.ptp(around, axis=0).max())
+    planes = [(p.name, np.array(p.normal), p.offset) for p in limits.planes]
+    if limits.ground_height is not None:
+        planes.append(("ground", np.array([0.0, 0.0, 1.0]), limits.ground_height))
+    signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]]) * reach
+    for name, normal, offset in planes:  # a part of an endless plane
+        foot = centre + (offset - normal @ centre) * normal
+        side = np.linalg.svd(normal[None])[2][1:]  # two directions within the plane
+        triangles = np.array([[0, 1, 2], [0, 2, 3]])
+        traces.append(_solid(foot + signs @ side, triangles, name=name, colour=CELL, opacity=0.25))
+    if limits.workspace is not None:  # a frame of twelve edges
+        lower, upper = (np.array(corner) for corner in limits.workspace)
+        ends = (CORNERS + 0.5) * (upper - lower) + lower
+        edges = [
+            [ends[a], ends[b], np.full(3, np.nan)]
+            for a, b in product(range(8), repeat=2)
+            if a < b and np.count_nonzero(CORNERS[a] - CORNERS[b]) == 1
+        ]
+        traces.append(points(np.array(edges), "workspace", mode="lines", width=2, colour=CELL))
+    return traces
+
+
+def _points(obstacle: Obstacle, folders: tuple[str, ...]) -> Array:
+    """Points whose hull looks like the obstacle, in the base frame, shape (K, 3) [m]."""
+    angle = np.linspace(0.0, 2.0 * np.pi, ROUND, endpoint=False)
+    circle = np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])
+    if obstacle.box is not None:
+        where = CORNERS * obstacle.box
+    elif obstacle.sphere is not None:
+        rings = [circle * np.sqrt(1.0 - z * z) + [0.0, 0.0, z] for z in np.linspace(-1, 1, 12)]
+        where = np.concatenate(rings) * float(obstacle.sphere)
+    elif obstacle.cylinder is not None:
+        radius, length = obstacle.cylinder
+        where = np.concatenate([circle * radius + [0, 0, z * length] for z in (-0.5, 0.5)])
+    else:
+        vertices: Any = obstacle.shape(folders)  # of coal, whose meshes have vertices
+        where = np.asarray(vertices.vertices())
+        where = where[:: max(1, len(where) // MOST_POINTS)]
+    X = obstacle.placement
+    return np.asarray(where @ X.rotation.T + X.translation)

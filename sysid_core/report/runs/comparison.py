@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sysid_core.errors import SignalError
 from sysid_core.estimation import EstimateDifference, difference, measured_part
-from sysid_core.report.charts import COLOURS, panels
+from sysid_core.report.charts import COLOURS, Figure
 from sysid_core.report.html import Report, with_deviation
 from sysid_core.report.runs.saved import SavedRun
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 def differences_from_first(runs: Sequence[SavedRun]) -> list[EstimateDifference]:
@@ -147,37 +143,23 @@ def _setting_rows(runs: Sequence[SavedRun]) -> Iterator[list[str]]:
         yield [name, *(run.settings.get(name, "–") for run in runs)]
 
 
-def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> go.Figure:
+def _z_chart(others: Sequence[SavedRun], found: Sequence[EstimateDifference]) -> Figure:
     """z of every parameter, a row of dots for each run."""
-    import plotly.graph_objects as go
-
-    figure = panels(
+    figure = Figure(
         [f"{run.name}: limit ± {d.limit:.1f}" for run, d in zip(others, found, strict=True)]
     )
-    shown: set[str] = set()
-    for row, d in enumerate(found, 1):
+    for k, d in enumerate(found):
         z = np.clip(d.z, -50, 50)
         beyond = np.abs(np.nan_to_num(z)) > d.limit
         for name, rows, colour in (
             ("explained by chance", ~beyond, COLOURS[0]),
             ("differs", beyond, COLOURS[1]),
         ):
-            if not rows.any():
-                continue
-            figure.add_trace(
-                go.Scatter(
-                    x=[n for n, here in zip(d.names, rows, strict=True) if here],
-                    y=z[rows], mode="markers", name=name, showlegend=name not in shown,
-                    legendgroup=name, marker={"color": colour, "size": 7},
-                ),
-                row=row, col=1,
-            )  # fmt: skip
-            shown.add(name)
+            if rows.any():
+                names = [n for n, here in zip(d.names, rows, strict=True) if here]
+                figure.add(k, "dots", names, z[rows], name, colour=colour)
         for limit in (-d.limit, d.limit):
-            figure.add_hline(y=limit, line={"dash": "dash", "color": "#888888"}, row=row, col=1)
-        figure.update_xaxes(
-            categoryorder="array", categoryarray=list(d.names), showticklabels=row == len(found), automargin=True,
-            tickfont={"size": 9}, row=row, col=1,
-        )  # fmt: skip
-    figure.update_yaxes(title_text="z")
+            figure.mark(k, "y", limit)
+        figure.axis("x", k, names=list(d.names), hidden=k + 1 < len(found))
+    figure.axis("y", title="z")
     return figure

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import dataclasses
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pinocchio as pin
 
 from sysid_core.errors import ModelError
 from sysid_core.files import (
@@ -18,9 +17,8 @@ from sysid_core.files import (
     nearest,
     read_schema,
     validated,
-    write_yaml,
 )
-from sysid_core.robot.loops.chain import ClosedChain, JointDrive, Loop, LoopEnd, LoopKind
+from sysid_core.robot.loops.chain import ClosedChain, JointDrive
 from sysid_core.robot.loops.file_schema import DriveEntry, LoopsFile
 from sysid_core.robot.loops.mimic import chain_of_mimic_joints
 from sysid_core.robot.model import RobotModel
@@ -119,61 +117,6 @@ def _closed_chain(file: LoopsFile, model: RobotModel) -> ClosedChain:
     return chain
 
 
-_KEY_OF = {"F_c": "friction", "F_v": "damping", "I_a": "armature", "beta": "offset"}
-
-
-def save_closed_chain(
-    chain: ClosedChain, path: str | Path, urdf: str, notes: Sequence[str] = ()
-) -> None:
-    """Write the loops file of a mechanism.
-
-    Args:
-        chain: The mechanism.
-        path: The YAML file.
-        urdf: Name of the URDF file, relative to the YAML.
-        notes: Comment lines at its top.
-    """
-    head = "".join(f"# {note}\n" for note in notes)
-    assert chain.home is not None  # set by ClosedChain itself
-    home = dict(zip(chain.model.joint_names, chain.home.tolist(), strict=True))
-    raw: dict[str, Any] = {
-        "robot": chain.name,
-        "urdf": urdf,
-        "gravity": chain.model.gravity.tolist(),
-        "actuated": list(chain.actuated),
-        "passive": list(chain.passive),
-        "measured": list(chain.measured),
-        "home": {joint: value for joint, value in home.items() if value != 0.0},
-        "joints": {
-            joint: {
-                _KEY_OF.get(field, field): float(getattr(drive, field))
-                for field in DriveEntry.model_fields
-                if np.isfinite(getattr(drive, field))
-            }
-            for joint, drive in chain.drives.items()
-        },
-        "loops": [_loop_entry(loop) for loop in chain.loops],
-        "couplings": [
-            {"name": c.name, "joints": dict(c.joints), "offset": c.offset} for c in chain.couplings
-        ],
-    }
-    if chain.box is not None:
-        raw["excitation"] = [
-            {
-                "name": name,
-                "joints": {j: float(x) for j, x in zip(chain.actuated, column, strict=True) if x},
-                "half": float(half),
-            }
-            for name, column, half in zip(
-                chain.box.names, chain.box.directions.T, chain.box.half, strict=True
-            )
-        ]
-        raw["excitation_center"] = dict(
-            zip(chain.actuated, (float(x) for x in chain.box.center), strict=True)
-        )
-    write_yaml(path, raw, head=head)
-
-
 def _reference_loops() -> dict[str, Path]:
     """Reference robots that are URDFs with a loops file beside them."""
     files = {name: path.with_suffix(".yaml") for name, path in reference_robots().items()}
@@ -197,16 +140,3 @@ def _with_fixed_joints(text: str, joints: set[str]) -> str:
         if joint.get("name") in joints:
             joint.set("type", "fixed")
     return ET.tostring(root, encoding="unicode")
-
-
-def _loop_entry(loop: Loop) -> dict[str, Any]:
-    def end(side: LoopEnd) -> dict[str, Any]:
-        out: dict[str, Any] = {"link": side.link, "xyz": side.xyz.tolist()}
-        if loop.kind is LoopKind.WELD:
-            out["rpy"] = np.asarray(pin.rpy.matrixToRpy(side.R)).tolist()
-        return out
-
-    entry: dict[str, Any] = {"name": loop.name, "type": loop.kind.value}
-    if loop.kind is LoopKind.ROD:
-        entry["length"] = loop.length
-    return {**entry, "a": end(loop.a), "b": end(loop.b)}

@@ -18,23 +18,16 @@ from sysid_core.robot.loops.actuation import actuation_map
 from sysid_core.robot.loops.assembly import assemble, assemble_along
 from sysid_core.robot.loops.chain import ClosedChain
 
+_STEPS = 8  # most Gauss-Newton steps; three settle what readings leave
 
-def project_positions(
-    chain: ClosedChain,
-    names: Sequence[str],
-    q: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    iterations: int = 8,
-) -> Array:
-    r"""`argmin sum_j w_j (q_j - measured_j)^2` over closed postures, by Gauss-Newton in q_a.
+
+def project_positions(chain: ClosedChain, names: Sequence[str], q: ArrayLike) -> Array:
+    r"""`argmin sum_j (q_j - measured_j)^2` over closed postures, by Gauss-Newton in q_a.
 
     Args:
         chain: The mechanism.
         names: Measured joints, actuated or passive.
         q: Their positions, shape (K, m), in the order of time.
-        weights: Inverse variances, shape (m,); default: all alike.
-        iterations: At most.
 
     Returns:
         All joints, shape (K, n), closing the loops.
@@ -42,16 +35,16 @@ def project_positions(
     Raises:
         ModelError: Unknown joints, or they don't determine the posture.
     """
-    columns, q, w = _measured(chain, names, q, weights)
+    columns, q = _measured(chain, names, q)
     K = len(q)
     start = np.tile(chain.actuated_home, (K, 1))
     for i, joint in enumerate(names):
         if joint in chain.actuated:
             start[:, chain.actuated.index(joint)] = q[:, i]
     posture = assemble_along(chain, start)
-    for _ in range(iterations):
+    for _ in range(_STEPS):
         S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-        step = _weighted_solve(S, q - posture[:, columns], w)
+        step = _least_squares(S, q - posture[:, columns])
         step = np.clip(step, -0.3, 0.3)
         target = posture[:, chain.actuated_columns] + step
         posture = assemble(chain, target, posture + _passive_step(chain, posture, step))
@@ -61,11 +54,7 @@ def project_positions(
 
 
 def project_velocities(
-    chain: ClosedChain,
-    posture: ArrayLike,
-    names: Sequence[str],
-    v: ArrayLike,
-    weights: ArrayLike | None = None,
+    chain: ClosedChain, posture: ArrayLike, names: Sequence[str], v: ArrayLike
 ) -> Array:
     """Velocities of the actuated joints that agree best with measured ones, (K, n_a).
 
@@ -74,16 +63,15 @@ def project_velocities(
         posture: Closed postures, shape (K, n).
         names: Measured joints.
         v: Their velocities, shape (K, m).
-        weights: Inverse variances, shape (m,).
     """
-    columns, v, w = _measured(chain, names, v, weights)
+    columns, v = _measured(chain, names, v)
     S = _seen(chain, actuation_map(chain, posture)[:, columns], names)
-    return _weighted_solve(S, v, w)
+    return _least_squares(S, v)
 
 
 def _measured(
-    chain: ClosedChain, names: Sequence[str], values: ArrayLike, weights: ArrayLike | None
-) -> tuple[list[int], Array, Array]:
+    chain: ClosedChain, names: Sequence[str], values: ArrayLike
+) -> tuple[list[int], Array]:
     unknown = [name for name in names if name not in chain.model.joint_names]
     values = np.atleast_2d(np.asarray(values, dtype=float))
     if unknown or values.shape[1] != len(names):
@@ -92,8 +80,7 @@ def _measured(
             remedy=f"Joints: {', '.join(chain.model.joint_names)}.",
             unknown=unknown,
         )
-    w = np.ones(len(names)) if weights is None else np.asarray(weights, dtype=float)
-    return [chain.model.joint_names.index(name) for name in names], values, w
+    return [chain.model.joint_names.index(name) for name in names], values
 
 
 def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
@@ -110,9 +97,9 @@ def _seen(chain: ClosedChain, S: Array, names: Sequence[str]) -> Array:
     return S
 
 
-def _weighted_solve(S: Array, y: Array, w: Array) -> Array:
-    S_w = np.swapaxes(S, 1, 2) * w
-    return np.linalg.solve(S_w @ S, S_w @ y[:, :, None])[:, :, 0]
+def _least_squares(S: Array, y: Array) -> Array:
+    S_T = np.swapaxes(S, 1, 2)
+    return np.linalg.solve(S_T @ S, S_T @ y[:, :, None])[:, :, 0]
 
 
 def _passive_step(chain: ClosedChain, posture: Array, step: Array) -> Array:

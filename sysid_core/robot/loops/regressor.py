@@ -4,7 +4,7 @@ r"""Torques of the actuated joints of a closed chain, linear in the parameters: 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pinocchio as pin
@@ -175,3 +175,44 @@ def actuated_inertia(chain: ClosedChain) -> Array:
     motion = constrained_motion(chain, q_a, np.zeros_like(q_a), a_a, ordered=False)
     u = constrained_torques(chain, motion)
     return np.diag(u[1:] - u[0]).copy()
+
+
+def chain_with_parameters(
+    chain: ClosedChain, names: Sequence[str], values: ArrayLike
+) -> ClosedChain:
+    """The chain with drives `joint.F_c` … and, where all are there, masses `link.m` ….
+
+    Args:
+        chain: The mechanism; what isn't named keeps its values.
+        names: Shape (p,).
+        values: Shape (p,).
+
+    Raises:
+        ModelError: Nothing of this chain is named, or not all parameters of its bodies.
+    """
+    by_name: dict[str, float] = dict(
+        zip(names, np.asarray(values, dtype=float).tolist(), strict=True)
+    )
+    found = {}
+    for joint in chain.model.joint_names:
+        own = {key: by_name[f"{joint}.{key}"] for key in DRIVE_NAMES if f"{joint}.{key}" in by_name}
+        if len(own) == len(DRIVE_NAMES):
+            found[joint] = replace(chain.drive(joint), **own)
+    inertial = inertial_parameter_names(chain.model)
+    known = [name for name in inertial if name in by_name]
+    if not found and not known:
+        raise ModelError(
+            f"The estimate has neither drives nor masses of '{chain.name}'.",
+            remedy="Give the estimate of this robot, with full parameters.",
+        )
+    if known and len(known) < len(inertial):
+        raise ModelError(
+            f"The estimate holds {len(known)} of {len(inertial)} inertial parameters: base"
+            " parameters, not a model.",
+            remedy="Identify with --method lmi, or complete them with `full_parameters`.",
+        )
+    out = chain.with_drives(found)
+    if known:
+        pi = np.array([by_name[name] for name in inertial]).reshape(-1, 10)
+        out = out.with_model(chain.model.with_pi(pi))
+    return out

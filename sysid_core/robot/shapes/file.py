@@ -78,7 +78,7 @@ def load_shape(text: str | Path, *, cells: int = DEFAULT_CELLS) -> Shape:
             abs(x) <= _LONGEST for x in centre
         ):
             raise ModelError(
-                f"The shape '{text}' is none that an arm holds.",
+                f"The shape '{text}' is not plausible for an object held by an arm.",
                 remedy=f"Lengths are in metres, from {_SHORTEST:g} to {_LONGEST:g}: are these"
                 " millimetres?",
             )

@@ -45,10 +45,6 @@ class ZeroPhaseFilter:
                 remedy="Give hertz above zero.",
             )
 
-    def settling_time(self) -> float:
-        """How far the ends of a signal spoil what is filtered [s]."""
-        return 0.8 / self.cutoff_hz
-
     def apply(self, signal: ArrayLike, rate_hz: float) -> Array:
         """Filter along the first axis; a cut-off above the Nyquist frequency changes nothing.
 

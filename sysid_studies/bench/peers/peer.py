@@ -15,7 +15,7 @@ from sysid_core.signals import Recording
 
 @dataclass(frozen=True, eq=False)
 class PeerFit:
-    """A robot as another tool identified it.
+    """A robot identified by another tool.
 
     Attributes:
         model: The robot.

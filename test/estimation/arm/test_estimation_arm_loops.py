@@ -10,11 +10,19 @@ import numpy as np
 import pytest
 
 from sysid_core.diagnosis import examine
-from sysid_core.estimation.arm import ArmEquations, Processing, identify, torque_delay
+from sysid_core.errors import ModelError, SignalError
+from sysid_core.estimation.arm import (
+    ArmEquations,
+    Processing,
+    identify,
+    prepare,
+    torque_delay,
+)
 from sysid_core.estimation.fit import ConsistentLeastSquares, Weighting
 from sysid_core.robot import DriveTrain, FrictionModel
 from sysid_core.robot.loops import (
     DrivenRobot,
+    chain_with_parameters,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
@@ -91,6 +99,43 @@ def test_a_leg_with_an_effort_of_the_wrong_sign_is_found_out(leg):
     drives = DriveTrain.direct(leg.actuated)
     assert not examine(DrivenRobot.of(leg), [run], drives, count=100).findings
     assert not examine(DrivenRobot.of(leg), [wrong], drives, count=100).verdict.ok
+
+
+def test_links_without_mass_stay_without_it(leg):
+    pi, rod = leg.model.pi, leg.model.body_names.index("ach_rod_link")
+    pi[rod] = 0.0
+    robot = DrivenRobot.of(leg.with_model(leg.model.with_pi(pi)))
+    equations = ArmEquations.build(robot, [run_of(leg, 1)], friction_of(leg), Processing())
+    regression = equations.regression(equations.prior)
+    assert regression.massless == ("ach_rod_link",)
+    assert not regression.free_columns(())[10 * rod : 10 * rod + 10].any()
+
+
+@pytest.mark.parametrize("missing", ["toe_b", "tarsus"])
+def test_joints_that_were_not_recorded_are_named(leg, missing):
+    chain = dataclasses.replace(leg, measured=("tarsus",))
+    run = run_of(chain, 1, measured=("tarsus",))
+    part = run.joints.ordered([name for name in run.joints.names if name != missing])
+    with pytest.raises((SignalError, ModelError), match=missing):
+        prepare(
+            DrivenRobot.of(chain),
+            dataclasses.replace(run, joints=part),
+            friction_of(chain),
+            Processing(),
+        )
+
+
+def test_positions_of_another_robot_do_not_assemble(leg):
+    run = run_of(leg, 1)
+    joints = dataclasses.replace(run.joints, q=run.joints.q + np.array([0, 0, 0, 0, 0.7, 0.7]))
+    other = dataclasses.replace(run, joints=joints)
+    with pytest.raises(ModelError, match="doesn't assemble"):
+        ArmEquations.build(DrivenRobot.of(leg), [other], friction_of(leg), Processing())
+
+
+def test_parameters_of_another_robot_are_refused(leg):
+    with pytest.raises(ModelError, match="neither drives nor masses"):
+        chain_with_parameters(leg, ("x.F_c",), [1.0])
 
 
 def test_the_manipulator_of_a_surgical_robot_is_predicted_on_unseen_motion(shared_data):

@@ -19,17 +19,14 @@ BEFORE = HAMMER.pi
 
 
 def run(online, seconds, after=None, at=2.0, seed=0, thing=HAMMER, speed=1.0):
-    """Feed a swinging load that changes at a time; the first change."""
+    """Feed a swinging load that changes at a time; the last change."""
     rng = np.random.default_rng(seed)
     x = encoder_experiment(speed, seconds, thing, NOISE_LEVELS["moderate"], rng, faults=GOAL_FAULTS)
-    data, covariance = x.causal, x.covariance
+    data = x.causal
     if after is not None:
         change = (data.regressor @ (after - BEFORE)) * (data.time >= at)[:, None]
         data = replace(data, wrench=data.wrench + change)
-    for k in range(len(data)):
-        online.take(data, k, covariance[k])
-        if online.change is not None and after is None:
-            return online.change
+    online.update(data)
     return online.change
 
 

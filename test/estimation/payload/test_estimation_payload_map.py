@@ -2,6 +2,7 @@
 """The default payload estimator: its parts against dense algebra, its error bars against truth."""
 
 import dataclasses
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -160,9 +161,7 @@ def test_error_bars_cover_the_truth_with_an_imperfect_sensor(rng):
         gain = np.eye(6) + sensor.gain * rng.normal(size=(6, 6)) * unit[:, None] / unit
         bias = np.repeat(sensor.bias, 3) * rng.normal(size=6)
         wrench = delayed @ gain.T + bias + NOISE * rng.normal(size=delayed.shape)
-        seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity).select(
-            slice(2, None)
-        )
+        seen = replace(data, wrench=wrench).select(slice(2, None))
         payload = summarise_payload(PayloadMAP(shape).fit(seen))
         mass, com, inertia = mass_com_inertia_from_pi(pi)
         error = np.array(
@@ -176,7 +175,7 @@ def test_a_sensor_that_is_worse_than_said_is_noticed(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng)
     biased = data.wrench + [0.3, -0.2, 0.3, 0.01, 0.0, -0.01] + NOISE * rng.normal(size=(150, 6))
-    seen = PayloadData(data.time, biased, data.a, data.omega, data.alpha, data.gravity)
+    seen = replace(data, wrench=biased)
     ordinary, calibrated = (
         PayloadMAP(shape, sensor=sensor).fit(seen) for sensor in (SensorModel(), CALIBRATED_SENSOR)
     )
@@ -191,7 +190,7 @@ def test_a_wrong_gravity_direction_is_noted_and_widens_the_error_bars(rng):
     tilt = Rotation.from_euler("x", 40, degrees=True)
     gravity = tilt.apply(np.array(data.gravity))
     a = data.a + data.gravity - gravity
-    wrong = PayloadData(data.time, data.wrench, a, data.omega, data.alpha, gravity)
+    wrong = replace(data, a=a, gravity=gravity)
     for estimator in (PayloadMAP(shape), RunningMAP(shape)):
         good, bad = estimator.fit(data), estimator.fit(wrong)
         assert not good.warnings

@@ -35,15 +35,16 @@ def mean_error(measured_motion: bool) -> float:
         exact = swinging(pi, rng, noise=True, speed=1.5)
         x = np.hstack([exact.a, exact.omega, exact.alpha])
         x = x + SD * rng.normal(size=x.shape)
-        data = replace(exact, a=x[:, :3], omega=x[:, 3:6], alpha=x[:, 6:])
-        covariance = np.tile(np.diag(SD**2), (len(data), 1, 1))
+        covariance = np.tile(np.diag(SD**2), (len(exact), 1, 1))
+        columns = {"a": x[:, :3], "omega": x[:, 3:6], "alpha": x[:, 6:], "covariance": covariance}
+        data = replace(exact, **columns)
         estimator = RunningMAP(
             shape,
             sensor=CALIBRATED_SENSOR,
             measured_motion=measured_motion,
             contrasts=(20.0,),  # hardly any prior, which would attenuate too
         )
-        estimate = estimator.fit(data, covariance)
+        estimate = estimator.fit(data)
         errors.append(float(np.sum((estimate.values - pi)[[4, 6, 9]])))
     return float(np.mean(errors) / (np.std(errors, ddof=1) / np.sqrt(len(errors))))
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What bodies may be: hypotheses weighed by evidence, wrong shapes, none at all."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from payload_scenes import hammer_like, swinging
@@ -9,7 +11,6 @@ from sysid_core.errors import EstimationError
 from sysid_core.estimation import ParameterVerdict
 from sysid_core.estimation.payload import (
     DensityPrior,
-    PayloadData,
     ShapePrior,
     summarise_payload,
 )
@@ -38,7 +39,7 @@ def test_perfect_data_give_a_perfect_mass(noise, rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng)
     wrench = data.wrench + noise * rng.normal(size=data.wrench.shape)
-    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    seen = replace(data, wrench=wrench)
     estimate = PayloadMAP(shape, sensor=CALIBRATED_SENSOR).fit(seen)
     assert estimate["payload.m"] == pytest.approx(pi[0], rel=1e-4)
     assert not estimate.warnings
@@ -49,7 +50,7 @@ def test_light_things_are_weighed_in_spite_of_a_bias(mass, rng):
     shape = Shape.box((0.02, 0.15, 0.01), centre=(0.0, 0.0, 0.03))
     data = swinging(shape.homogeneous(mass), rng, noise=True)
     wrench = data.wrench + [0.3, -0.3, 0.3, 0.01, 0.01, 0.01]
-    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    seen = replace(data, wrench=wrench)
     payload = summarise_payload(PayloadMAP(shape).fit(seen))
     assert abs(payload.mass - mass) < 3.0 * payload.mass_sd < 0.01
 
@@ -57,7 +58,7 @@ def test_light_things_are_weighed_in_spite_of_a_bias(mass, rng):
 def test_turned_signs_are_still_refused(rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True)
-    turned = PayloadData(data.time, -data.wrench, data.a, data.omega, data.alpha, data.gravity)
+    turned = replace(data, wrench=-data.wrench)
     for given in (shape, None):
         with pytest.raises(EstimationError, match="signs"):
             PayloadMAP(given).fit(turned)
@@ -103,7 +104,7 @@ def test_spikes_are_left_out_and_said(rng):
     wrench = np.array(data.wrench)
     wrench[20:23, 1] += 2.0
     wrench[90:92, 4] -= 0.2
-    seen = PayloadData(data.time, wrench, data.a, data.omega, data.alpha, data.gravity)
+    seen = replace(data, wrench=wrench)
     estimate = PayloadMAP(shape).fit(seen)
     assert {"count": 5, "samples": 150} in [dict(w.data) for w in estimate.warnings]
     assert not any(w.code == "wrench-misfit" for w in estimate.warnings)
@@ -115,7 +116,7 @@ def test_a_drifting_sensor_over_half_a_minute_is_followed(estimator, rng):
     shape, pi = hammer_like(rng)
     data = swinging(pi, rng, noise=True, seconds=30.0, rate_hz=50.0)
     drift = np.outer(data.time / 30.0, np.repeat([0.5, 0.02], 3) * [1, -1, 1, -1, 1, 1])
-    seen = PayloadData(data.time, data.wrench + drift, data.a, data.omega, data.alpha, data.gravity)
+    seen = replace(data, wrench=data.wrench + drift)
     estimate = estimator(shape, sensor=SensorModel(bias=(0.05, 0.0025))).fit(seen)
     assert np.all(np.abs(far_off(estimate, pi)) < 3.5)
 

@@ -40,7 +40,7 @@ def test_the_first_samples_do_not_pull_the_inertia_to_zero(given):
     found = []
     for number in range(6):
         thing, run, rng = scene(number, GOAL_FAULTS)
-        estimate = RunningMAP(given_shape(thing, given, rng)).fit(run.causal, run.covariance)
+        estimate = RunningMAP(given_shape(thing, given, rng)).fit(run.causal)
         found.append(far_off(estimate, thing.pi)[4:])
     assert np.mean(np.square(found)) < 1.5
     assert np.mean(np.abs(found) < 2.0) > 0.9
@@ -55,7 +55,7 @@ def test_a_stale_tare_and_a_wandering_bias_are_allowed_for():
         hum = np.sin(2 * np.pi * 0.3 * run.causal.time[:, None] + rng.uniform(0, 2 * np.pi, 6))
         for fault in (0.0, off, 0.3 * FORCE_AND_TORQUE * hum):
             data = replace(run.causal, wrench=run.causal.wrench + fault)
-            estimate = RunningMAP(thing.shape, sensor=tared).fit(data, run.covariance)
+            estimate = RunningMAP(thing.shape, sensor=tared).fit(data)
             z = far_off(estimate, thing.pi)
             if fault is off:
                 stale.append(z[:4])

@@ -140,14 +140,16 @@ def test_the_running_estimate_knows_the_motions_covariance_and_the_tare(
     assert calibration is not None
     # The same by hand: filter's covariance at the wrenches' stamps, sensor as tared.
     rows = np.searchsorted(filtered.stamps_ns, session.motion_stamps_ns())
-    covariance = filtered_motion_covariance(model, FRAME, filtered)[rows]
+    known = dataclasses.replace(
+        data, covariance=filtered_motion_covariance(model, FRAME, filtered)[rows]
+    )
     running = RunningMAP(
         session.online.shape, sensor=SensorModel().tared(calibration, session.tare_age_s)
     )
-    expected = running.fit(data, covariance)
+    expected = running.fit(known)
     np.testing.assert_allclose(session.online.estimate().values, expected.values, rtol=1e-9)
     for other in (
-        RunningMAP(session.online.shape).fit(data, covariance),
+        RunningMAP(session.online.shape).fit(known),
         RunningMAP(
             session.online.shape, sensor=SensorModel().tared(calibration, session.tare_age_s)
         ).fit(data),

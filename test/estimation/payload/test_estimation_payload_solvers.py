@@ -139,7 +139,7 @@ def test_compression_loses_nothing_and_adds_up(rng):
     whole = CompressedWrenches.from_data(data, 300.0)
     parts = CompressedWrenches(300.0)
     for k in range(len(data)):
-        parts.add(data.wrench[k], data.a[k], data.omega[k], data.alpha[k], data.gravity[k])
+        parts.add(data.select([k]))
     y = np.append(rng.normal(size=10), -1.0)
     rows = np.concatenate([data.regressor, data.wrench[:, :, None]], axis=2) @ y
     for information in (whole, parts):

@@ -185,7 +185,7 @@ def test_implausible_payload_is_not_even_proposed(bench: Bench) -> None:
 
 
 def test_absent_driver_package_is_named() -> None:
-    from sysid_nodes.vendor_payload.interfaces import InterfaceError, interface
+    from sysid_nodes.conversions import InterfaceError, interface
 
     with pytest.raises(InterfaceError, match="nobodys_msgs/srv/SetPayload") as caught:
         interface("nobodys_msgs/srv/SetPayload")

@@ -215,8 +215,8 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
     # Three times what the logger's queue holds, in bursts of half a queue: what comes faster
     # than a machine can write is lost on every machine, somewhere.
     count, burst = 12_000, round(2_000 / patience())
-    logger = NodeSpec("data_logger", "data_logger", parameters={"robot": "xarm7"})
-    client, _ = start_nodes([logger])
+    patient = {"robot": "xarm7", "stale_s": 5.0}
+    client, _ = start_nodes([NodeSpec("data_logger", "data_logger", parameters=patient)])
     states = client.node.create_publisher(JointState, "joint_states", QoSProfile(depth=count))
     names = [f"joint{k}" for k in range(1, 8)]
     message = JointState(name=names, position=[0.1] * 7, velocity=[0.0] * 7, effort=[1.0] * 7)
@@ -227,8 +227,8 @@ def test_messages_that_come_faster_than_they_can_be_filtered_are_all_recorded(
         message.header.stamp.sec, message.header.stamp.nanosec = 1_000_000 + k // 1000, k % 1000
         states.publish(message)
         if k % burst == burst - 1:
-            pause(client, 0.7)  # a second of silence would end the recording
-    # The logger closes its bag a second after the last one.
+            pause(client, 0.7)
+    # The logger closes its bag some seconds after the last one.
     client.wait_until((Path(bag) / "metadata.yaml").exists, 30.0, "the end of the recording")
     stored = {topic.name: topic.count for topic in open_bag(bag).topics}
     assert stored["/joint_states"] >= count

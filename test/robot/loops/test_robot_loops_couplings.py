@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 
 from sysid_core.errors import ModelError
-from sysid_core.estimation.closed_chain import ConstrainedEquations, identify_constrained_equations
-from sysid_core.robot import RobotModel, joint_torque_regressor
+from sysid_core.estimation.arm import ArmEquations, Processing
+from sysid_core.estimation.fit import ConsistentLeastSquares
+from sysid_core.robot import DriveTrain, FrictionModel, RobotModel, joint_torque_regressor
 from sysid_core.robot.loops import (
     ClosedChain,
     Coupling,
+    DrivenRobot,
     assemble,
     constrained_motion,
     constrained_torques,
     load_closed_chain,
     loop_residual,
 )
-from sysid_core.robot.loops.file import closed_chain_from_mapping, save_closed_chain
+from sysid_core.robot.loops.file import closed_chain_from_mapping
 from sysid_core.robot.loops.mimic import chain_of_mimic_joints
 from sysid_core.signals import EffortKind, JointStream, Recording
 from sysid_core.simulation import ClosedChainPlant
@@ -118,22 +120,16 @@ def test_an_arm_with_a_parallelogram_is_identified(chain):
     stream = JointStream(
         chain.actuated, np.round(t * 1e9).astype(np.int64), q, v, None, tau, EffortKind.LINK_TORQUE
     )
-    equations = ConstrainedEquations.build(chain, [Recording(stream, source="simulated")])
-    estimate = identify_constrained_equations(equations, inertials=True)
-    base = equations.regression(inertials=True).base
+    friction = FrictionModel(DriveTrain.direct(chain.actuated))
+    recordings = [Recording(stream, source="simulated")]
+    equations = ArmEquations.build(DrivenRobot.of(chain), recordings, friction, Processing())
+    regression = equations.regression(equations.prior)
+    estimate, base = ConsistentLeastSquares().fit(regression), regression.base
     values = base.base_values(np.append(true.model.pi.ravel(), np.zeros(len(base.names) - 40)))
     assert estimate.rank == estimate.structural_rank
     found = estimate.measured or estimate
-    assert np.mean(np.abs(found.values - values) < 2.0 * found.standard_deviations) > 0.9
-
-
-def test_couplings_are_written_and_read_back(chain, tmp_path):
-    (tmp_path / "robot.urdf").write_text(palletiser())
-    save_closed_chain(chain, tmp_path / "loops.yaml", "robot.urdf")
-    again = load_closed_chain(tmp_path / "loops.yaml")
-    assert [(c.name, dict(c.joints), c.offset) for c in again.couplings] == [
-        (c.name, dict(c.joints), c.offset) for c in chain.couplings
-    ]
+    # Of 15, as one draw of noise has it: 12 at least in 99 of 100.
+    assert np.mean(np.abs(found.values - values) < 2.0 * found.standard_deviations) >= 0.8
 
 
 @pytest.mark.parametrize(

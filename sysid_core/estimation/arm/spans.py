@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From recordings to equations: spans of samples, rates and cut-offs, what is refused, and what estimates."""
+"""From recordings to equations: spans of samples, what is refused, and what estimates."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from scipy.interpolate import make_interp_spline
@@ -13,16 +13,12 @@ from scipy.interpolate import make_interp_spline
 from sysid_core.errors import EstimationError, SignalError
 from sysid_core.estimation.estimate import Estimate
 from sysid_core.estimation.fit import Regression
-from sysid_core.files import Number
 from sysid_core.robot import Array
 from sysid_core.signals import EffortKind, JointStream, Recording
-from sysid_core.signals.filters import ZeroPhaseFilter
-
-Motion = TypeVar("Motion")
 
 
 @dataclass(frozen=True, eq=False)
-class Span(Generic[Motion]):
+class Span:
     """Gapless, equally spaced motion with measured torques at the joints.
 
     Attributes:
@@ -32,7 +28,7 @@ class Span(Generic[Motion]):
         source: Which recording it comes from.
     """
 
-    motion: Motion
+    motion: JointStream
     tau: Array
     rate_hz: float
     source: str = ""
@@ -55,54 +51,6 @@ def filled(values: Array | None) -> Array:
             remedy="Smooth the motion first: `smooth_motion` gives velocities and accelerations.",
         )
     return values
-
-
-@dataclass(frozen=True, kw_only=True)
-class TorqueProcessing:
-    """Filter and decimation of regressor and torque.
-
-    Both pass the same filter, which leaves `tau = Y pi` true.
-
-    Attributes:
-        torque_cutoff_hz: Cut-off of the filter for regressor and torque.
-        max_gap_s: Longer gaps split the recording [s].
-        end_trim: Cut at both ends of a span, where filters and impacts spoil it [s].
-        moving: A joint moves above this speed [rad/s]; at standstill friction is anywhere between
-            its limits.
-    """
-
-    SAMPLES_PER_PERIOD: ClassVar[float] = 6.0
-    _POSITIVE: ClassVar[tuple[str, ...]] = ("torque_cutoff_hz", "max_gap_s")
-
-    torque_cutoff_hz: Number = 8.0
-    max_gap_s: Number = 0.1
-    end_trim: Number = 0.3
-    moving: Number = 0.01
-
-    def __post_init__(self) -> None:
-        for key in self._POSITIVE:
-            if not getattr(self, key) > 0.0:
-                raise EstimationError(
-                    f"'{key}' must be positive, not {getattr(self, key)}.",
-                    remedy="Leave it out for the usual value.",
-                )
-
-    @property
-    def low_pass(self) -> ZeroPhaseFilter:
-        """The filter of regressor and torque."""
-        return ZeroPhaseFilter(self.torque_cutoff_hz)
-
-    def kept(self, K: int, rate_hz: float, step: int | None = None) -> slice:
-        """Samples of a span of K that enter the fit.
-
-        Args:
-            K: Samples of the span.
-            rate_hz: Samples per second.
-            step: Every how many; default: a few per period of the filter's cut-off.
-        """
-        trim = min(int(self.end_trim * rate_hz), K // 8)
-        few = max(1, int(rate_hz / (self.SAMPLES_PER_PERIOD * self.torque_cutoff_hz)))
-        return slice(trim, K - trim, few if step is None else step)
 
 
 def require_recordings(recordings: Sequence[Recording]) -> None:

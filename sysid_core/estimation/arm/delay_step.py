@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sysid_core.errors import EstimationError
+from sysid_core.estimation.arm.spans import full_parameters
 from sysid_core.estimation.fit import LeastSquares, Regression
-from sysid_core.estimation.recorded.processing import full_parameters
 from sysid_core.robot import Array
 
 _DELAY = "delay"

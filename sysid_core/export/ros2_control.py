@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Parameters of this package's ros2_control controllers, beside the C code that they load."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+
+from sysid_core.export.projection import Projection
+from sysid_core.robot import Array, RobotModel
+
+_TEXT = """\
+# robot_sysid_controllers for the robot {robot} as it was identified. SI units.
+# They load what this makes here: gcc -O3 -shared -fPIC {name}.c -o lib{name}.so -lm
+controller_manager:
+  ros__parameters:
+    torque_controller: {{type: robot_sysid_controllers/TorqueController}}
+    motion_guard: {{type: robot_sysid_controllers/MotionGuard}}
+torque_controller:
+  ros__parameters:
+    model_library: {library}
+    model_prefix: {name}
+    urdf_hash: {urdf_hash}
+    {efforts}
+    # payload_body: {last}  # with payload_position and payload_rotation of the sensor's frame in it
+motion_guard:
+  ros__parameters:
+    joints: {joints}
+    command_interfaces: [position]
+    limits:
+      lower: {lower}
+      upper: {upper}
+      {velocities}
+      # acceleration: one a joint; descriptions have none, and the guard asks for them
+"""
+
+
+def controllers_of(robot: Projection, name: str, folder: Path) -> str:
+    """A parameter file for controller_manager.
+
+    Args:
+        robot: As exported.
+        name: What the C code's names begin with.
+        folder: Where that code is.
+    """
+    model = robot.model
+    lower, upper = model.position_limits
+    efforts, velocities = (
+        "# {}: the description lacks those of " + json.dumps(missing) if missing else "{}: " + row
+        for missing, row in (
+            (without(model, limits), _row(limits))
+            for limits in (model.effort_limits, model.velocity_limits)
+        )
+    )
+    return _TEXT.format(
+        robot=json.dumps(model.name),
+        name=name,
+        library=json.dumps(str(folder.resolve() / f"lib{name}.so")),
+        urdf_hash=json.dumps(model.urdf_hash),
+        efforts=efforts.format("effort_limit"),
+        last=model.body_names[-1],
+        joints=json.dumps(list(model.joint_names)),
+        lower=_row(lower),
+        upper=_row(upper),
+        velocities=velocities.format("velocity"),
+    )
+
+
+def without(model: RobotModel, limits: Array) -> list[str]:
+    """Joints whose limit a description leaves out, or gives as zero."""
+    known = (limits > 0.0) & (limits < np.finfo(float).max)
+    return [name for name, has in zip(model.joint_names, known, strict=True) if not has]
+
+
+def _row(values: Iterable[float]) -> str:
+    texts = (repr(float(x)).replace("inf", ".inf") for x in values)
+    return f"[{', '.join(texts)}]"

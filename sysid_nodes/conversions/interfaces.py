@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interfaces of packages that may not be installed, found by name."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from sysid_core.errors import SysIdError
+
+
+class InterfaceError(SysIdError):
+    """An interface that isn't installed, or doesn't have the expected fields."""
+
+
+def interface(name: str) -> Any:
+    """A message, service or action class from its name, such as `ur_msgs/srv/SetPayload`.
+
+    Raises:
+        InterfaceError: The package isn't there, or has no such interface.
+    """
+    package, _, rest = name.partition("/")
+    kind, _, word = rest.partition("/")
+    try:
+        return getattr(importlib.import_module(f"{package}.{kind}"), word)
+    except (ImportError, AttributeError, ValueError) as err:
+        raise InterfaceError(
+            f"The interface '{name}' is not available: {err}.",
+            remedy=f"Install the package '{package}' of the robot's driver and source it before"
+            " starting this node, or correct the name (package/srv/Name).",
+            interface=name,
+        ) from err
