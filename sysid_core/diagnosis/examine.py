@@ -139,7 +139,7 @@ def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examinatio
         before, shares = shares, left_out(here)
         findings.append(Finding(ranked[0], odds(ranked), before, shares))
         ranked = _without(ranked)
-        if not best.mends:
+        if not best.mends or len(findings) == _TOGETHER:
             break
         ranked = explanations(here, gains_known=gains_known)
     return Examination(
