@@ -64,11 +64,12 @@ def ur10e() -> RealArm:
     """Universal Robots UR10e, motor currents."""
     columns = ColumnMap.load(COLUMNS / "ur10e_csv.yaml")
     model = RobotModel.from_urdf(DATA / "ur10e" / "ur10e.urdf")
-    a, b = (
+    days = ("01_31-unload", "02_05-20sec_8harm", "02_06-20sec_10harm", "02_12-40sec_12harm")
+    runs = tuple(
         read_table(DATA / "ur10e" / "identification" / f"ur-20_{name}.csv", columns)
-        for name in ("02_05-20sec_8harm", "02_06-20sec_10harm")
+        for name in (*days, "02_19_14harm50sec")
     )
-    return RealArm(model, columns.drives.ordered(model.joint_names), (a,), (b,))
+    return RealArm(model, columns.drives.ordered(model.joint_names), runs[1:2], runs[2:3], runs)
 
 
 def ar5() -> RealArm:

@@ -4,6 +4,7 @@
 from sysid_core.validation.metrics import TorqueError, payload_errors, torque_errors, total
 from sysid_core.validation.prediction import Prediction, predict_recording
 from sysid_core.validation.residual_torques import ResidualTorques
+from sysid_core.validation.scores import Scores, score_deviations
 from sysid_core.validation.simulation import predict_segments
 from sysid_core.validation.verdict import (
     judge,
@@ -16,6 +17,7 @@ from sysid_core.validation.verdict import (
 __all__ = [
     "Prediction",
     "ResidualTorques",
+    "Scores",
     "TorqueError",
     "judge",
     "judge_estimate",
@@ -24,6 +26,7 @@ __all__ = [
     "payload_errors",
     "predict_recording",
     "predict_segments",
+    "score_deviations",
     "torque_errors",
     "total",
     "unexplained",

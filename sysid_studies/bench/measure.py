@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from sysid_core.errors import BatchError, SysIdError
-from sysid_core.estimation import Estimate
+from sysid_core.estimation import difference
 from sysid_core.estimation.arm import Identification, Processing, identify
 from sysid_core.estimation.fit import LeastSquares
 from sysid_core.export import describe
 from sysid_core.robot import FrictionModel
 from sysid_core.signals.filters import ZeroPhaseFilter
-from sysid_core.validation import Prediction, predict_recording
+from sysid_core.validation import Prediction, Scores, predict_recording, score_deviations
 from sysid_core.workflows import ArmData, FitSettings, identify_data
 from sysid_studies.bench.peers import PEERS, Peer, PeerFit
 from sysid_studies.bench.recipe import Recipe, Split, read_split, wrong_files
@@ -40,7 +40,8 @@ METRICS = {
     " rigid body explains",
     "fitted": "error of the fitted recordings in motion, raw",
     "exported": "held-out error in motion of the URDF as others read it, raw",
-    "coverage": "share of parameters that agree within two deviations between disjoint recordings",
+    "coverage": "share of parameters inside the 95 % intervals of disjoint recordings' differences",
+    "width": "median of standard deviation over difference between disjoint recordings; 1.48 at best",
     "consistent": "whether every body is physically possible (1) or not (0)",
     "seconds": "processing time [s]",
 }
@@ -76,7 +77,8 @@ def bench_rows(item: tuple[Recipe, str, bool]) -> list[dict[str, Any]]:
             rows.append({"parameter": f"{method}.moving", "outcome": "refused", "reason": str(err)})
             continue
         if isinstance(found, Identification):
-            values["coverage"] = _coverage(found, split)
+            if (scores := _deviations(found, split)) is not None:
+                values |= {"coverage": scores.coverage, "width": scores.width}
             values["exported"] = _exported(found, split)
         if found.physically_consistent is not None:
             values["consistent"] = float(found.physically_consistent)
@@ -202,25 +204,14 @@ def pooled_error(
     return float(np.sqrt(left / size)) if size > 0.0 else float("nan")
 
 
-def _coverage(found: Identification, split: Split) -> float:
-    """Share of measured parameters that agree with a fit of the judged recordings; NaN: no fit."""
+def _deviations(found: Identification, split: Split) -> Scores | None:
+    """Scores of what was measured against a fit of the judged recordings; None: no fit."""
     estimator = LeastSquares({"wls": "joint"}.get(found.estimate.method, "none"))
     try:
         other = identify(
             found.model, split.judged, found.friction, estimator, found.processing
         ).estimate
+        change = difference(found.estimate, other)
     except SysIdError:
-        return float("nan")
-    return agreement(found.estimate.measured or found.estimate, other)
-
-
-def agreement(a: Estimate, b: Estimate) -> float:
-    """Share of the parameters of both that agree within two deviations of their difference."""
-    names = [name for name in a.names if name in b.names]
-    if not names:
-        return float("nan")
-    i, j = ([x.names.index(name) for name in names] for x in (a, b))
-    spread = np.hypot(a.standard_deviations[i], b.standard_deviations[j])
-    known = np.isfinite(spread) & (spread > 0.0)
-    distance = np.abs(a.values[i] - b.values[j])[known] / spread[known]
-    return float(np.mean(distance <= 2.0)) if np.any(known) else float("nan")
+        return None
+    return score_deviations(change.change, np.where(change.sd > 0.0, change.sd, np.nan))

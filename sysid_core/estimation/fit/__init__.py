@@ -10,6 +10,7 @@ from sysid_core.estimation.fit.correlated_residuals import (
     span_slices,
 )
 from sysid_core.estimation.fit.least_squares import LeastSquares, combinations_of
+from sysid_core.estimation.fit.model_error import BLOCKS, scatter_factors
 from sysid_core.estimation.fit.natural_scale import (
     friction_scale,
     friction_scale_from_squares,
@@ -25,6 +26,7 @@ from sysid_core.estimation.fit.unmeasured_efforts import (
 from sysid_core.estimation.fit.weighting import Weighting
 
 __all__ = [
+    "BLOCKS",
     "ConsistentLeastSquares",
     "LeastSquares",
     "Regression",
@@ -39,6 +41,7 @@ __all__ = [
     "nearest_consistent",
     "refuse_unmeasured",
     "root",
+    "scatter_factors",
     "score_covariance",
     "span_slices",
     "symmetric",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
@@ -20,7 +21,7 @@ from sysid_core.estimation.fit.consistent_problem import (
     solve_consistent,
 )
 from sysid_core.estimation.fit.least_squares import base_verdicts, combinations_of
-from sysid_core.estimation.fit.model_error import model_error, widened
+from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, Weights, settled_weights
@@ -132,19 +133,27 @@ class ConsistentLeastSquares:
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
         base = regression.base_of(free)
         independent = list(base.independent)
+        R, natural = of_data[:, independent], (base.regrouping * s**2) @ base.regrouping.T
+        alone = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], natural)
         error = model_error(
             regression,
             columns[independent].tolist(),
+            base.base_values(values[free]),
             residual,
             weights,
-            M[np.ix_(independent, independent)],
-            (base.regrouping * s**2) @ base.regrouping.T,
+            alone,
         )
-        M = widened(regression, columns.tolist(), M, error)
-        measured = self._measured(
-            regression, base, columns, values, residual, data, of_data, weights, M
-        )
-        covariance = _shrunken_covariance(normal, M, free, rho, declared, s)
+        seen = alone.widened(error.factors, error.between)
+        lifted, of_base = _lifted_covariance(base.regrouping, seen, s), seen.covariance
+        if np.any(declared[free]):
+            G = R.T @ R @ base.regrouping
+            scores = G.T @ seen.covariance @ G  # of the right side, with the model's error
+            lifted = _shrunken_covariance(normal, scores, rho[free], declared[free], s)
+            of_base = base.regrouping @ lifted @ base.regrouping.T
+        measured = self._measured(regression, base, columns, values, residual, data, weights, seen)
+        measured = replace(measured, covariance=of_base)
+        covariance = np.zeros((len(free), len(free)))
+        covariance[np.ix_(free, free)] = lifted
         verdicts = _verdicts(regression, free, base, measured)
         return replace(
             measured,
@@ -207,15 +216,11 @@ class ConsistentLeastSquares:
         values: Array,
         residual: Array,
         data: Compressed,
-        of_data: Array,
         weights: Weights,
-        M: Array,
+        seen: ParameterUncertainty,
     ) -> Estimate:
         """The base parameters that the values stand for, with what the data alone say of them."""
         independent = list(base.independent)
-        R = of_data[:, independent]
-        prior = (base.regrouping * regression.prior_sd[columns] ** 2) @ base.regrouping.T
-        seen = ParameterUncertainty.from_data(R, M[np.ix_(independent, independent)], prior)
         unweighted = data.weighted(np.ones(len(regression.joints)))[0]
         shown = measure_excitation(base, unweighted, regression.structure[:, columns])
         return Estimate(
@@ -236,26 +241,28 @@ class ConsistentLeastSquares:
         )
 
 
-def _shrunken_covariance(
-    normal: Array,
-    M: Array,
-    free: NDArray[np.bool_],
-    rho: Array,
-    declared: NDArray[np.bool_],
-    s: Array,
-) -> Array:
-    """Sandwich of the shrunken estimate (Huber 1981, 7.6), shape (p, p).
+def _lifted_covariance(regrouping: Array, seen: ParameterUncertainty, s: Array) -> Array:
+    r"""Covariance of all p parameters whose base parameters have the given one, shape (p, p).
 
-    The prior's own error enters with the belief, which is the natural scale s unless one is
-    declared, not with the weight rho.
+    What the data leave open has its natural spread, `C = L C_b L^T + N - L R N` with the natural
+    covariance N, the regrouping R and `L = N R^T (R N R^T)^{-1}`: then `R C R^T = C_b`.
     """
-    belief = np.where(declared[free], 1.0 / rho[free], 1.0)
-    M_prior = np.diag(rho[free] ** 2 * belief / s**2)
-    covariance = np.zeros((len(free), len(free)))
-    covariance[np.ix_(free, free)] = ParameterUncertainty.from_data(
-        normal, M + M_prior, np.diag(s**2)
-    ).covariance
-    return covariance
+    scale = np.sqrt(np.diag(seen.prior))
+    inverse = scipy.linalg.pinvh(seen.prior / np.outer(scale, scale)) / np.outer(scale, scale)
+    L = (s[:, None] ** 2 * regrouping.T) @ inverse
+    return np.asarray(L @ seen.covariance @ L.T + np.diag(s**2) - L @ (regrouping * s**2))
+
+
+def _shrunken_covariance(
+    normal: Array, M: Array, rho: Array, declared: NDArray[np.bool_], s: Array
+) -> Array:
+    """Sandwich of the estimate that a declared prior shrinks (Huber 1981, 7.6), shape (p, p).
+
+    The prior's own error enters with the belief, which is the natural scale s where none is declared.
+    """
+    belief = np.where(declared, 1.0 / rho, 1.0)
+    M_prior = np.diag(rho**2 * belief / s**2)
+    return ParameterUncertainty.from_data(normal, M + M_prior, np.diag(s**2)).covariance
 
 
 def _consistency(regression: Regression, values: Array) -> dict[str, bool]:

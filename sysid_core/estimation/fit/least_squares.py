@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sysid_core.estimation.estimate import Estimate, ParameterVerdict
 from sysid_core.estimation.fit.compressed import Compressed, compress
-from sysid_core.estimation.fit.model_error import model_error, widened
+from sysid_core.estimation.fit.model_error import model_error
 from sysid_core.estimation.fit.regression import Regression
 from sysid_core.estimation.fit.uncertainty import ParameterUncertainty, scores_of_joints
 from sysid_core.estimation.fit.weighting import RobustLoss, Weighting, settled_weights
@@ -42,7 +42,7 @@ class LeastSquares:
         ... )
         >>> estimate = LeastSquares().fit(regression)
         >>> [f"{x:.1f} +- {sd:.2f}" for x, sd in zip(estimate.values, estimate.standard_deviations)]
-        ['0.5 +- 0.05', '2.0 +- 0.05']
+        ['0.5 +- 0.05', '2.0 +- 0.06']
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class LeastSquares:
         normal = weights.normal(regression, compressed, columns.tolist(), known)
         M = scores_of_joints(regression, columns.tolist(), residual, weights, normal, self.max_lag)
         prior = base.regrouping @ np.diag(regression.prior_sd[free] ** 2) @ base.regrouping.T
-        error = model_error(regression, columns.tolist(), residual, weights, M, prior)
-        M = widened(regression, columns.tolist(), M, error)
-        uncertainty = ParameterUncertainty.from_data(normal, M, prior)
+        alone = ParameterUncertainty.from_data(normal, M, prior)
+        error = model_error(regression, columns.tolist(), pi_b, residual, weights, alone)
+        uncertainty = alone.widened(error.factors, error.between)
         shown = measure_excitation(base, *excitation_rows(regression, compressed, free))
         return Estimate(
             method=self.name,

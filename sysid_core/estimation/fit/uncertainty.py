@@ -61,9 +61,19 @@ class ParameterUncertainty:
         open_ = V[:, ~shown] / sd[:, None]
         open_ = _OPEN * sd[:, None] * open_ / np.linalg.norm(open_, axis=0)
         covariance = inverse @ M @ inverse + open_ @ open_.T
+        return cls._of(covariance, prior)
+
+    @classmethod
+    def _of(cls, covariance: Array, prior: Array) -> ParameterUncertainty:
+        sd = np.sqrt(np.diag(prior))
         natural = prior / np.outer(sd, sd)
         ratios, U = scipy.linalg.eigh(covariance / np.outer(sd, sd), natural)
         return cls(covariance, prior, np.maximum(ratios, 0.0), natural @ U)
+
+    def widened(self, factors: Array, added: Array) -> ParameterUncertainty:
+        """The same with factors of the deviations and added variances, shapes (b,)."""
+        wider = self.covariance * np.outer(factors, factors) + np.diag(added)
+        return self._of(wider, self.prior)
 
     @property
     def rank(self) -> int:

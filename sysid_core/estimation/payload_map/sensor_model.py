@@ -73,10 +73,20 @@ class SensorModel:
     def tared(self, calibration: SensorCalibration, age_s: float = 0.0) -> SensorModel:
         """What remains after a tare: its own uncertainty, and drift since; gains stay as they are.
 
+        A full calibration says itself what is left of mounting and gravity. Gains of torques are not
+        seen by it: they are an ordinary sensor's, whatever was declared.
+
         Args:
             calibration: From the tare.
             age_s: Time since it [s]; never more is left than before the tare.
         """
+        if np.isfinite(calibration.mounting_left):
+            ordinary = SensorModel(
+                noise=self.noise,
+                mounting=calibration.mounting_left,
+                gravity=calibration.tilt_left,
+            )
+            return ordinary.tared(replace(calibration, mounting_left=float("nan")), age_s)
         delay = calibration.delay[1]
         own = np.array([calibration.bias_sd[:3].max(), calibration.bias_sd[3:].max()])
         floor = np.minimum(BIAS_DRIFT, self.bias)  # of a calibrated sensor, no more than that

@@ -10,7 +10,13 @@ import scipy
 from numpy.typing import NDArray
 
 from sysid_core.errors import EstimationError
-from sysid_core.estimation.fit import Regression, score_covariance, span_slices
+from sysid_core.estimation.fit import (
+    BLOCKS,
+    Regression,
+    scatter_factors,
+    score_covariance,
+    span_slices,
+)
 from sysid_core.identifiability import sampled_base_parameters
 from sysid_core.identifiability.composite_bodies import MinimalConstants, StepRows
 from sysid_core.robot import Array
@@ -78,9 +84,13 @@ def solvable_equations(minimal: MinimalConstants, regression: Regression) -> Sol
 
 
 def compress_joint(
-    name: str, Y: Array, tau: Array, starts: tuple[int, ...], max_lag: int
+    name: str, Y: Array, tau: Array, starts: tuple[int, ...], max_lag: int, natural: Array
 ) -> StepRows:
-    """One joint's rows (K, p) and torques (K,) as a few equations with their noise."""
+    """One joint's rows (K, p) and torques (K,) as a few equations with their noise.
+
+    The noise has the residuals' correlation in time and the model error that fits without one
+    block of the motion each show; natural is the natural covariance of the unknowns, (p, p).
+    """
     K, p = Y.shape
     scale = np.linalg.norm(Y, axis=0)
     scale = np.where(scale > 0.0, scale, 1.0)
@@ -103,7 +113,14 @@ def compress_joint(
     # The fit itself makes residuals look anticorrelated: noise never counts less than white.
     lam, U = np.linalg.eigh(noise)
     noise = (U * np.maximum(lam, variance)) @ U.T
-    return StepRows(name, (s[:, None] * Vt) * scale, values, noise)
+    rows = (s[:, None] * Vt) * scale
+    parts = np.array_split(np.arange(K), BLOCKS)
+    H = np.array([Q[part].T @ Q[part] for part in parts])
+    right = np.array([Q[part].T @ residual[part] for part in parts])
+    natural = rows @ natural @ rows.T
+    # Influences: without one of its few postures a joint would show less, not something else.
+    factors = scatter_factors(H, right, noise, natural, leave_out=False)
+    return StepRows(name, rows, values, noise * np.outer(factors, factors))
 
 
 def starts_of(rows: NDArray[np.bool_], starts: tuple[int, ...]) -> tuple[int, ...]:

@@ -114,6 +114,11 @@ class SequentialLeastSquares:
         self.max_lag = max_lag
 
     @property
+    def fast(self) -> float:
+        """Speed below which a joint's equations, and those nearby, are left out [rad/s or m/s]."""
+        return self.moving if self.locked is LockedTorque.HIDDEN else 0.0
+
+    @property
     def name(self) -> str:
         """What the result is signed with."""
         return "sequential"
@@ -143,6 +148,7 @@ class SequentialLeastSquares:
                 regression.tau[rows, j],
                 starts_of(rows, regression.starts),
                 self.max_lag,
+                system.prior_covariance,
             )
             blocks.append(block)
         solution = solve_backward(blocks, system.prior, system.prior_covariance)
@@ -201,7 +207,7 @@ class SequentialLeastSquares:
                 )
             speed = regression.matrix[:, j, regression.names.index(name)]
             usable[:, j] = np.abs(speed) > self.moving
-        return usable
+        return usable if regression.used is None else usable & regression.used
 
     def _refusal(
         self, open_names: tuple[str, ...], n_rows: int, regression: Regression

@@ -112,7 +112,7 @@ def identify_sequentially(
     keep, segments, notes = _choose_segments(equations, plan)
     pi = equations.prior
     for _ in range(load_rounds if friction.needs_load else 1):
-        regression = equations.regression(pi, keep)
+        regression = equations.regression(pi, keep, fast=estimator.fast)
         fit = estimator.fit_steps(regression)
         parameters = full_parameters(regression, fit.estimate, ())
         pi = parameters[: regression.n_inertial]

@@ -147,6 +147,9 @@ def calibrate_static(
     )
     matrix = np.eye(6)
     matrix[:3, :3] = np.linalg.inv(B / found)
+    matrix[3:, 3:] = R.T  # a mounting turns torques as it turns forces
+    mounting_sd = np.sqrt(np.diag(J @ P_B @ J.T)) / found
+    tilt, tilt_sd = x[15:17] / found, np.sqrt(np.diag(P)[15:17]) / found
     calibration = replace(
         plain,
         bias=bias,
@@ -154,6 +157,9 @@ def calibrate_static(
         covariance=covariance,
         residual_rms=np.sqrt(np.mean(np.hstack([forces.residual, torques.residual]) ** 2, axis=0)),
         matrix=matrix,
+        # The skew part of crosstalk looks like a mounting.
+        mounting_left=float(np.hypot(mounting_sd.max(), CROSSTALK_SD / np.sqrt(2.0))),
+        tilt_left=float(np.hypot(tilt, tilt_sd).max()),
     )
     return FullCalibration(
         calibration=calibration,
@@ -161,9 +167,9 @@ def calibrate_static(
         gain=gain,
         gain_sd=np.sqrt(np.diag(P_B)).reshape(3, 3) / found,
         mounting=scipy.spatial.transform.Rotation.from_matrix(R).as_rotvec(),
-        mounting_sd=np.sqrt(np.diag(J @ P_B @ J.T)) / found,
-        tilt=x[15:17] / found,
-        tilt_sd=np.sqrt(np.diag(P)[15:17]) / found,
+        mounting_sd=mounting_sd,
+        tilt=tilt,
+        tilt_sd=tilt_sd,
         drift=np.concatenate(drift),
         drift_sd=np.sqrt(np.concatenate([np.diag(C) for C in drift_P])),
         confounded=_confounded(known_mass is not None),

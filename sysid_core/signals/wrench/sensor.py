@@ -71,6 +71,9 @@ class SensorCalibration:
         notes: Remarks, one sentence each.
         matrix: Correction of the readings after the bias, shape (6, 6); identity where the gains
             were not calibrated.
+        mounting_left: Deviation of what is left of the mounting's error after `matrix` [rad]; NaN where
+            it was not calibrated.
+        tilt_left: The same of gravity's tilt, which the robot's description keeps [rad].
     """
 
     frame: str
@@ -88,6 +91,8 @@ class SensorCalibration:
     source: str = ""
     notes: tuple[str, ...] = ()
     matrix: Array = field(default_factory=lambda: np.eye(6))
+    mounting_left: float = float("nan")
+    tilt_left: float = float("nan")
 
     def __post_init__(self) -> None:
         shapes = {
@@ -193,7 +198,8 @@ class SensorCalibration:
             "matrix",
         ):
             raw[key] = getattr(self, key).tolist()
-        raw["misalignment"] = float(self.misalignment)
+        for key in ("misalignment", "mounting_left", "tilt_left"):
+            raw[key] = float(getattr(self, key))
         raw["delay"] = [float(x) for x in self.delay]
         raw["n_postures"] = int(self.n_postures)
         raw["stamp_ns"] = int(self.stamp_ns)
@@ -243,6 +249,8 @@ class _File(FileSchema):
     n_postures: Count
     stamp_ns: Count = 0
     temperature: AnyNumber = float("nan")
+    mounting_left: AnyNumber = float("nan")
+    tilt_left: AnyNumber = float("nan")
     matrix: Annotated[list[_Six], Field(min_length=6, max_length=6)] = Field(
         default_factory=lambda: np.eye(6).tolist()
     )

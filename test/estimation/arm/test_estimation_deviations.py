@@ -19,6 +19,7 @@ from sysid_core.estimation.fit import (
     Regression,
     score_covariance,
 )
+from sysid_core.estimation.fit.model_error import DAYS, moderated, spread_between
 from sysid_core.signals import JointStream
 
 WIDE = Processing(rate_hz=200.0, motion_cutoff_hz=30.0, torque_cutoff_hz=8.0)
@@ -80,7 +81,7 @@ def test_95_percent_of_estimates_are_inside_two_deviations(clean, method, outlie
         inside.append(np.abs(found.values - pi_b) < 2.0 * found.standard_deviations)
         sd.append(found.standard_deviations)
     # Ten seconds: fits without a sixth of them differ by a little more than the noise makes them.
-    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.992)
+    assert 0.90 <= np.mean(inside) <= (1.0 if "-" in method and "irls" not in method else 0.997)
     if outliers[0]:  # outliers that are rejected don't come back into the deviations
         plain = data_part(METHODS[method]().fit(noisy(clean, np.random.default_rng(9), 0.0, 0.0)))
         assert np.median(np.mean(sd, axis=0) / plain.standard_deviations) < 1.5
@@ -98,13 +99,11 @@ def test_one_parameter_made_weak_over_twelve_decades_leaves_the_others_alone(cle
         scaled = replace(regression, Y=regression.matrix * factor)
         found = LeastSquares("joint").fit(scaled)
         ratio = found.standard_deviations[others] / reference.standard_deviations[others]
-        # All alike: the factor of model error is a mean over the parameters that the data show.
-        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-3)
-        np.testing.assert_allclose(ratio, 1.0, rtol=0.15)
+        np.testing.assert_allclose(ratio, 1.0, rtol=0.35)  # the blocks' scatter is by chance
         np.testing.assert_allclose(
             found.standard_deviations[here] * factor[weak],
             reference.standard_deviations[here],
-            rtol=0.15,
+            rtol=0.3,  # its own model error can't be told any more: it has none
         )
 
 
@@ -236,3 +235,40 @@ def test_motion_that_comes_back_has_the_time_at_which_it_first_occurred():
     np.testing.assert_allclose(first[time < 9.0], time[time < 9.0])
     once = replace(stream, q=q + 0.3 * time[:, None])
     np.testing.assert_allclose(first_times([once])[0], time)
+
+
+def test_a_parameter_that_is_seen_alone_has_one_deviation(clean):
+    regression = noisy(clean, np.random.default_rng(13), 0.0, 0.0)
+    for declared in (None, 0.1):
+        found = ConsistentLeastSquares(prior_weight=1e4, prior_sd=declared).fit(regression)
+        measured = found.measured
+        both = [name for name in measured.names if name not in found.unknown]
+        both = [name for name in both if name not in measured.combinations]
+        assert len(both) >= 10
+        sd, of_data = (
+            [e.standard_deviations[e.names.index(name)] for name in both] for e in (found, measured)
+        )
+        np.testing.assert_allclose(sd, of_data, rtol=1e-6)
+
+
+def test_ratios_that_differ_by_chance_alone_become_one_and_others_stay_apart():
+    rng = np.random.default_rng(14)
+    alike = moderated(rng.chisquare(7, 4000) / 7, 7)
+    assert np.std(alike) < 0.1 and np.mean(alike) == pytest.approx(1.0, abs=0.05)
+    truth = 1.0 / rng.gamma(2.0, 0.5, 4000)  # inverse-gamma, as the estimator takes it
+    seen = truth * rng.chisquare(7, 4000) / 7
+    error, raw = (np.var(np.log(x / truth)) for x in (moderated(seen, 7), seen))
+    assert error < 0.8 * raw
+    t = rng.normal(size=4000) * np.sqrt(truth / moderated(seen, 7))
+    assert np.mean(np.abs(t) < 1.96) == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("truth", [0.0, 0.1])
+def test_recordings_show_by_how_much_friction_differs_between_them(truth):
+    rng, count, size = np.random.default_rng(15), 6, np.linspace(1.0, 25.0, 24)
+    own = np.full(len(size), 0.01**2)
+    between = own + truth**2 * size / count
+    seen = between * rng.chisquare(count - 1, len(size)) / (count - 1)
+    assert spread_between(size, own, None, 1) == DAYS
+    found = spread_between(size, own, seen, count)
+    assert found == pytest.approx(truth, rel=0.3) if truth else found < DAYS

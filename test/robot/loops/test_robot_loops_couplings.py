@@ -128,7 +128,8 @@ def test_an_arm_with_a_parallelogram_is_identified(chain):
     values = base.base_values(np.append(true.model.pi.ravel(), np.zeros(len(base.names) - 40)))
     assert estimate.rank == estimate.structural_rank
     found = estimate.measured or estimate
-    assert np.mean(np.abs(found.values - values) < 2.0 * found.standard_deviations) > 0.9
+    # Of 15, as one draw of noise has it: 12 at least in 99 of 100.
+    assert np.mean(np.abs(found.values - values) < 2.0 * found.standard_deviations) >= 0.8
 
 
 @pytest.mark.parametrize(

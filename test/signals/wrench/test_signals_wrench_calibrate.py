@@ -6,6 +6,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from sysid_core.errors import SignalError
+from sysid_core.estimation.payload_map import CALIBRATED_SENSOR, SensorModel
 from sysid_core.signals.wrench import (
     SensorCalibration,
     calibrate_static,
@@ -125,3 +126,18 @@ def test_a_hum_that_aliases_is_seen_while_the_arm_stands_still(rng):
     assert slow_part(white) < 2.0 < 2.5 < slow_part(white + hum)
     assert not slow_note([slow_part(white)] * 4)
     assert "aliasing" in slow_note([slow_part(white + hum)] * 4)[0]
+
+
+def test_what_is_left_of_a_calibrated_sensor_comes_from_its_file(rng, tmp_path):
+    """Torques turn with the mounting; no error is taken for zero, whatever word is said."""
+    turn = np.array([0.02, -0.02, 0.01])
+    wrench, g, R, time = postures(rng, turn=turn, tilt=(0.01, 0.0))
+    found = calibrate_static(wrench, g, R, time, known_mass=1.5).calibration
+    turned = Rotation.from_matrix(found.matrix[3:, 3:]).as_rotvec()
+    assert np.allclose(turned, -turn, atol=3e-3)
+    found.save(tmp_path / "sensor.yaml")
+    kept = SensorCalibration.load(tmp_path / "sensor.yaml")
+    left = CALIBRATED_SENSOR.tared(kept)
+    assert left == SensorModel().tared(kept)
+    assert left.gravity == pytest.approx(0.01, rel=0.2)
+    assert 0.0 < left.mounting < SensorModel().mounting and left.gain == SensorModel().gain
