@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether recordings and robot description belong together, and what is wrong where they don't."""
 
-from sysid_core.diagnosis.examine import Examination, examine, examine_samples
-from sysid_core.diagnosis.findings import Finding, wrong_scale
+from sysid_core.diagnosis.examine import Examination, Finding, examine, examine_samples
 from sysid_core.diagnosis.fitness import require_fit, require_joints, stream_faults
 from sysid_core.diagnosis.gravity import GravityEstimate, estimate_gravity
 from sysid_core.diagnosis.hypotheses import Hypothesis, mount_of
@@ -33,5 +32,4 @@ __all__ = [
     "require_fit",
     "require_joints",
     "stream_faults",
-    "wrong_scale",
 ]

@@ -1,32 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
 r"""Evidence of one explanation: the marginal likelihood of the torques under rigid bodies with a prior.
 
-`tau_j = Y_j pi + Phi_j phi + e_j`, `pi ~ N(pi_URDF, scale^2 / rho)`, `e_j` of unknown size. Neighbouring
-residuals of rigid-body models are alike: n rows count as `n / tau`, with tau their autocorrelation time
-(Geyer 1992, sec. 3). What remains is the Gaussian evidence at the most likely sizes of the noise
-(MacKay 1992, Bayesian interpolation): it is the product of the predictions of every sample from those
-before it, so that what is fitted is never what is judged.
+`tau_j = Y_j pi + Phi_j phi + N_j nu + e_j`. The URDF's parameters are uncertain,
+`pi ~ N(pi_URDF, scale^2)`, friction is free, and `nu` is what no real arm lacks: zeros, mounting, gains and
+stamps that are a little off. The residual e_j is of unknown size, and how good the description is, is
+unknown, too. What remains is the evidence at the most likely sizes of the noise (MacKay 1992, Bayesian
+interpolation): the product of the predictions of every sample from those before it, so that what is fitted
+is never what is judged. Model errors repeat in like states, however long a recording is, so that the
+likelihood is coarsened (Miller and Dunson 2019, Robust Bayesian inference via coarsening): a joint counts as
+`COUNT` independent samples.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import scipy
-from scipy.special import log_ndtr
+from scipy.special import log_ndtr, logsumexp
 
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.diagnosis.scores import regressor_blocks
 from sysid_core.estimation.fit import friction_scale
-from sysid_core.robot import Array, inertial_scale
+from sysid_core.robot import Array, inertial_scale, joint_torque_regressor, with_gravity
 
+COUNT = 40.0  # independent samples that a joint counts as: model errors are alike in like states
 # Standard deviation of a description's inertial parameters, in natural scales: CAD masses lack cables,
-# covers and motors, and are seldom off by more than half.
-_DESCRIPTION = 0.5
-# Share of a joint's torque variance that no rigid body explains (friction, elasticity): 5 % of its size.
-_FLOOR = 2.5e-3
-_LOAD_MASS, _LOAD_ARM = 5.0, 0.15  # [kg, m] of tools and hands that come and go on arms of any size
+# covers and motors, and are seldom off by more than half; all together, for the density, by a third.
+_DESCRIPTION, _DENSITY = 0.5, 0.3
+# How good a description is, is learned: precisions, and shares of descriptions that have them. One in ten
+# has placeholders for masses.
+_PRECISIONS = {1.0 / 16.0: 0.1, 1.0: 0.45, 16.0: 0.45}
+# What is a little off on every arm, standard deviations.
+_ZERO, _TILT = np.radians(1.5), np.radians(1.5)
+_GAIN = 0.1  # of a drive's gain
+_LAG = 0.02  # [s] of the efforts, of one joint and of all
+_SHAPE = 0.3  # of friction near standstill (breakaway, presliding), share of the torque's size
+_SLOW = 0.2  # of a joint's usual speed, within which friction is of another shape
+# Share of a joint's torque variance that no rigid body explains (friction, elasticity, noise): log-normal.
+_NOISE, _NOISE_SPREAD = np.log(0.02), 1.5
+_FLOOR = 2.5e-3  # of that share: 5 % of a torque's size is nothing to tell causes by
+_TOOL_MASS, _TOOL_ARM = 0.1, 0.2  # shares of the arm's mass and reach that tools and hands have
+_FUNCTIONS = 30  # of any other arm's torques: most of their variance
+_FOLDS = 4  # of blocks: what is left is judged on the fold that wasn't fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,85 +52,245 @@ class Evidence:
     Attributes:
         log: Logarithm of the evidence [nats].
         inertial: Most likely inertial parameters, shape (10 n_bodies,).
+        inertial_sd: Their standard deviations, shape (10 n_bodies,).
         left: Share of each joint's torque variance that is left, shape (n,); NaN where unused.
-        rows: Independent samples of each joint, shape (n,).
+        by_block: What each block of time adds to `log`, shape (blocks,).
     """
 
     log: float
     inertial: Array
+    inertial_sd: Array
     left: Array
-    rows: Array
+    by_block: Array
 
 
-def evidence(samples: Samples, *, load: bool = False, rows: Array | None = None) -> Evidence:
+class Motion:
+    """Regressor of a motion, and its products: the same for all that is wrong with efforts alone."""
+
+    def __init__(self, samples: Samples) -> None:
+        self.columns = regressor(samples)
+        self.scale = _DESCRIPTION * inertial_scale(samples.model)
+        self.groups = [
+            (j, rows)
+            for j, moves in enumerate(samples.moving.T)
+            for rows in (moves, ~moves)
+            if np.any(rows)
+        ]
+        self.products = self.product(self.columns)
+
+    def product(self, columns: Array) -> Array:
+        """Mean squares of columns (K, n, p) in every group of samples, shape (groups, p, p)."""
+        parts = [columns[rows, j] for j, rows in self.groups]
+        return np.array([A.T @ A / len(A) for A in parts])
+
+
+def regressor(samples: Samples) -> Array:
+    """Regressor of free rigid bodies with friction, shape (K, n, p)."""
+    Y = joint_torque_regressor(samples.model, samples.q, samples.v, samples.a)
+    K, n, _ = Y.shape
+    Phi = np.zeros((K, n, 4 * n))
+    for j in range(n):
+        Phi[:, j, 4 * j : 4 * j + 4] = samples.friction(j)
+    return np.concatenate([Y, Phi], axis=2)
+
+
+def evidence(
+    samples: Samples,
+    *,
+    tool: bool = False,
+    change: float | None = None,
+    mute: Sequence[int] = (),
+    other: bool = False,
+    thorough: bool = True,
+    motion: Motion | None = None,
+) -> Evidence:
     """The evidence of one explanation.
 
     Args:
         samples: Mended as the explanation has it.
-        load: Whether the last link's parameters may be off by a tool's or hand's.
-        rows: Independent samples of each joint, the same for all explanations that are compared, shape
-            (n,); None: by the residuals of this one.
+        tool: Whether the last link's parameters may be off by a tool's or hand's.
+        change: Share of the samples after which the last link may have other parameters.
+        mute: Joints whose torques have nothing to do with the motion.
+        other: Whether it is any other serial arm: smooth torques of postures and accelerations.
+        thorough: With what is a little off on every arm.
+        motion: Of these samples, where it is at hand.
     """
-    A = regressor_blocks(samples)
+    model = samples.model
+    motion = motion or Motion(samples)
+    n, n_inertial = samples.q.shape[1], model.pi.size
+    silent = np.isin(np.arange(n), mute)
+    scale = motion.scale.copy()
+    load = _tool_scale(samples) if tool or change is not None else np.zeros(10)
+    if tool:
+        scale[-10:] = np.hypot(scale[-10:], load)
+    A = motion.columns
+    own = np.concatenate([scale, friction_scale(A[:, :, n_inertial:], samples.tau)])
+    prior = np.concatenate([model.pi.ravel(), np.zeros(4 * n)])
+    more = []
+    if change is not None:
+        later = (np.arange(len(samples)) >= change * len(samples))[:, None, None]
+        more.append(A[:, :, n_inertial - 10 : n_inertial] * load * later)
+    if thorough:
+        more.append(_little_off(samples))
+    if other:
+        more.insert(0, _any_arm(samples))
+        own[:n_inertial], prior = 0.0, np.zeros(len(prior))
+    y = samples.tau - A @ prior
+    y[:, silent] = samples.tau[:, silent] - samples.tau[:, silent].mean(axis=0)
+    X = np.concatenate([A * own, *more], axis=2) if more else A * own
+    products = motion.product(X) if more else motion.products * np.outer(own, own)
+    X[:, silent] = 0.0
+    positive = np.zeros(X.shape[2], dtype=bool)
+    positive[n_inertial : n_inertial + 4 * n].reshape(n, 4)[samples.used & ~silent, :3] = True
+    described = np.zeros(X.shape[2], dtype=bool)
+    described[: 0 if other else n_inertial] = True
+    if thorough and not other:
+        described[-5 * n - 5 + 3 * n] = True  # the density
+    # The same efforts are explained under all hypotheses, where a joint moves and where friction holds it.
+    told = np.array([bool(samples.used[j]) for j, _ in motion.groups])
+    groups = [group for group, yes in zip(motion.groups, told, strict=True) if yes]
+    speak = np.array([not silent[j] for j, _ in groups])
+    size = np.maximum(samples.size, 1e-4 * float(samples.size.max(initial=1e-300)))
+    spread = np.array([size[j] ** 2 for j, _ in groups])
+    counts = np.array([COUNT * float(np.mean(rows)) for _, rows in groups])
+    products = products[told] * (speak / spread)[:, None, None]
+    sides = np.array([X[r, j].T @ y[r, j] / r.sum() for j, r in groups]) / spread[:, None]
+    squares = np.array([y[r, j] @ y[r, j] / r.sum() for j, r in groups]) / spread
+    precisions = _PRECISIONS if thorough and not other else {1.0: 1.0}
+    fits = []
+    for precision, likely in precisions.items():
+        weights = np.where(described, precision, 1.0)
+        share = np.full(len(groups), 0.1)
+        for _ in range(3):
+            H = np.tensordot(counts / share, products, 1) + np.diag(weights)
+            factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
+            z = scipy.linalg.cho_solve(factor, counts / share @ sides, check_finite=False)
+            left = np.maximum(squares - 2.0 * sides @ z + (products @ z) @ z, 1e-12)
+            share = _most_likely(left, counts)
+        worth = np.log(likely) - 0.5 * float(counts @ (np.log(share) + left / share))
+        worth += -0.5 * float(np.sum(((np.log(share[speak]) - _NOISE) / _NOISE_SPREAD) ** 2))
+        worth += 0.5 * float(np.sum(np.log(weights)) - weights @ z**2)
+        worth -= float(np.sum(np.log(np.diag(factor[0]))))
+        fits.append((worth, z, factor, left, share))
+    _, z, factor, left, share = max(fits, key=lambda fit: fit[0])
+    worth = float(logsumexp([fit[0] for fit in fits]))
+    # Masses, friction and drive inertia are positive: the share of the posterior that is, over the prior's
+    # (parameters one by one).
+    inverse = scipy.linalg.solve_triangular(
+        factor[0], np.eye(len(z)), lower=True, check_finite=False
+    )
+    sd = np.linalg.norm(inverse, axis=0)
+    at = np.where(
+        positive, 0.0, -np.inf
+    )  # what is below can't be, in units of the prior's deviation
+    if not other:
+        at[:n_inertial:10] = -prior[:n_inertial:10] / own[:n_inertial:10]
+    real = np.isfinite(at)
+    worth += float(np.sum(log_ndtr((z - at)[real] / sd[real]) - log_ndtr(-at[real])))
+    by_block, out = np.zeros(int(samples.block.max()) + 1), np.full(n, np.nan)
+    for k, (j, rows) in enumerate(groups if thorough else ()):
+        e = (y[rows, j] - X[rows, j] @ z) ** 2 / (spread[k] * share[k])
+        np.add.at(by_block, samples.block[rows], -0.5 * counts[k] / len(e) * (np.log(share[k]) + e))
+        out[j] = np.nan_to_num(out[j]) + left[k] * np.mean(rows)
+    pi = model.pi.ravel() + own[:n_inertial] * z[:n_inertial]
+    return Evidence(worth, pi, own[:n_inertial] * sd[:n_inertial], out, by_block)
+
+
+def _most_likely(left: Array, counts: Array) -> Array:
+    """Most likely shares of variance that are noise, with their prior: Newton's method."""
+    u = np.minimum(np.log(left), _NOISE)  # from below it converges without overshooting
+    for _ in range(6):
+        fit = 0.5 * counts * left * np.exp(-u)
+        slope = 0.5 * counts - fit + (u - _NOISE) / _NOISE_SPREAD**2
+        u = u - slope / (fit + 1.0 / _NOISE_SPREAD**2)
+    return np.asarray(np.maximum(np.exp(u), _FLOOR))
+
+
+def _tool_scale(samples: Samples) -> Array:
+    model = samples.model
+    mass = _TOOL_MASS * float(np.sum(np.abs(model.pi[:, 0])))
+    scale = inertial_scale(model).reshape(-1, 10)
+    reach = float(np.sum(scale[:, 1] / scale[:, 0]))  # the bodies' own lengths
+    arm = max(_TOOL_ARM * reach, 0.03)
+    return mass * np.array([1.0, *[arm] * 3, *[arm**2] * 6])
+
+
+def _little_off(samples: Samples) -> Array:
+    """Columns of what is a little off on every arm, times their deviations, shape (K, n, 5 n + 5)."""
+    model, n = samples.model, samples.q.shape[1]
+    rigid = model.inverse_dynamics(samples.q, samples.v, samples.a)
+    each = np.arange(n)
+    out = np.zeros((*rigid.shape, 5 * n + 5))
+    near = np.exp(-np.abs(samples.v) / np.maximum(_SLOW * samples.v.std(axis=0), 1e-9))
+    size = _SHAPE * samples.tau.std(axis=0)
+    out[:, each, 3 * n + 5 + each] = size * near * np.sign(samples.v)  # breakaway
+    out[:, each, 4 * n + 5 + each] = size * near * np.sign(samples.a)  # hysteresis at reversals
+    out[:, each, each] = _GAIN * rigid
+    out[:, each, n + each] = _LAG * samples.tau_dot
+    step = 1e-4
+    for j in range(n):
+        q = samples.q.copy()
+        q[:, j] += step
+        out[:, :, 2 * n + j] = (
+            _ZERO / step * (model.inverse_dynamics(q, samples.v, samples.a) - rigid)
+        )
+    out[:, :, 3 * n] = _DENSITY * rigid
+    out[:, :, 3 * n + 1] = _LAG * samples.tau_dot
+    for k in range(3):
+        turned = with_gravity(model, model.gravity + step * np.cross(np.eye(3)[k], model.gravity))
+        tilted = turned.inverse_dynamics(samples.q, samples.v, samples.a)
+        out[:, :, 3 * n + 2 + k] = _TILT / step * (tilted - rigid)
+    return out
+
+
+def _any_arm(samples: Samples) -> Array:
+    """Principal functions of the torques of any serial arm, shape (K, n, n m).
+
+    Torques of hinges are products of sines and cosines of the joints' angles, each once, times a constant
+    or an acceleration: that is this kernel.
+    """
+    K, n = samples.q.shape
+    kernel = np.ones((K, K))
+    for j in range(n):
+        q = samples.q[:, j]
+        kernel *= 0.5 + 0.5 * np.cos(q[:, None] - q)
+    a = samples.a / np.maximum(samples.a.std(axis=0), 1e-12)
+    kernel *= 1.0 + a @ a.T / n
+    size, functions = scipy.linalg.eigh(kernel, subset_by_index=(max(K - _FUNCTIONS, 0), K - 1))
+    functions = functions * np.sqrt(np.maximum(size, 0.0))
+    m = functions.shape[1]
+    out = np.zeros((K, n, n * m))
+    for j in range(n):
+        out[:, j, j * m : (j + 1) * m] = functions * np.std(samples.tau[:, j])
+    return out
+
+
+def left_out(samples: Samples) -> tuple[float, float]:
+    """Shares of the torques' variance that the URDF's masses and any masses leave, of all joints.
+
+    The first with friction alone fitted, the second on blocks of time that weren't fitted.
+    """
+    A, n_inertial = regressor(samples), samples.model.pi.size
     A[~samples.moving] = 0.0
-    n = A.shape[1]
-    used = np.flatnonzero(samples.used)
-    n_inertial = samples.model.pi.size
-    scale = _DESCRIPTION * inertial_scale(samples.model)
-    if load:
-        own = np.array([1.0, *[_LOAD_ARM] * 3, *[_LOAD_ARM**2] * 6]) * _LOAD_MASS
-        scale[-10:] = np.hypot(scale[-10:], own)
-    friction = friction_scale(A[:, :, n_inertial:-1], A[:, :, -1])
-    scale = np.concatenate([scale, friction])
-    prior = np.concatenate([samples.model.pi.ravel(), np.zeros(4 * n)])
-    X = A[:, :, :-1] * scale
-    y = A[:, :, -1] - A[:, :, :-1] @ prior
-    moving = samples.moving
-    total = moving.sum(axis=0).astype(float)
-    spread = np.array([np.var(samples.tau[moving[:, j], j]) if total[j] else 1.0 for j in range(n)])
-    spread = np.maximum(spread, 1e-9 * max(float(spread.max(initial=0.0)), 1e-300))
-    products = np.array([X[:, j].T @ X[:, j] for j in used])
-    sides = np.array([X[:, j].T @ y[:, j] for j in used])
-    squares = np.array([y[:, j] @ y[:, j] for j in used])
-    noise = 0.1 * spread[used]
-    count = total[used] / 4.0 if rows is None else rows[used]
-    z = np.zeros(X.shape[2])
-    for step in range(4):
-        weight = count / (total[used] * noise)
-        H = np.tensordot(weight, products, 1) + np.eye(len(z))
-        factor = scipy.linalg.cho_factor(H, lower=True, check_finite=False)
-        z = scipy.linalg.cho_solve(factor, weight @ sides, check_finite=False)
-        left = squares - 2.0 * sides @ z + np.einsum("i,jik,k->j", z, products, z)
-        noise = np.maximum(left / total[used], _FLOOR * spread[used])
-        if rows is None and step == 1:  # residuals near their final shape
-            times = [_autocorrelation(y[:, j] - X[:, j] @ z, moving[:, j]) for j in used]
-            count = total[used] / np.array(times)
-    weight = count / (total[used] * noise)
-    data = count @ np.log(noise / spread[used]) + weight @ np.maximum(left, 0.0)
-    log_det = 2.0 * float(np.sum(np.log(np.diag(factor[0]))))
-    share, independent = np.full((2, n), np.nan)
-    share[used], independent[used] = left / total[used] / spread[used], count
-    # Friction and drive inertia are positive, and so are masses: the share of the posterior that is,
-    # over the prior's (parameters one by one).
-    inverse = scipy.linalg.cho_solve(factor, np.eye(len(z)), check_finite=False)
-    sd = np.sqrt(np.diag(inverse))
-    positive = np.zeros(len(z), dtype=bool)
-    positive[n_inertial:].reshape(n, 4)[used, :3] = True
-    sure = float(np.sum(log_ndtr(z / sd)[positive])) + np.log(2.0) * int(positive.sum())
-    pi = (prior + scale * z)[:n_inertial]
-    return Evidence(sure - 0.5 * float(data + z @ z + log_det), pi, share, independent)
+    tau = np.where(samples.moving & samples.used, samples.tau, 0.0)
+    scale = np.concatenate(
+        [_DESCRIPTION * inertial_scale(samples.model), friction_scale(A[:, :, n_inertial:], tau)]
+    )
+    rest = tau - np.where(samples.used, A[:, :, :n_inertial] @ samples.model.pi.ravel(), 0.0)
+    size = np.maximum(tau.std(axis=0), 1e-12)[:, None]
+    X, y = A * scale / size, rest / size[:, 0]
+    X[:, ~samples.used] = 0.0
 
+    def solved(B: Array, b: Array) -> Array:
+        B, b = B.reshape(-1, B.shape[-1]), b.ravel()
+        normal = B.T @ B / np.exp(_NOISE) + np.eye(B.shape[1])
+        return np.asarray(np.linalg.solve(normal, B.T @ b / np.exp(_NOISE)))
 
-def _autocorrelation(residual: Array, rows: Array) -> float:
-    """Integrated autocorrelation time in samples, one at least."""
-    x = residual[rows] - residual[rows].mean()
-    size = float(x @ x)
-    if size <= 0.0:
-        return 1.0
-    total = 1.0
-    for lag in range(1, len(x) // 4):
-        r = float(x[lag:] @ x[:-lag]) / size
-        if r < 0.05:  # the first lag without correlation ends the sum
-            break
-        total += 2.0 * r
-    return total
+    friction = X[:, :, n_inertial:]
+    left = [y - friction @ solved(friction, y), y.copy()]
+    for fold in range(_FOLDS):
+        out = samples.block % _FOLDS == fold
+        left[1][out] -= X[out] @ solved(X[~out], y[~out])
+    total = sum(float(np.var(x[m])) * m.sum() for x, m in zip(tau.T, samples.moving.T, strict=True))
+    urdf, free = (float(np.sum((e * size[:, 0]) ** 2)) / max(total, 1e-300) for e in left)
+    return urdf, free

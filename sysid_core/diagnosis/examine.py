@@ -1,35 +1,57 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which fault of data or description explains the torques far better than none."""
+"""Which explanation of data and description is the likeliest, as declared or a fault, with its odds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
-from sysid_core.diagnosis.evidence import evidence
-from sysid_core.diagnosis.findings import (
-    FAIL_SHARE,
-    WARN_SHARE,
-    Finding,
-    best_fault,
-    wrong_scale,
-)
-from sysid_core.diagnosis.gravity import GravityEstimate
+from sysid_core.diagnosis.evidence import left_out
+from sysid_core.diagnosis.explain import ODDS, Explanation, explanations, odds
+from sysid_core.diagnosis.hypotheses import Fault
 from sysid_core.diagnosis.samples import Samples, collect_samples
-from sysid_core.diagnosis.scale_checks import scale_faults
-from sysid_core.diagnosis.scores import NominalFit, free_unexplained, joined, nominal_fit
 from sysid_core.diagnosis.stream_checks import effort_faults
-from sysid_core.diagnosis.unmodelled_load import UnmodelledLoad, unmodelled_load
 from sysid_core.reasons import Reason, Verdict, failure, held, warning
 from sysid_core.robot import Array, DriveTrain, RobotModel
 from sysid_core.signals import Recording
 
-CHANCE = 0.95  # of a joint's variance left: no better than its mean
-_ROUNDS = 4  # of faults that come together
-_TOOL_ODDS = 20.0  # tools differ from the description twenty times as often as signs, zeros, orders
-_LEAST_MOTION = 4.0  # [s]: in less, chance explains as much as faults do
+_TOGETHER = 2  # faults that may come together: a budget of time
+# What the fit finds and mends by itself: to the millisecond, and with its own verdict.
+_AS_DECLARED = (Fault.NONE, Fault.LAG)
+# What identification itself mends: no failure.
+_WARNINGS = (Fault.TOOL,)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A fault that the data show.
+
+    Attributes:
+        explanation: The likeliest.
+        odds: Against all others together.
+        before: Shares of the torques' variance unexplained without it: by the URDF's masses and, on blocks
+            that weren't fitted, by any.
+        after: The same with it.
+    """
+
+    explanation: Explanation
+    odds: float
+    before: tuple[float, float]
+    after: tuple[float, float]
+
+    @property
+    def reason(self) -> Reason:
+        """The reason with its evidence."""
+        hypothesis = self.explanation.hypothesis
+        say = warning if hypothesis.kind in _WARNINGS else failure
+        shown = dict(
+            zip(
+                ("urdf_before", "free_before", "urdf_after", "free_after"),
+                (*self.before, *self.after),
+                strict=True,
+            )
+        )
+        return say(_code(self.explanation), odds=self.odds, **_data(self.explanation), **shown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,58 +61,41 @@ class Examination:
     Attributes:
         joint_names: Names of the n joints.
         used: Joints that move with a torque, shape (n,).
-        nominal: The URDF's masses against the torques.
-        free: Share of variance that free masses leave on held-out blocks, shape (n,).
         findings: Faults, each found with those before it mended.
-        gravity: Estimated direction, where it was looked for.
-        scales: Factors that gains, units or time stamps are off by.
-        shares: Shares of the torques' variance, what the URDF's masses with friction and what free masses
-            leave, all joints together.
+        ranked: Explanations of what is left, the likeliest first.
+        shares: Shares of the torques' variance that the URDF's masses with friction, and any masses on
+            blocks that weren't fitted, leave, all joints together.
         duration: Duration of the motion [s].
         streams: Faults of single efforts (`effort_faults`).
-        load: What the URDF lacks at the last link; None where that wasn't looked for, or where the first
-            finding explains more.
     """
 
     joint_names: tuple[str, ...]
     used: Array
-    nominal: NominalFit
-    free: Array
     findings: tuple[Finding, ...]
-    gravity: GravityEstimate | None
-    scales: tuple[Reason, ...]
+    ranked: tuple[Explanation, ...]
     shares: tuple[float, float]
     duration: float
     streams: Verdict = field(default_factory=Verdict)
-    load: UnmodelledLoad | None = None
-
-    @property
-    def scores(self) -> tuple[float, float]:
-        """Unexplained by the URDF's masses and by free ones, geometric means over joints."""
-        return joined(self.nominal.unexplained_signed), joined(self.free)
 
     @property
     def verdict(self) -> Verdict:
         """Whether data and description go together."""
         reasons = [finding.reason for finding in self.findings]
-        reasons += [*self.scales, *self.streams.reasons]
-        if self.load is not None and self.load.notable:
-            reasons.append(self.load.reason)
+        declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
+        if declared < 1.0 / (1.0 + ODDS):
+            alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+            reasons.append(
+                failure(
+                    "cannot-tell",
+                    causes=[_code(e) for e in alike],
+                    joints=[str(e.hypothesis.data.get("joint", "")) for e in alike],
+                    probabilities=[e.probability for e in alike],
+                    motions=sorted({e.hypothesis.kind.value for e in alike}),
+                )
+            )
+        reasons += self.streams.reasons
         urdf, free = self.shares
-        if self.findings and free > WARN_SHARE:
-            pass  # the faults that were found say why
-        elif free > FAIL_SHARE:
-            reasons.append(failure("no-model", left=free, limit=FAIL_SHARE))
-        elif free > WARN_SHARE:
-            reasons.append(warning("much-left", left=free))
-        chance = [
-            name for name, left in zip(self.joint_names, self.free, strict=True) if left >= CHANCE
-        ]
-        if chance and not self.findings and self.duration >= _LEAST_MOTION:
-            reasons.append(failure("joint-chance", joints=chance))
-        if self.duration < _LEAST_MOTION:
-            reasons.append(warning("motion-short", duration=self.duration))
-        return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free)]))
+        return Verdict(tuple(reasons or [held("data-agree", urdf=urdf, free=free, odds=declared)]))
 
 
 def examine(
@@ -114,62 +119,58 @@ def examine(
         SignalError: Too little motion to look at.
     """
     samples = collect_samples(model, recordings, drives, count=count)
-    found = examine_samples(samples, drives.gains if gains_known else None)
+    found = examine_samples(samples, gains_known=gains_known)
     streams = Verdict()
     for recording in recordings:
         streams = streams + effort_faults(recording.joints.ordered(model.joint_names))
     return replace(found, streams=streams)
 
 
-def examine_samples(samples: Samples, gains: Array | None = None) -> Examination:
+def examine_samples(samples: Samples, *, gains_known: bool = True) -> Examination:
     """As `examine`, with the samples at hand."""
-    nominal, free = nominal_fit(samples), free_unexplained(samples)
     findings: list[Finding] = []
-    here, gravity = samples, None
-    for _ in range(_ROUNDS if samples.duration >= _LEAST_MOTION else 0):
-        best, gravity_now = best_fault(here)
-        if best is None:
-            best = wrong_scale(here, gains_known=gains is not None)
-        gravity = gravity or gravity_now
-        if best is None:
+    here, shares = samples, left_out(samples)
+    ranked = explanations(here, gains_known=gains_known)
+    while len(findings) < _TOGETHER and ranked[0].hypothesis.kind not in _AS_DECLARED:
+        if odds(ranked) < ODDS:
             break
-        findings.append(best)
-        here = best.hypothesis.mend(here)
-    load = unmodelled_load(samples) if samples.duration >= _LEAST_MOTION else None
-    findings, load = _compared(samples, findings, load)
-    if not findings:
-        here = samples
-    variance = np.var(samples.tau, axis=0)
-    shares = tuple(
-        float(np.nansum(left * variance) / max(np.sum(variance[samples.used]), 1e-300))
-        for left in (nominal.unexplained_signed, free)
-    )
+        best = ranked[0].hypothesis
+        here = best.mend(here)
+        before, shares = shares, left_out(here)
+        findings.append(Finding(ranked[0], odds(ranked), before, shares))
+        ranked = _without(ranked)
+        if not best.mends:
+            break
+        ranked = explanations(here, gains_known=gains_known)
     return Examination(
         samples.model.joint_names,
         samples.used,
-        nominal,
-        free,
         tuple(findings),
-        gravity,
-        scale_faults(here, gains),
-        (shares[0], shares[1]),
+        ranked,
+        shares,
         samples.duration,
-        load=load,
     )
 
 
-def _compared(
-    samples: Samples, findings: list[Finding], load: UnmodelledLoad | None
-) -> tuple[list[Finding], UnmodelledLoad | None]:
-    """Faults against a tool or hand that the description has or lacks: the likelier explanation stays.
+def _without(ranked: tuple[Explanation, ...]) -> tuple[Explanation, ...]:
+    """As declared alone is left where what was found explains all that can be known."""
+    return tuple(replace(e, probability=1.0) for e in ranked if e.hypothesis.kind is Fault.NONE)
 
-    Tools come and go, other faults are rare: the prior odds are theirs in favour of the tool.
-    """
-    if load is None or not findings:
-        return findings, load
-    if not load.notable:
-        return findings, load if load.gain >= findings[0].gain else None
-    declared = evidence(samples)
-    fault = evidence(findings[0].hypothesis.mend(samples), rows=declared.rows).log
-    tool = evidence(samples, load=True, rows=declared.rows).log + np.log(_TOOL_ODDS)
-    return ([], load) if tool > max(fault, declared.log) else (findings, None)
+
+def _tool(explanation: Explanation) -> tuple[float, float]:
+    """Mass that the last link has beside the URDF's, and its deviation [kg]."""
+    found, model = explanation.evidence, explanation.model
+    return float(found.inertial[-10] - model.pi[-1, 0]), float(found.inertial_sd[-10])
+
+
+def _code(explanation: Explanation) -> str:
+    if explanation.hypothesis.kind is Fault.TOOL and _tool(explanation)[0] < 0.0:
+        return "load-surplus"
+    return explanation.hypothesis.code or "data-agree"
+
+
+def _data(explanation: Explanation) -> dict[str, object]:
+    if explanation.hypothesis.kind is not Fault.TOOL:
+        return dict(explanation.hypothesis.data)
+    mass, sd = _tool(explanation)
+    return {"mass": abs(mass), "sd": sd, "link": explanation.model.body_names[-1]}

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from sysid_core.diagnosis.evidence import left_out
 from sysid_core.diagnosis.samples import Samples
-from sysid_core.diagnosis.scores import free_unexplained, joined, nominal_fit
 from sysid_core.estimation.fit import friction_scale
 from sysid_core.robot import (
     STANDARD_GRAVITY,
@@ -40,7 +40,8 @@ class GravityEstimate:
         size_sd: Standard deviation of the URDF-based size, relative; see `size`.
         size: That the URDF's masses ask for [m/s^2]; far from 9.81 where masses or gains are
             wrong, near 0 where the weight has been subtracted from the efforts.
-        unexplained: Share of torque variance left with this direction, mean over joints.
+        unexplained: Share of torque variance left with this direction, on blocks of time that
+            weren't fitted.
         unexplained_before: The same with the model's direction.
         angle: Between both directions [rad].
     """
@@ -52,14 +53,6 @@ class GravityEstimate:
     unexplained: float
     unexplained_before: float
     angle: float
-
-    @property
-    def differs(self) -> bool:
-        """Whether the model's direction is refuted: clearly another one, which explains far more."""
-        return bool(
-            self.angle > max(np.radians(3.0), 5.0 * self.angle_sd)
-            and self.unexplained < 0.86 * self.unexplained_before
-        )
 
 
 def estimate_gravity(samples: Samples) -> GravityEstimate:
@@ -79,8 +72,8 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     gravity, _ = equations.refine(best[0], _ROUNDS)
     # Free masses can't tell a direction from its opposite: the URDF's can.
     gravity = min((gravity, -gravity), key=lambda g: _by_urdf(samples, g))
-    before = joined(free_unexplained(samples))
-    after = joined(free_unexplained(samples.with_model(with_gravity(samples.model, gravity))))
+    before = left_out(samples)[1]
+    after = left_out(samples.with_model(with_gravity(samples.model, gravity)))[1]
     old = samples.model.gravity
     cosine = float(gravity @ old) / max(_SIZE * float(np.linalg.norm(old)), 1e-300)
     return GravityEstimate(
@@ -94,9 +87,20 @@ def estimate_gravity(samples: Samples) -> GravityEstimate:
     )
 
 
+def gravity_directions(samples: Samples) -> tuple[Array, ...]:
+    """The direction of gravity that the torques ask for, and its opposite, shape (3,) each."""
+    equations = _Equations(samples)
+    nominal, _ = equations.nominal()
+    starts = [samples.model.gravity, *np.vstack([np.eye(3), -np.eye(3)])]
+    if np.any(nominal):
+        starts.insert(0, nominal)
+    best = min((equations.refine(start, 4) for start in starts), key=lambda found: found[1])
+    return best[0], -best[0]
+
+
 def _by_urdf(samples: Samples, gravity: Array) -> float:
     turned = samples.with_model(with_gravity(samples.model, gravity))
-    return joined(nominal_fit(turned).unexplained_signed)
+    return left_out(turned)[0]
 
 
 class _Equations:
@@ -211,11 +215,3 @@ def _block_covariance(X: Array, left: Array, block: Array) -> Array:
     bread = np.linalg.pinv(X.T @ X, rcond=1e-10)
     scores = np.array([X[block == b].T @ left[block == b] for b in np.unique(block) if b >= 0])
     return np.asarray(bread @ (scores.T @ scores) @ bread)
-
-
-def nominal_tilt(samples: Samples) -> float:
-    """Angle between the model's gravity and what its own masses ask for [rad]; a quick look."""
-    nominal, _ = _Equations(samples).nominal()
-    cosine = nominal @ samples.model.gravity
-    size = float(np.linalg.norm(nominal) * np.linalg.norm(samples.model.gravity))
-    return float(np.arccos(np.clip(cosine / max(size, 1e-300), -1.0, 1.0)))

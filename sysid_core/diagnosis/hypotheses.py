@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is commonly wrong with recordings and robot descriptions, as changes that would mend it."""
+"""What may be wrong with recordings and robot descriptions: changes that would mend it, with prior odds."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -12,18 +12,32 @@ import pinocchio as pin
 import scipy
 from numpy.typing import ArrayLike
 
-from sysid_core.diagnosis.samples import Samples
+from sysid_core.diagnosis.samples import LAGS, Samples
 from sysid_core.kinds import Kind
 from sysid_core.robot import Array, with_gravity
 
-STEP = np.radians(15.0)
-_ANGLES = STEP * np.delete(np.arange(-11, 13), 11)  # all around, without zero
+STEP = np.radians(30.0)
+_ANGLES = STEP * np.delete(np.arange(-5, 7), 5)  # all around, without zero
 _ANGLE_UNITS = {"deg": np.pi / 180.0, "rad": 180.0 / np.pi}
+_FACTORS = (0.03, 0.1, 0.3, 0.5, 2.0, 3.0, 10.0, 30.0)  # of gains
+_CLOCKS = (0.1, 0.25, 0.5, 0.7, 1.4, 2.0, 4.0, 10.0)  # of time stamps
+_CHANGES = np.arange(1, 8) / 8.0  # shares of a recording after which a load may come or go
+# Units of torque, how many make a newton metre.
+_UNITS = {
+    "N mm or mA": 1e3,
+    "kN m or kA": 1e-3,
+    "kgf m": 1.0 / 9.80665,
+    "kgf cm": 100.0 / 9.80665,
+    "lbf in": 12.0 / 1.355818,
+    "N cm": 100.0,
+    "ozf in": 192.0 / 1.355818,
+}
 
 
 class Fault(Kind):
     """Classes of faults in recordings and descriptions."""
 
+    NONE = "as declared"
     GRAVITY_COMPENSATED = "gravity-compensated efforts"
     EFFORT_SIGN = "effort sign"
     POSITION_SIGN = "position sign"
@@ -35,7 +49,47 @@ class Fault(Kind):
     ZERO_ANGLE = "zero angle"
     MOUNTING = "mounting"
     GAIN = "gain"
+    EFFORT_UNIT = "effort unit"
     CLOCK = "clock"
+    LAG = "lag"
+    TOOL = "tool"
+    TOOL_CHANGE = "tool that comes or goes"
+    OTHER_ROBOT = "another robot"
+    SILENT = "efforts that don't follow the motion"
+
+
+# Share of recordings with such a fault, by what is met: tools differ most often, then what a column map
+# declares; a zero, an order or a clock is rarely wrong. Spread evenly over joints, pairs and sizes.
+SHARES = {
+    Fault.TOOL: 0.1,
+    Fault.MOUNTING: 0.05,
+    Fault.EFFORT_SIGN: 0.03,
+    Fault.EFFORT_UNIT: 0.03,
+    Fault.GAIN: 0.03,
+    Fault.LAG: 0.03,
+    Fault.GRAVITY_COMPENSATED: 0.02,
+    Fault.JOINT_SIGN: 0.02,
+    Fault.ANGLE_UNIT: 0.02,
+    Fault.ZERO_ANGLE: 0.02,
+    Fault.TOOL_CHANGE: 0.02,
+    Fault.EFFORT_ORDER: 0.02,
+    Fault.JOINT_ORDER: 0.02,
+    Fault.POSITION_SIGN: 0.01,
+    Fault.POSITION_ORDER: 0.01,
+    Fault.CLOCK: 0.01,
+    Fault.OTHER_ROBOT: 0.03,
+    Fault.SILENT: 0.01,
+}
+
+
+def _unchanged(samples: Samples) -> Samples:
+    return samples
+
+
+def _weight_added(samples: Samples) -> Samples:
+    still = np.zeros_like(samples.v)
+    weight = samples.model.inverse_dynamics(samples.q, still, still)
+    return replace(samples, tau=samples.tau + weight, later=samples.later + weight)
 
 
 @dataclass(frozen=True)
@@ -44,35 +98,85 @@ class Hypothesis:
 
     Attributes:
         kind: Class of faults.
-        code: Code of the reason that names it.
+        code: Code of the reason that names it; "" for none.
         data: Data of that reason, but the evidence.
         mend: Makes of the samples what they would be without the fault.
-        joint: Whose zero or gain is off by `amount`; None for other kinds.
-        amount: Angle [rad], or factor of a gain or clock.
+        joint: Whose zero, gain or lag is off by `amount`; None for other kinds.
+        amount: Angle [rad], factor of a gain or clock, lag [s], or share after which a load changes.
+        share: Part of the kind's prior probability.
+        mute: Joints whose torques have nothing to do with the motion.
     """
 
     kind: Fault
     code: str
-    data: Mapping[str, object]
-    mend: Callable[[Samples], Samples]
+    data: Mapping[str, object] = field(default_factory=dict)
+    mend: Callable[[Samples], Samples] = _unchanged
     joint: int | None = None
     amount: float = 0.0
+    share: float = 1.0
+    mute: tuple[int, ...] = ()
+
+    @property
+    def log_prior(self) -> float:
+        """Logarithm of its prior odds against nothing being wrong."""
+        return 0.0 if self.kind is Fault.NONE else float(np.log(SHARES[self.kind] * self.share))
+
+    @property
+    def mends(self) -> bool:
+        """Whether its change mends the data, so that others can be looked for."""
+        return self.mend is not _unchanged
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        """What hypotheses that differ in size only have in common."""
+        if self.kind is Fault.EFFORT_UNIT:
+            return "effort-scale", ""
+        joint = self.data.get("joint", self.data.get("joints", ""))
+        return self.code, f"{joint}{self.data.get('hold', '')}"
 
 
-def candidates(samples: Samples) -> Iterator[Hypothesis]:
-    """All faults that are tried on these samples."""
+AS_DECLARED = Hypothesis(Fault.NONE, "")
+
+
+def candidates(samples: Samples, *, gains_known: bool = True) -> list[Hypothesis]:
+    """All faults that are tried on these samples, their shares of each kind's prior adding up to 1.
+
+    Args:
+        samples: As declared so far.
+        gains_known: False where gains are to be found: scales aren't looked at.
+    """
     names = samples.model.joint_names
     used = np.flatnonzero(samples.used)
-    yield from _signs(names, used)
-    yield from _orders(samples, names)
-    yield from _units()
-    yield from _zero_angles(names, used)
-    yield Hypothesis(
-        Fault.GRAVITY_COMPENSATED,
-        "gravity-subtracted",
-        {},
-        lambda s: s.with_model(with_gravity(s.model, np.zeros(3))),
-    )
+    some: list[Hypothesis] = [*_signs(names, used), *_orders(samples, names), *_units()]
+    some += [zero_angle(names, int(j), float(x)) for j in used for x in _ANGLES]
+    some += [lag_fault(k) for k in range(len(LAGS))]
+    some += [clock_fault(factor) for factor in _CLOCKS]
+    some += [
+        Hypothesis(Fault.TOOL_CHANGE, "load-comes-or-goes", {"share": x}, amount=float(x))
+        for x in _CHANGES
+    ]
+    some.append(Hypothesis(Fault.TOOL, "load-lacking"))
+    some.append(Hypothesis(Fault.OTHER_ROBOT, "other-robot"))
+    some.append(Hypothesis(Fault.SILENT, "no-model", mute=tuple(used.tolist())))
+    some += [
+        Hypothesis(Fault.SILENT, "joint-chance", {"joint": names[j]}, mute=(int(j),)) for j in used
+    ]
+    if gains_known:
+        some += [gain_fault(names, int(j), factor) for j in used for factor in _FACTORS]
+        some += [scale_fault(factor) for factor in _FACTORS]
+        some += [scale_fault(size, unit) for unit, size in _UNITS.items()]
+    if np.any(samples.model.gravity):
+        size = float(np.linalg.norm(samples.model.gravity))
+        some += [other_gravity(size * axis) for axis in np.vstack([np.eye(3), -np.eye(3)])]
+        some.append(
+            Hypothesis(
+                Fault.GRAVITY_COMPENSATED,
+                "gravity-subtracted",
+                mend=_weight_added,
+            )
+        )
+    members = {kind: sum(h.kind is kind for h in some) for kind in SHARES}
+    return [replace(h, share=1.0 / members[h.kind]) for h in some]
 
 
 def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
@@ -80,7 +184,7 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
     flip = np.ones(n)
 
     def effort(sign: Array) -> Callable[[Samples], Samples]:
-        return lambda s: replace(s, tau=s.tau * sign)
+        return lambda s: s.with_torques(lambda x: x * sign)
 
     def motion(sign: Array) -> Callable[[Samples], Samples]:
         return lambda s: replace(s, q=s.q * sign, v=s.v * sign, a=s.a * sign)
@@ -110,9 +214,7 @@ def _signs(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
             Fault.JOINT_SIGN,
             "joint-sign",
             {"joint": names[j]},
-            lambda s, one=one: replace(  # type: ignore[misc]
-                s, q=s.q * one, v=s.v * one, a=s.a * one, tau=s.tau * one
-            ),
+            lambda s, one=one: motion(one)(effort(one)(s)),  # type: ignore[misc]
         )
 
 
@@ -126,7 +228,7 @@ def _orders(samples: Samples, names: tuple[str, ...]) -> Iterator[Hypothesis]:
         return lambda s: replace(s, q=pick(s.q, order), v=pick(s.v, order), a=pick(s.a, order))
 
     def effort(order: Array) -> Callable[[Samples], Samples]:
-        return lambda s: replace(s, tau=pick(s.tau, order))
+        return lambda s: s.with_torques(lambda x: np.asarray(x[..., order]))
 
     def both(order: Array) -> Callable[[Samples], Samples]:
         return lambda s: motion(order)(effort(order)(s))
@@ -183,12 +285,6 @@ def _units() -> Iterator[Hypothesis]:
         )
 
 
-def _zero_angles(names: tuple[str, ...], used: Array) -> Iterator[Hypothesis]:
-    for j in used:
-        for angle in _ANGLES:
-            yield zero_angle(names, int(j), float(angle))
-
-
 def zero_angle(names: tuple[str, ...], joint: int, angle: float) -> Hypothesis:
     """The zero of a joint is off: its recorded position lacks an angle [rad]."""
 
@@ -227,3 +323,46 @@ def mount_of(gravity: Array) -> Array:
     up = -np.asarray(gravity, dtype=float) / np.linalg.norm(gravity)
     R = pin.Quaternion.FromTwoVectors(up, np.array([0.0, 0.0, 1.0])).toRotationMatrix()
     return np.asarray(pin.rpy.matrixToRpy(R)) + 0.0
+
+
+def gain_fault(names: tuple[str, ...], joint: int, factor: float) -> Hypothesis:
+    """The torque of a joint is `factor` times what it should be."""
+    scale = np.ones(len(names))
+    scale[joint] = 1.0 / factor
+    data = {"joint": names[joint], "factor": factor}
+    return Hypothesis(
+        Fault.GAIN, "gain", data, lambda s: s.with_torques(lambda x: x * scale), joint, factor
+    )
+
+
+def scale_fault(factor: float, unit: str = "") -> Hypothesis:
+    """All torques are `factor` times what they should be."""
+    return Hypothesis(
+        Fault.EFFORT_UNIT,
+        "effort-unit" if unit else "effort-scale",
+        {"factor": factor, "unit": unit},
+        lambda s: s.with_torques(lambda x: x / factor),
+        amount=factor,
+    )
+
+
+def clock_fault(factor: float) -> Hypothesis:
+    """Stamps advance `factor` times as fast as they should."""
+    return Hypothesis(
+        Fault.CLOCK,
+        "stamps",
+        {"factor": factor},
+        lambda s: s.scaled(rate=factor),
+        amount=factor,
+    )
+
+
+def lag_fault(which: int) -> Hypothesis:
+    """All efforts come late by `LAGS[which]`."""
+    return Hypothesis(
+        Fault.LAG,
+        "efforts-late",
+        {"ms": 1e3 * LAGS[which]},
+        lambda s: s.with_lag(which),
+        amount=LAGS[which],
+    )

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from sysid_core.signals.filters import ZeroPhaseFilter
 
 CUTOFF_HZ = 8.0  # rigid bodies move below it
 LEAST_ROWS = 30  # in motion, of a joint that is judged
+LAGS = (-0.06, 0.06, 0.12)  # [s] of efforts behind positions that are tried
 _MOVED = 0.05  # [rad or m] that a joint must travel to be judged
 
 
@@ -33,6 +34,9 @@ class Samples:
         block: Which block of time a sample belongs to, shape (K,).
         used: Joints that move and whose torque isn't constant, shape (n,).
         duration: Duration of the motion [s].
+        tau_dot: Derivative of the torques, shape (K, n) [N m/s].
+        later: Torques later by each of `LAGS`, shape (len(LAGS), K, n).
+        size: Standard deviations of the torques as recorded, shape (n,) [N m].
         slow: Velocity of the smooth sign of Coulomb friction [rad/s].
     """
 
@@ -44,6 +48,9 @@ class Samples:
     block: NDArray[np.intp]
     used: NDArray[np.bool_]
     duration: float
+    tau_dot: Array
+    later: Array
+    size: Array
     slow: float = 0.02
 
     def __len__(self) -> int:
@@ -68,6 +75,31 @@ class Samples:
             v=self.v * speed,
             a=self.a * speed * rate,
             slow=self.slow * speed,
+            tau_dot=self.tau_dot * rate,
+        )
+
+    def with_torques(self, change: Callable[[Array], Array]) -> Samples:
+        """The same with other torques; the change acts on the last axis, the joints."""
+        return replace(
+            self,
+            tau=change(self.tau),
+            tau_dot=change(self.tau_dot),
+            later=change(self.later),
+            size=np.abs(change(self.size)),
+            used=change(self.used.astype(float)) != 0.0,
+        )
+
+    def with_lag(self, which: int) -> Samples:
+        """The torques that came `LAGS[which]` later."""
+        return replace(self, tau=self.later[which])
+
+    def thinned(self, step: int) -> Samples:
+        """Every so many of them."""
+        some = slice(None, None, step)
+        return replace(
+            self,
+            **{key: getattr(self, key)[some] for key in ("q", "v", "a", "tau", "tau_dot", "block")},
+            later=self.later[:, some],
         )
 
     def with_model(self, model: RobotModel) -> Samples:
@@ -97,7 +129,7 @@ def collect_samples(
     """
     processing = Processing(motion_cutoff_hz=CUTOFF_HZ, torque_cutoff_hz=CUTOFF_HZ)
     low_pass = ZeroPhaseFilter(CUTOFF_HZ)
-    parts: list[tuple[Array, Array, Array, Array]] = []
+    parts: list[tuple[Array, ...]] = []
     duration = 0.0
     for recording in recordings:
         for span in prepare(model, recording, FrictionModel(drives), processing):
@@ -110,10 +142,16 @@ def collect_samples(
             moving[len(moving) - trim :] = False
             tau = low_pass.apply(span.tau, rate)
             duration += float(np.sum(moving)) / rate
-            parts.append((motion.q[moving], motion.v[moving], motion.a[moving], tau[moving]))
-    q, v, a, tau = (
+            time = np.arange(len(tau)) / rate
+            later = [_interpolated(time + lag, time, tau)[moving] for lag in LAGS]
+            kept = [
+                x[moving]
+                for x in (motion.q, motion.v, motion.a, tau, np.gradient(tau, time, axis=0))
+            ]
+            parts.append((*kept, *later))
+    q, v, a, tau, tau_dot, *later = (
         np.concatenate([part[i] for part in parts]) if parts else np.empty((0, model.nv))
-        for i in range(4)
+        for i in range(5 + len(LAGS))
     )
     if len(q) < 4 * blocks:
         raise SignalError(
@@ -130,4 +168,11 @@ def collect_samples(
             "No joint has an effort that varies while it moves.",
             remedy="Check the column or topic of the efforts: they are constant, or were not measured.",
         )
-    return Samples(model, q, v, a, tau, block, used, duration)
+    shifted = np.array([x[rows] for x in later])
+    return Samples(
+        model, q, v, a, tau, block, used, duration, tau_dot[rows], shifted, tau.std(axis=0)
+    )
+
+
+def _interpolated(at: Array, time: Array, values: Array) -> Array:
+    return np.column_stack([np.interp(at, time, column) for column in values.T])

@@ -35,9 +35,9 @@ class Reason:
         KeyError: The code is unknown (an error of the program).
 
     Examples:
-        >>> reason = warning("motion-short", duration=2.5)
+        >>> reason = warning("efforts-late", ms=12.0)
         >>> text_of(reason)
-        'Only 2.5 s of motion: too little to look for faults in signs, axes and units.'
+        'Efforts come 12.0 ms late.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
     """

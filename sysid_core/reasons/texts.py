@@ -146,15 +146,6 @@ TEXTS: Mapping[str, Text] = {
         "Drivers often subtract their own model of gravity before they publish efforts.",
         "vendors.md",
     ),
-    "weight-lacking": Text(
-        "Efforts without weight",
-        "The efforts of {joints} lack the robot's weight and inertia: they hold less than {share:.0f%}"
-        " of the URDF's rigid-body torques.",
-        "Are they gravity-compensated, or no torques at all? Record torques or currents before"
-        " compensation.",
-        "Drivers often subtract their own model of gravity before they publish efforts.",
-        "vendors.md",
-    ),
     "gain": Text(
         "Gain of a joint",
         "The torque of '{joint}' is about {factor:.2g} times what its motion and the other joints'"
@@ -163,42 +154,78 @@ TEXTS: Mapping[str, Text] = {
         _SIZE,
         "identify.md",
     ),
-    "joint-scale": Text(
-        "Gain of a joint",
-        "The torque of '{joint}' is {factor:.3g} times that of the URDF's masses, other joints'"
-        " {others:.3g} times.",
-        "Check its gain and the unit of its effort.",
-        _SIZE,
-        "identify.md",
-    ),
     "effort-unit": Text(
         "Unit of efforts",
-        "Torques are {factor:.3g} times those of the URDF's masses (joint by joint {slopes:.3g}).",
-        "{units} declared as torques [N m], or another variant of the robot? Declare the effort's kind"
-        " and gains, or give the URDF that belongs to the robot.",
-        _SIZE,
-        "identify.md",
-    ),
-    "effort-thousandths": Text(
-        "Unit of efforts",
-        "Torques are {factor:.3g} times those of the URDF's masses (joint by joint {slopes:.3g}).",
-        "Thousandths (mA, N mm) declared as A or N m, or the other way round? Scale the efforts.",
-        _SIZE,
-        "identify.md",
-    ),
-    "efforts-are-torques": Text(
-        "Unit of efforts",
-        "Torques are {factor:.3g} times those of the URDF's masses (joint by joint {slopes:.3g}).",
-        "The efforts are torques already, not currents? Declare `kind: link_torque`.",
+        "Torques are {factor:.3g} times what the URDF's masses ask for: {unit} declared as N m or A?"
+        + _EVIDENCE,
+        "Declare the effort's kind, unit and gains.",
         _SIZE,
         "identify.md",
     ),
     "effort-scale": Text(
         "Gains of all joints",
-        "Torques are {factor:.3g} times those of the URDF's masses (joint by joint {slopes:.3g}).",
-        "Gains wrong by this factor, or another variant of the robot? Check `drives: gain`, and that the"
-        " URDF belongs to the robot; unknown gains come from a run with a known load (--loaded).",
+        "Torques are {factor:.3g} times what the URDF's masses ask for." + _EVIDENCE,
+        "Gains wrong by this factor, currents declared as torques or torques as currents, or another"
+        " variant of the robot? Check `drives: gain`, and that the URDF belongs to the robot; unknown"
+        " gains come from a run with a known load (--loaded).",
         _SIZE,
+        "identify.md",
+    ),
+    "other-robot": Text(
+        "Another robot",
+        "The torques follow the motion, but not as those of this URDF, whatever its masses are, and no"
+        " single fault mends that." + _EVIDENCE,
+        "Give the URDF that belongs to the recording; check lengths, axes and order of its joints.",
+        "Smooth torques of any other serial arm explain the efforts better than rigid bodies on the URDF's"
+        " joints.",
+    ),
+    "load-comes-or-goes": Text(
+        "A load that comes or goes",
+        "A tool or payload seems to come or go after about {share:.0%} of the recording."
+        + _EVIDENCE,
+        "Cut the recording there, and identify from a part with the same load throughout.",
+        "Two sets of masses at the last link, one after the other, explain the efforts far better than one.",
+        "recordings.md",
+    ),
+    "cannot-tell": Text(
+        "Something is wrong, and these data can't tell what",
+        "As declared, the data are unlikely, but several causes explain them alike: {causes} (joints"
+        " {joints}; probabilities {probabilities:.2g}).",
+        "Change nothing yet. Record a motion that tells them apart: zeros, mounting, tools and gains by slow"
+        " motion through postures far apart, stamps and lags by fast motion of all joints.",
+        "No cause is 20 times as likely as all others together.",
+        "motions.md",
+    ),
+    "load-lacking": Text(
+        "A tool or payload that the URDF lacks",
+        "The torques ask for {mass:.2g} ± {sd:.1g} kg more at '{link}' than the URDF has."
+        + _EVIDENCE,
+        "Is a tool or payload attached that the description lacks? It becomes part of the last link's"
+        " parameters.",
+        "Hands, tools and payloads come and go; the URDF holds one of them.",
+    ),
+    "load-surplus": Text(
+        "A tool or payload that the robot lacks",
+        "The torques ask for {mass:.2g} ± {sd:.1g} kg less at '{link}' than the URDF has."
+        + _EVIDENCE,
+        "Has the URDF a tool that isn't attached, or has the controller subtracted the payload that it is"
+        " configured for? Take the tool out of the URDF, or record efforts with the controller's payload"
+        " at zero.",
+        "Hands, tools and payloads come and go; the URDF holds one of them.",
+    ),
+    "no-model": Text(
+        "Efforts that don't follow the motion",
+        "Efforts of no joint have to do with the motion: noise of their own colour explains them best."
+        + _EVIDENCE,
+        "Check columns, units and joint names, and plot the efforts beside the motion.",
+        "Rigid bodies with any masses and friction can't explain these efforts from this motion.",
+        "identify.md",
+    ),
+    "joint-chance": Text(
+        "Efforts that don't follow the motion",
+        "The efforts of '{joint}' have nothing to do with the motion." + _EVIDENCE,
+        "Check its column and its sensor, record more motion of this joint, or lock it.",
+        "Noise of its own colour explains these efforts best.",
         "identify.md",
     ),
     "stamps": Text(
@@ -208,64 +235,6 @@ TEXTS: Mapping[str, Text] = {
         "Check the column of time, its unit, or `rate_hz`.",
         _CLOCK,
         "files.md",
-    ),
-    "stamps-inertia": Text(
-        "Time stamps",
-        "Inertial torques are {ratio:.2g} times what the URDF's masses give with these time stamps,"
-        " while weights agree: the stamps seem to advance {factor:.2g} times as fast as they should.",
-        "Check the column of time, its unit, or `rate_hz`.",
-        _CLOCK,
-        "files.md",
-    ),
-    "load-lacking": Text(
-        "A tool or payload that the URDF lacks",
-        "The torques ask for {mass:.2g} ± {sd:.1g} kg more at '{link}' than the URDF has; under this hypothesis,"
-        " {less:.0f%} less of their variance on held-out blocks is left.",
-        "Is a tool or payload attached that the description lacks? It becomes part of the last link's"
-        " parameters.",
-        "Hands, tools and payloads come and go; the URDF holds one of them.",
-    ),
-    "load-surplus": Text(
-        "A tool or payload that the robot lacks",
-        "The torques ask for {mass:.2g} ± {sd:.1g} kg less at '{link}' than the URDF has; under this hypothesis,"
-        " {less:.0f%} less of their variance on held-out blocks is left.",
-        "Has the URDF a tool that isn't attached, or has the controller subtracted the payload that it is"
-        " configured for? Take the tool out of the URDF, or record efforts with the controller's payload"
-        " at zero.",
-        "Hands, tools and payloads come and go; the URDF holds one of them.",
-    ),
-    "no-model": Text(
-        "Efforts that don't follow the motion",
-        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on held-out blocks"
-        " of time (a constant leaves 100 %, more than {limit:.0f%} is no model): efforts,"
-        " positions and URDF don't belong together.",
-        "Check columns, units and joint names, and plot the efforts beside the motion. Springs, cables"
-        " and contacts do it too.",
-        "Rigid bodies with any masses and friction can't explain these efforts from this motion.",
-        "identify.md",
-    ),
-    "much-left": Text(
-        "A model that leaves much",
-        "Rigid bodies of any masses with friction leave {left:.0f%} of the torques' variance on held-out blocks"
-        " of time.",
-        _LEFT_REMEDY,
-        _LEFT,
-        "identify.md",
-    ),
-    "joint-chance": Text(
-        "Efforts that don't follow the motion",
-        "Efforts of {joints} follow the motion no better than chance: held-out blocks of time"
-        " are predicted worse than by their mean.",
-        "Record more motion of these joints, or lock them.",
-        "Rigid bodies with any masses and friction can't explain these efforts from this motion.",
-        "identify.md",
-    ),
-    "motion-short": Text(
-        "Too little motion",
-        "Only {duration:.1f} s of motion: too little to look for faults in signs, axes and units.",
-        "",
-        "Chance explains as much as faults do.",
-        "motions.md",
     ),
     "data-agree": Text(
         "Data and description agree",

@@ -36,7 +36,7 @@ class Verdict:
 
     Examples:
         >>> from sysid_core.reasons import warning
-        >>> verdict = Verdict((warning("motion-short", duration=2.5),))
+        >>> verdict = Verdict((warning("efforts-late", ms=12.0),))
         >>> verdict.outcome.value, verdict.ok
         ('warn', True)
     """

@@ -19,8 +19,9 @@ from sysid_core.diagnosis import (
     mount_of,
     require_fit,
     stream_faults,
-    wrong_scale,
 )
+from sysid_core.diagnosis.explain import explanations
+from sysid_core.diagnosis.hypotheses import AS_DECLARED, Fault, candidates
 from sysid_core.errors import ModelError, SignalError
 from sysid_core.reasons import Outcome, Verdict
 from sysid_core.robot import DriveTrain, RobotModel, gravity_of_mount, with_gravity
@@ -64,7 +65,7 @@ def changed(run: Recording, **columns: object) -> Recording:
 
 
 def judged(model: RobotModel, run: Recording) -> Verdict:
-    return examine(model, [run], DriveTrain.direct(model.joint_names), count=150).verdict
+    return examine(model, [run], DriveTrain.direct(model.joint_names)).verdict
 
 
 def test_data_and_description_that_agree_pass(model, run):
@@ -78,7 +79,6 @@ def test_gravity_is_found_from_the_torques(model, mount):
     found = estimate_gravity(collect_samples(model, [run], DriveTrain.direct(model.joint_names)))
     angle = np.arccos(np.clip(found.gravity @ true / 9.81**2, -1.0, 1.0))
     assert np.degrees(angle) < 0.5
-    assert found.differs
     assert judged(model, run).failures[0].code == "mounting"
 
 
@@ -113,10 +113,10 @@ FAULTS = {
     "effort-order": lambda s: {"effort": swapped(s.effort, 1, 2)},
     "joint-order": lambda s: {key: swapped(getattr(s, key), 1, 2) for key in ("q", "v", "effort")},
     "zero-angle shoulder_lift_joint": lambda s: {"q": s.q + np.eye(6)[1] * np.pi / 2},
-    "effort-thousandths": lambda s: {"effort": 1000.0 * s.effort},
-    "effort-unit": lambda s: {"effort": s.effort / 9.81},
+    "effort-unit": lambda s: {"effort": 1000.0 * s.effort},
+    "effort-scale": lambda s: {"effort": s.effort / 9.81},
     "gain elbow_joint": lambda s: {"effort": s.effort * (1.0 + 4.0 * np.eye(6)[2])},
-    "stamps-inertia": lambda s: {"stamps_ns": 2 * s.stamps_ns, "v": None},
+    "stamps": lambda s: {"stamps_ns": 2 * s.stamps_ns, "v": None},
     "no-model": lambda s: {"effort": np.random.default_rng(0).normal(size=s.effort.shape)},
 }
 
@@ -126,7 +126,11 @@ def test_a_fault_is_named(model, run, fault):
     found = judged(model, changed(run, **FAULTS[fault](run.joints)))
     code, _, joint = fault.partition(" ")
     reasons = {reason.code: reason for reason in found.failures}
-    assert code in reasons and reasons[code].data.get("joint", "") == joint
+    assert code in reasons
+    if joint:
+        assert reasons[code].data["joint"] == joint
+    if code != "no-model":
+        assert reasons[code].data["odds"] > 20.0
 
 
 @pytest.mark.parametrize("joint", [0, 2])
@@ -141,7 +145,7 @@ def test_gravity_compensated_efforts_are_named(model, run):
     weight = model.inverse_dynamics(s.q, 0.0 * s.q, 0.0 * s.q)
     found = judged(model, changed(run, effort=s.effort - weight))
     assert found.outcome is Outcome.FAIL
-    assert "gravity-subtracted" in found.codes or "weight-lacking" in found.codes
+    assert found.failures[0].code == "gravity-subtracted"
 
 
 def test_spikes_saturation_and_dead_channels_are_seen_without_a_model(run):
@@ -204,7 +208,6 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     model, run = ar5(shared_data)
     drives = DriveTrain.direct(model.joint_names)
     found = estimate_gravity(collect_samples(model, [run], drives))
-    assert found.differs
     assert np.degrees(np.arccos(found.gravity[0] / 9.81)) < 1.5
     assert np.degrees(found.angle_sd) < 0.1
     assert found.unexplained < 0.01 < 0.3 < found.unexplained_before
@@ -212,22 +215,19 @@ def test_the_real_arm_on_its_side_is_found_out(shared_data):
     assert judged(with_gravity(model, found.gravity), run).ok
 
 
-def test_one_wrong_scale_is_named_by_free_masses_alone(model, run):
-    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=150)
-    assert wrong_scale(samples) is None
-    tau = samples.tau * (1.0 + 4.0 * np.eye(6)[1])
-    found = wrong_scale(replace(samples, tau=tau))
-    assert found is not None
-    assert found.reason.code == "gain" and found.reason.data["joint"] == "shoulder_lift_joint"
-    assert found.hypothesis.amount == pytest.approx(5.0, rel=0.25)
-
-
-def test_a_wrong_clock_is_named_by_free_masses_alone(model, run):
-    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=150)
-    found = wrong_scale(samples.scaled(rate=2.0), gains_known=False)
-    assert found is not None
-    assert found.reason.code == "stamps"
-    assert found.hypothesis.amount == pytest.approx(0.5, rel=0.1)
+def test_explanations_have_odds_and_the_rarer_must_explain_more(model, run):
+    samples = collect_samples(model, [run], DriveTrain.direct(model.joint_names), count=300)
+    ranked = explanations(samples)
+    assert ranked[0].hypothesis == AS_DECLARED
+    assert sum(e.probability for e in ranked) == pytest.approx(1.0)
+    wrong = explanations(samples.with_torques(lambda x: x * (1.0 + 4.0 * np.eye(6)[1])))
+    assert wrong[0].hypothesis.cause == ("gain", "shoulder_lift_joint")
+    assert wrong[0].hypothesis.amount == pytest.approx(5.0, rel=0.25)
+    stamps = explanations(samples.scaled(rate=2.0), gains_known=False)
+    assert stamps[0].hypothesis.code == "stamps"
+    assert stamps[0].hypothesis.amount == pytest.approx(0.5, rel=0.1)
+    shares = [h.share for h in candidates(samples) if h.kind is Fault.ZERO_ANGLE]
+    assert sum(shares) == pytest.approx(1.0)
 
 
 def test_a_load_that_the_description_lacks_is_named(model, run):
@@ -244,8 +244,9 @@ def test_a_load_that_the_description_lacks_is_named(model, run):
     assert not compare_with_torques(model, unknown, 3.0 / 9.81).reasons
     found = judged(model, carrying)
     assert "load-lacking" in found.codes
-    found = judged(model.with_pi(model.pi + load), run)
-    assert "load-surplus" in found.codes
+    (found,) = judged(model.with_pi(model.pi + load), run).reasons
+    # A sixth of the arm's mass too much looks much like torques that are too small: that is said.
+    assert found.code == "load-surplus" or found.data["causes"][0] == "load-surplus"
 
 
 def test_a_load_that_the_joints_can_not_carry_has_another_unit(model, run):

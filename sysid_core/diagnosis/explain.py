@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which explanation of the data is the likeliest, and by what odds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import logsumexp
+
+from sysid_core.diagnosis.evidence import Evidence, Motion, evidence
+from sysid_core.diagnosis.gravity import gravity_directions
+from sysid_core.diagnosis.hypotheses import (
+    AS_DECLARED,
+    STEP,
+    Fault,
+    Hypothesis,
+    candidates,
+    clock_fault,
+    gain_fault,
+    other_gravity,
+    scale_fault,
+    zero_angle,
+)
+from sysid_core.diagnosis.samples import Samples
+from sysid_core.errors import ModelError
+from sysid_core.robot import Array, RobotModel
+
+ODDS = 20.0  # to one, from which on a cause is named and a remedy printed
+_THIN = 5  # every so many samples where hypotheses are only sifted
+_DRAWS = 1000  # of the bootstrap: odds of 20 to one to a fifth
+_FINALISTS = 8  # causes that are looked at thoroughly: a budget of time
+_CELL = np.radians(3.0)  # of an angle: what is a little off on every arm reaches so far
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """A hypothesis with what the data say of it.
+
+    Attributes:
+        hypothesis: What may be wrong.
+        evidence: Of the data under it.
+        probability: Among all that were tried.
+        model: The robot as it was looked at.
+    """
+
+    hypothesis: Hypothesis
+    evidence: Evidence
+    probability: float
+    model: RobotModel
+
+
+def explanations(samples: Samples, *, gains_known: bool = True) -> tuple[Explanation, ...]:
+    """All causes, the likeliest first; hypotheses that differ in size only are one.
+
+    Args:
+        samples: As declared so far.
+        gains_known: False where gains are to be found.
+    """
+    few = samples.thinned(_THIN)
+    motion = Motion(few)
+    sifted: dict[tuple[str, str], list[tuple[float, Hypothesis]]] = {}
+    for hypothesis in _all(samples, gains_known):
+        found = _evidence(few, hypothesis, motion)
+        if found is not None:
+            score = found.log + hypothesis.log_prior
+            sifted.setdefault(hypothesis.cause, []).append((score, hypothesis))
+    best = sorted((max(some, key=lambda t: t[0]) for some in sifted.values()), key=lambda t: -t[0])[
+        :_FINALISTS
+    ]
+    finalists = [AS_DECLARED, *(_refined(h, few, motion) for _, h in best)]
+    judged = []
+    for hypothesis in finalists:
+        found = _evidence(samples, hypothesis)
+        if found is not None:
+            judged.append((found.log + hypothesis.log_prior, hypothesis, found))
+    worth = np.array([log for log, _, _ in judged])
+    likely = _probabilities(worth, np.array([e.by_block for _, _, e in judged]))
+    return tuple(
+        Explanation(judged[k][1], judged[k][2], float(likely[k]), samples.model)
+        for k in np.lexsort((worth, likely))[::-1]
+    )
+
+
+def _probabilities(worth: Array, by_block: Array) -> Array:
+    """Of explanations: the mean over what other recordings of the same kind might have shown.
+
+    Blocks of time are drawn with weights (Bayesian bootstrap; Yao et al. 2018, Using stacking to average
+    Bayesian predictive distributions, sec. 3.4): odds that hang on one block of time are no odds.
+
+    Args:
+        worth: Logarithms of evidence and prior, shape (h,).
+        by_block: What each block adds, shape (h, blocks).
+    """
+    blocks = by_block.shape[1]
+    weights = blocks * np.random.default_rng(0).dirichlet(np.ones(blocks), _DRAWS)
+    logs = worth + (weights - 1.0) @ by_block.T
+    return np.asarray(np.mean(np.exp(logs - logsumexp(logs, axis=1, keepdims=True)), axis=0))
+
+
+def _all(samples: Samples, gains_known: bool) -> Iterator[Hypothesis]:
+    yield from candidates(samples, gains_known=gains_known)
+    if not np.any(samples.model.gravity):
+        return
+    # Mountings on floor, wall or ceiling are half of the prior; the other half is spread over the sphere.
+    for gravity in gravity_directions(samples):
+        yield replace(other_gravity(gravity), share=0.5 * _CELL**2 / (4.0 * np.pi))
+
+
+def _evidence(
+    samples: Samples, hypothesis: Hypothesis, motion: Motion | None = None
+) -> Evidence | None:
+    """With the motion as recorded at hand, a quick look; else a thorough one."""
+    try:
+        there = hypothesis.mend(samples)
+        moved = there.q is not samples.q or there.a is not samples.a
+        return evidence(
+            there,
+            tool=hypothesis.kind is Fault.TOOL,
+            change=hypothesis.amount if hypothesis.kind is Fault.TOOL_CHANGE else None,
+            mute=hypothesis.mute,
+            other=hypothesis.kind is Fault.OTHER_ROBOT,
+            thorough=motion is None,
+            motion=None if moved or there.model is not samples.model else motion,
+        )
+    except (ModelError, np.linalg.LinAlgError):  # so understood, loops don't close
+        return None
+
+
+def _refined(hypothesis: Hypothesis, samples: Samples, motion: Motion) -> Hypothesis:
+    """A zero angle to the degree, a factor to some per cent."""
+    names, share = samples.model.joint_names, hypothesis.share
+    kind, joint = hypothesis.kind, hypothesis.joint
+    angle = kind is Fault.ZERO_ANGLE
+    if not angle and (hypothesis.code not in ("gain", "effort-scale", "stamps")):
+        return hypothesis
+
+    def mended(x: float) -> Hypothesis:
+        if angle:
+            assert joint is not None
+            return replace(zero_angle(names, joint, x), share=share)
+        if kind is Fault.CLOCK:
+            return replace(clock_fault(float(np.exp(x))), share=share)
+        if joint is None:
+            return replace(scale_fault(float(np.exp(x))), share=share)
+        return replace(gain_fault(names, joint, float(np.exp(x))), share=share)
+
+    def cost(x: float) -> float:
+        found = _evidence(samples, mended(x), motion)
+        return np.inf if found is None else -found.log
+
+    middle = hypothesis.amount if angle else float(np.log(hypothesis.amount))
+    reach = STEP if angle else 0.7
+    best = minimize_scalar(
+        cost,
+        bounds=(middle - reach, middle + reach),
+        method="bounded",
+        options={"xatol": 5e-3 if angle else 0.03},
+    )
+    return mended(float(best.x))
+
+
+def odds(ranked: Sequence[Explanation]) -> float:
+    """Of the likeliest explanation against all others together."""
+    best = ranked[0].probability
+    return best / max(1.0 - best, 1e-12)
