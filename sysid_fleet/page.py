@@ -25,7 +25,7 @@ def fleet_report(state: FleetState) -> Report:
     if alarms:
         first = alarms[0]
         sentence = (
-            f"{len(alarms)} changes in {len(robots)} robots; the clearest: {first['robot']}"
+            f"Changes: {len(alarms)}, robots: {len(robots)}; the most significant: {first['robot']}"
             f" {first['parameter']} {first['before']:.4g} to {first['after']:.4g} {first['unit']}"
             f" since {first['begins']:%Y-%m-%d}."
         )
@@ -50,10 +50,12 @@ def fleet_report(state: FleetState) -> Report:
             ]
             for a in alarms
         ],
-        "The clearest first",
+        "Most significant first",
     )
     report.heading("Robots by parameters")
-    report.figure(_heat_map(state), "Last cumulative sum over its threshold; 1 is an alarm")
+    report.figure(
+        _heat_map(state), "Last cumulative sum over its threshold. A value of 1 is an alarm."
+    )
     report.heading("Trends")
     for key in _worst(state)[:_TRENDS]:
         report.figure(_trend_chart(key, state.trends[key]), " ".join(filter(None, key)))

@@ -69,7 +69,7 @@ def export_section(report: Report, errors: Sequence[tuple[ExportedError, str]]) 
     """A section on the files that others read."""
     if not errors:
         return
-    report.heading("As exported")
+    report.heading("As exported", folded=True)
     for error, file in errors:
         report.paragraph(export_sentence(error, file))
         rows = [[name, *pair] for name, pair in error.joints.items()]

@@ -143,10 +143,11 @@ def payload_report(
     report.figure(
         wrench_chart(data, estimate.values[:10]), "Bias and tool removed from the measured one."
     )
+    report.heading("Errors of the fit", folded=True)
     for chart, caption in error_charts(data, estimate):
         report.figure(chart, caption)
     if pairs := strong_correlations(estimate.names, estimate.covariance):
-        report.paragraph("Pairs that err together most (correlation of 0.9 and more):")
+        report.paragraph("Most strongly correlated pairs (0.9 and more):")
         report.bullets(pairs)
     if len(history) > 2:
         report.heading("Convergence while the data arrived")
@@ -163,7 +164,7 @@ def payload_report(
             " the centre of mass with its ellipsoid of two standard deviations.",
         )
     if recording is not None and filtered is not None:
-        report.heading("Signals")
+        report.heading("Signals", folded=True)
         trajectory, rates, wrench = signal_charts(recording, filtered)
         report.figure(trajectory, "Joint positions as measured.")
         report.figure(rates, "The last joint before and after the Kalman filter.")
@@ -244,13 +245,12 @@ def _other_methods(
     truth: ArrayLike | None,
 ) -> None:
     """Results of other methods on the same data."""
-    report.heading("All methods on the same data")
+    report.heading("All methods on the same data", folded=True)
     report.paragraph(
-        "map sees the whole recording, its motion smoothed in both directions, and allows for"
-        " errors of the sensor (gains, crosstalk, delay). map-running is what the node publishes:"
-        " the same while samples come in. The others take the sensor at its word: with a perfect"
-        " sensor, as in a simulation, they can be nearer to the truth, with a real one they are too"
-        " sure. So live and final answers differ, by less than their deviations."
+        "MAP uses the whole recording, smoothed in both directions, and models errors of the sensor"
+        " (gains, crosstalk, delay). MAP (running) is the node's estimate, updated sample by sample;"
+        " the two differ by less than their deviations. The other methods assume a perfect sensor:"
+        " with a real one their deviations are too small."
     )
     measures = () if truth is None else ("mass", "com", "inertia")
     size = object_size(summarise_payload(estimate)) if shape is None else shape.size

@@ -95,9 +95,9 @@ def sequential_report(
     report = identification_report(result.identification, [], validation)
     add_sequential_parts(report, result.fit)
     if rivals:
-        report.heading("Next to other methods")
+        report.heading("Comparison with other methods")
         comparison_table(report, {"sequential": validation, **rivals})
-    report.heading("Segments that were used")
+    report.heading("Segments used", folded=True)
     report.table(
         ["segment", "from [s]", "to [s]"],
         [[s.label, s.start, s.end] for s in result.segments],
@@ -120,7 +120,7 @@ def add_sequential_parts(report: Report, fit: SequentialFit) -> None:
         error_growth_figure(fit),
         "How the error grows: constants in the order in which the recursion reaches their joints.",
     )
-    report.heading("Minimal constants and friction")
+    report.heading("Minimal constants and friction", folded=True)
     report.table(
         ["constant", "joint", "value ± standard deviation", "sd, all at once", "unit"],
         [

@@ -70,7 +70,7 @@ def test_sequential_estimate_predicts_a_motion_of_all_joints(run) -> None:
 def test_page_shows_steps_growth_and_comparison(run, tmp_path, clicks) -> None:
     run.write(tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    for heading in ("Steps, from the last joint", "Next to other methods", "Segments"):
+    for heading in ("Steps, from the last joint", "Comparison with other methods", "Segments"):
         assert heading in page
     assert "How the error grows" in page
     clicks(tmp_path / "report.html")

@@ -100,7 +100,7 @@ class Panels {
       };
     }
   }
-  colour(t) { return t.colour === "#000000" ? "var(--ink)" : t.colour ?? at(t.scale, 1); }
+  colour(t) { return t.colour === "#000000" ? "var(--ink)" : t.colour ?? at(t.scale, 1) ?? "#0072B2"; }
   sample(svg, t) {
     if (t.type === "bars" || t.type === "heat") element("path", svg, { d: "M-8,-5H8V5H-8Z", fill: this.colour(t) });
     else if (t.type === "dots" && t.wide) element("path", svg, { d: "M-10,0H10", stroke: this.colour(t), "stroke-width": 9, opacity: 0.3 });
