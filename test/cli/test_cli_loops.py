@@ -102,11 +102,13 @@ def test_identify_takes_loops(table, tmp_path, clicks):
     clicks(tmp_path / "report.html")
 
 
-def write_bag(path: Path, run, passive=("tarsus",), leave_out=(), **custom_data: str) -> Path:
+def write_bag(
+    path: Path, run, passive=("tarsus",), leave_out=(), seed=3, **custom_data: str
+) -> Path:
     """As a leg's driver and the logger write it: alphabetical, an arm on the same topic, and
     nothing said of the efforts of encoders without a motor.
     """
-    joints = recording_of(run, np.random.default_rng(3), passive=passive).joints
+    joints = recording_of(run, np.random.default_rng(seed), passive=passive).joints
     names = sorted({*joints.names, "arm_elbow"} - set(leave_out))
     k = [joints.names.index(name) if name in joints.names else 0 for name in names]
     no_motor = np.array([name in passive for name in names])
@@ -169,13 +171,15 @@ def test_a_bag_with_a_tarsus_encoder_gives_the_drives(identified):
 
 def test_a_result_is_validated_on_another_bag(identified, leg_run, tmp_path):
     _, loops, out, _ = identified
-    bag = write_bag(tmp_path / "again", leg_run, effort_kind="actuator_torque", note="again")
+    bag = write_bag(tmp_path / "again", leg_run, seed=4, effort_kind="actuator_torque")
     command = ["validate", str(out), str(bag), "--robot", "own-leg", "--out", str(tmp_path / "v")]
     result = runner.invoke(app, [*command, "--loops", str(loops), "--json", "-"])
     assert result.exit_code == 0, result.output
     numbers = json.loads(result.stdout)
     fitted = json.loads((out / "result.json").read_text())["training"][0]
-    assert numbers["runs"][0]["relative_error"] == pytest.approx(fitted["relative_error"])
+    assert numbers["runs"][0]["relative_error"] == pytest.approx(
+        fitted["relative_error"], rel=0.1
+    )  # the same motion, measured with other noise
     assert numbers["verdict"]["outcome"] in ("pass", "warn")
     assert (tmp_path / "v" / "validation.html").exists()
     (out / "parameters.yaml").unlink()
