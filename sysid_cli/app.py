@@ -54,7 +54,7 @@ app = lazy_group(
         "robot": "live",
     },
     name="sysid",
-    help="Find out what robots, and what they hold, really weigh and resist.",
+    help="Identify the inertial and friction parameters of robots and of their payloads.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
