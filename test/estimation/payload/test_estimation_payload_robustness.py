@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks" / "estimation"))
-from payload_robustness import nuisance_outcomes, shape_outcomes  # noqa: E402
+from payload_robustness import nuisance_outcomes, shape_outcomes
 
 
 def inside(outcomes):
