@@ -84,8 +84,10 @@ class Examination:
         declared = sum(e.probability for e in self.ranked if e.hypothesis.kind in _AS_DECLARED)
         if declared < 1.0 / (1.0 + ODDS):
             alike = [e for e in self.ranked if e.probability > 1.0 / (1.0 + ODDS)]
+            mended = sum(e.probability for e in self.ranked if e.hypothesis.kind in _WARNINGS)
+            say = warning if declared + mended > 0.5 else failure  # the likelier of the two
             reasons.append(
-                failure(
+                say(
                     "cannot-tell",
                     causes=[_code(e) for e in alike],
                     joints=[str(e.hypothesis.data.get("joint", "")) for e in alike],

@@ -35,9 +35,9 @@ class Reason:
         KeyError: The code is unknown (an error of the program).
 
     Examples:
-        >>> reason = warning("efforts-late", ms=12.0)
+        >>> reason = warning("efforts-late", ms=12.0, sd=0.5)
         >>> text_of(reason)
-        'Efforts come 12.0 ms late.'
+        'Efforts come 12.0 ± 0.5 ms after the positions.'
         >>> Reason.from_dict(reason.to_dict()) == reason
         True
     """
