@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from live_nodes import FRAME, PAYLOAD, Start, simulated
+from live_nodes import FRAME, PATIENT, PAYLOAD, Start, simulated
 from sensor_msgs.msg import JointState
 
 from sysid_core.estimation import Estimate
@@ -50,9 +50,7 @@ def test_a_plan_is_checked_asked_for_played_recorded_and_weighed_in_one_command(
     executor = {
         "tcp_frame": FRAME,
         "tcp_speed": 1.0,
-        "stale_s": 2.0,
-        "max_step_s": 2.0,
-        "wrench_stale_s": 4.0,
+        **PATIENT,
         "without_dead_man": True,
     }
     config = tmp_path / "bringup.yaml"
